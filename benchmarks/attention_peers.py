@@ -68,7 +68,7 @@ def _tensors(xp: Any, arrays: list[Any]) -> list[Any]:
     except ImportError as error:
         raise Unavailable("torch is not installed") from error
     torch.backends.cuda.matmul.allow_tf32 = False
-    made = [torch.from_numpy(a) if xp.__class__.__name__ == "PoisonedNumPy" else torch.from_dlpack(a)
+    made = [torch.from_numpy(a) if xp is np else torch.from_dlpack(a)
             for a in arrays]  # fmt: skip
     return [t.requires_grad_(i < 3) for i, t in enumerate(made)]
 

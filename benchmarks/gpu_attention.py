@@ -29,11 +29,12 @@ import sympy as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import symad
 from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
 from benchmarks.gpu_report import release, require_device, surroundings
-from symad.gpu.attention_kernels.eager_second import SecondOrder
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.compile import Machine, machine
+from symad import functions
+from symad.gpu.attention_kernels.eager import attention, attention_vjp
+from symad.numeric import lower
 
 Call = Callable[[], Any]
 
@@ -166,43 +167,44 @@ def draw(xp: Any, s: Setting) -> list[Any]:
     return [rng.standard_normal(shape, dtype=np.float32).astype(dtype) for _ in range(4)]
 
 
-def ours(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
+def ours(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
     """symad: forward, deterministic backward, and the one with atomic additions."""
     *qkv, out_bar = arrays
-    xp = where.xp
 
-    def call() -> AttentionCall:
-        return AttentionCall.make(where, *qkv, causal=s.causal)
+    def forward() -> Any:
+        return attention(*qkv, causal=s.causal, return_lse=True)
 
-    out, lse = call().forward()
-    bars = call().backward(out, lse, out_bar)
-    again = call().backward(out, lse, out_bar)
+    def backward(deterministic: bool = True) -> Any:
+        return attention_vjp(*qkv, out, lse, out_bar, causal=s.causal, deterministic=deterministic)
+
+    out, lse = forward()
+    bars, again = backward(), backward()
     same = all(
         bool((getattr(bars, n).view(np.uint8) == getattr(again, n).view(np.uint8)).all())
         for n in "qkv"
     )
     errors = [error(xp, a, e) for a, e in zip((out, bars.q, bars.k, bars.v), exact, strict=True)]
-    report.add("symad", s, "forward", lambda: call().forward(), error=errors[0])
+    report.add("symad", s, "forward", forward, error=errors[0])
     report.add(
-        "symad", s, "backward", lambda: call().backward(out, lse, out_bar),
+        "symad", s, "backward", backward,
         error=max(errors[1:]), same_bits=same,
     )  # fmt: skip
     if s.dtype in ("bfloat16", "float16"):
-        loose = call().backward(out, lse, out_bar, deterministic=False)
+        loose = backward(False)
         report.add(
             "symad, atomic additions", s, "backward",
-            lambda: call().backward(out, lse, out_bar, deterministic=False),
+            lambda: backward(False),
             error=error(xp, loose.q, exact[1]),
         )  # fmt: skip
 
 
-def peers(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
+def peers(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
     """Every other implementation; one that is missing or refuses is recorded."""
     for name, make in PEERS.items():
         try:
-            forward, backward, values = make(where.xp, arrays, s.causal, report.timed)
+            forward, backward, values = make(xp, arrays, s.causal, report.timed)
             out, *bars = values()
-            errors = [error(where.xp, a, e) for a, e in zip(bars, exact[1:], strict=True)]
+            errors = [error(xp, a, e) for a, e in zip(bars, exact[1:], strict=True)]
         except Exception as reason:
             kind = "" if isinstance(reason, Unavailable) else f"{type(reason).__name__}: "
             record = {"name": name, **s.__dict__, "failed": f"{kind}{reason}"[:200]}
@@ -211,17 +213,17 @@ def peers(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], repor
             if report.timed:
                 release()
             continue
-        report.add(name, s, "forward", forward, error=error(where.xp, out, exact[0]))
+        report.add(name, s, "forward", forward, error=error(xp, out, exact[0]))
         report.add(name, s, "backward", backward, error=max(errors))
         del forward, backward, values, out, bars
         if report.timed:  # what one peer held in reserve is not missing for the next
             release()
 
 
-def scores(where: Machine, s: Setting, arrays: list[Any], report: Report) -> None:
+def scores(xp: Any, s: Setting, arrays: list[Any], report: Report) -> None:
     """The price of score functions and masks over the plain kernel."""
     *qkv, out_bar = arrays
-    slope = where.xp.linspace(0.01, 0.5, s.heads).astype(np.float32)
+    slope = xp.linspace(0.01, 0.5, s.heads).astype(np.float32)
     options: dict[str, dict[str, Any]] = {
         "plain": {},
         "ALiBi": {"score": alibi},
@@ -232,33 +234,39 @@ def scores(where: Machine, s: Setting, arrays: list[Any], report: Report) -> Non
     }
     for name, chosen in options.items():
 
-        def call(chosen: dict[str, Any] = chosen) -> AttentionCall:
-            return AttentionCall.make(where, *qkv, causal=s.causal, **chosen)
+        def forward(chosen: dict[str, Any] = chosen) -> Any:
+            return attention(*qkv, causal=s.causal, return_lse=True, **chosen)
+
+        def backward(out: Any, lse: Any, chosen: dict[str, Any] = chosen) -> Any:
+            return attention_vjp(*qkv, out, lse, out_bar, causal=s.causal, **chosen)
 
         begin = time.perf_counter()
-        out, lse = call().forward()
-        call().backward(out, lse, out_bar)
+        out, lse = forward()
+        backward(out, lse)
         if report.timed:
-            where.xp.cuda.Device().synchronize()
+            xp.cuda.Device().synchronize()
         first = time.perf_counter() - begin if report.timed else 0.0
-        report.add("symad", s, "forward", lambda c=call: c().forward(), score=name, first_call_s=first)
+        report.add("symad", s, "forward", forward, score=name, first_call_s=first)
         report.add(
-            "symad", s, "backward", lambda c=call, o=out, m=lse: c().backward(o, m, out_bar),
+            "symad", s, "backward", lambda call=backward, o=out, m=lse: call(o, m),
             score=name,
         )  # fmt: skip
 
 
-def second_order(where: Machine, s: Setting, report: Report) -> None:
+def second_order(xp: Any, s: Setting, report: Report) -> None:
     """The tangents of all cotangents along (q, k, v): what a Hessian-vector product takes."""
-    *qkv, out_bar = draw(where.xp, s)
-    call = AttentionCall.make(where, *qkv, causal=s.causal)
-    point = SecondOrder.make(call, *call.forward(), *qkv)
-    found = point.cotangents(out_bar, out_bar)
-    report.add("symad", s, "second", lambda: point.cotangents(out_bar, out_bar))
+    *qkv, out_bar = draw(xp, s)
+    shapes = [a.shape for a in qkv]
+    graph = symad.trace(lambda q, k, v: functions.attention(q, k, v, causal=s.causal), shapes)
+    moved = symad.pushforward(symad.pullback(graph))
+    kernel = lower(moved, backend="cupy" if report.timed else "numpy", dtype=s.dtype)
+    values = [*qkv, out_bar, *qkv, out_bar]
+    found = kernel(*values)[-3:]
+    report.add("symad", s, "second", lambda: kernel(*values))
     try:
-        twice = twice_through_math(where.xp, [*qkv, out_bar], s.causal)
+        twice = twice_through_math(xp, [*qkv, out_bar], s.causal)
         apart = max(
-            float(where.xp.linalg.norm(wide(a) - wide(b)) / where.xp.linalg.norm(wide(b)))
+            float(xp.linalg.norm(wide(a) - wide(b)) / xp.linalg.norm(wide(b)))
             for a, b in zip(found, twice(), strict=True)
         )
     except Exception as reason:
@@ -268,18 +276,18 @@ def second_order(where: Machine, s: Setting, report: Report) -> None:
     report.add("torch SDPA math", s, "second", twice, apart_from_symad=apart)
 
 
-def long_sequence(where: Machine, report: Report) -> None:
+def long_sequence(xp: Any, report: Report) -> None:
     """64k tokens in fp32: memory stays linear in N."""
     n = 65536 if report.timed else 64
     s = Setting("float32", 64, n, 1, 4, True)
-    arrays = draw(where.xp, s)
+    arrays = draw(xp, s)
     if report.timed:
-        where.xp.get_default_memory_pool().free_all_blocks()
+        xp.get_default_memory_pool().free_all_blocks()
     report.add(
-        "symad", s, "forward", lambda: AttentionCall.make(where, *arrays[:3], causal=True).forward()
+        "symad", s, "forward", lambda: attention(*arrays[:3], causal=True)
     )
     if report.timed:
-        pool = where.xp.get_default_memory_pool()
+        pool = xp.get_default_memory_pool()
         report.records[-1]["bytes_held"] = pool.total_bytes()
         report.records[-1]["bytes_of_one_matrix"] = 4 * n * n
 
@@ -312,25 +320,23 @@ def main() -> int:
     timed = not arguments.rehearse
     if timed:
         require_device()
-        where = machine()
+        import cupy as xp
     else:
-        from tests.gpu.cpu_machine import cpu_machine
-
-        where = cpu_machine()
+        xp = np
     report = Report([], timed)
     for s in settings(arguments.quick, timed):
-        arrays = draw(where.xp, s)
-        exact = exact_head(where.xp, arrays, s.causal)
-        ours(where, s, arrays, exact, report)
-        peers(where, s, arrays, exact, report)
+        arrays = draw(xp, s)
+        exact = exact_head(xp, arrays, s.causal)
+        ours(xp, s, arrays, exact, report)
+        peers(xp, s, arrays, exact, report)
     s = Setting("bfloat16", 128, 16384, 1, 16, True) if timed else settings(False, False)[0]
-    scores(where, s, draw(where.xp, s), report)
+    scores(xp, s, draw(xp, s), report)
     for dtype, n in (("bfloat16", 4096), ("float32", 4096), ("float64", 2048)):
         tiny = Setting("float32", 16, 48, 1, 2, True)
-        second_order(where, Setting(dtype, 64, n, 1, 16, True) if timed else tiny, report)
+        second_order(xp, Setting(dtype, 64, n, 1, 16, True) if timed else tiny, report)
         if timed:
             release()
-    long_sequence(where, report)
+    long_sequence(xp, report)
     result = {**surroundings(timed), "flex_first_call_s": flex_first_call(timed)}
     result["records"] = report.records
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

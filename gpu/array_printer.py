@@ -8,7 +8,7 @@ from typing import Any
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
-from symad.gpu.attention_kernels.printer import attention_lines
+from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
 from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
@@ -69,6 +69,8 @@ class CuPyPrinter(ArrayPrinter):
         self.flag = ""
         self.results = graph.output_nodes if dtype in HALVES else ()
         """What is returned in the type it has."""
+        self.as_given = inputs_as_given(graph) if dtype in HALVES and current().wide else set()
+        """Inputs that keep the type they come in."""
         self.accumulator = "float32" if dtype in HALVES else dtype
         self.type_text = f"cp.{dtype}"
         for node in integer_inputs(graph):
@@ -340,7 +342,8 @@ def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str
     given = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
-        given.append((name, printer.type_of(node), rank, declared))
+        kind = "None" if node in printer.as_given else printer.type_of(node)
+        given.append((name, kind, rank, declared))
     return inputs_line(given) + _shape_checks(graph, printer, inputs)
 
 

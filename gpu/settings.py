@@ -23,6 +23,8 @@ class Options:
     wait: bool = False
     capture: bool = False
     fast: bool = False
+    tensor_cores: bool = True
+    wide: bool = False
     autotune: bool = False
     pair_products: str = "off"
 
@@ -44,6 +46,8 @@ def options(
     wait: bool | None = None,
     capture: bool | None = None,
     fast: bool | None = None,
+    tensor_cores: bool | None = None,
+    wide: bool | None = None,
     autotune: bool | None = None,
     pair_products: str | None = None,
 ) -> Iterator[None]:
@@ -52,23 +56,30 @@ def options(
     Args:
         tf32: multiply float32 matrices on tensor cores with factors rounded to 10 bits after the point
             (relative error 2⁻¹¹ each) and sums in float32. Off by default.
-        atomics: add the updates of equal rows (gradients of embeddings) by atomic additions: the bits of the
-            result vary from run to run. Off by default.
+        atomics: add by atomic additions what several threads write to one place (gradients of embeddings;
+            those of queries of attention in half precisions, for head dims up to 128 and scores without
+            parameters per query or pair): the bits of the result vary from run to run. Off by default.
         wait: wait for the device at the end of a call with indices, so that a wrong one is an error of that
             call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
         capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
             products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
-        pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them) on
-            tensor cores, for float32 points of at least 32 components, from compute capability 8.0; the error
-            bounds stand in `symad.gpu.pairs.products`. "off" is the default: ordinary arithmetic.
+        pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them), and
+            their gradients, on tensor cores, for float32 points of at least 32 components, from compute
+            capability 8.0; the error bounds stand in `symad.gpu.pairs.products`. "off" is the default: ordinary
+            arithmetic.
         autotune: measure the tile shapes of attention at the first call of each shape, once for each device,
             and keep the fastest; that call waits. Off by default: the order of estimates decides.
-        fast: allow approximate instructions in kernel sums (tanh, absolute error about 5e-4). Off by default.
+        fast: allow approximate instructions in kernel sums and scores of attention (tanh, absolute error
+            about 5e-4). Off by default.
+        tensor_cores: False computes the products of attention in float32 by ordinary arithmetic, instead of
+            three tf32 products each (22 bits of every factor). On by default.
+        wide: code for half precisions takes parameters and log-sum-exps of attention in the type they come
+            in, and returns in float32 what it has in float32. Off by default: all is converted.
     """
     if pair_products not in (None, "off", "tf32x3", "bf16"):
         raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')
     given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture, "fast": fast}
-    given["autotune"] = autotune
+    given |= {"autotune": autotune, "tensor_cores": tensor_cores, "wide": wide}
     token = _current.set(
         replace(
             _current.get(),

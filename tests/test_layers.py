@@ -257,11 +257,6 @@ READERS = {
     "numeric/pairs/pair_sum_printer.py": 1,
     "numeric/pairs/sympy_to_numpy.py": 1,
     "gpu/array_printer.py": 2,
-    "gpu/attention_kernels/launch.py": 1,
-    "gpu/attention_kernels/printer.py": 4,
-    "gpu/attention_kernels/score_text.py": 9,
-    "gpu/sympy_to_cuda/printer.py": 6,
-    "gpu/sympy_to_cuda/writers.py": 1,
 }
 """Modules that look into printed text, most to fill templates of C and CUDA: the numbers only shrink."""
 
@@ -290,8 +285,7 @@ OTHER_TEXT = {
     "numeric/targets/listing.py": "cells of a table in Markdown",
     "numeric/targets/pasting.py": "names of modules",
     "numeric/targets/target.py": "names of modules",
-    "gpu/attention_kernels/compiled_score.py": "names of fields",
-    "gpu/attention_kernels/score_layout.py": "names of fields",
+    "gpu/sympy_to_cuda/printer.py": "SymPy's replace",
 }
 """Modules that look into text which is no printed code, and into what."""
 

@@ -1,8 +1,9 @@
 """Tiled attention on the GPU with any score function and mask, and its deterministic derivative.
 
 The mathematics, the arguments and the conventions are those of `symad.numeric.attention`; NumPy
-arrays are passed on to it. The kernels are in gpu/kernels; memory beyond arguments and results
-is two numbers per query in the backward, never N × M.
+arrays are passed on to it. CuPy arrays go to what `lower` makes of the op, kept by the formulas of score
+and mask; lengths are open in it. Memory beyond arguments and results is two numbers per query in the
+backward, never N × M.
 """
 
 from __future__ import annotations
@@ -10,10 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from symad.gpu.attention_kernels.arguments import Lengths, all_numpy, check_arrays
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.compile import machine
-from symad.numeric.pairs.eager_attention import AttentionCotangents
+import numpy as np
+
+from symad.errors import ShapeError
+from symad.gpu.attention_kernels.plan import ELEMENTS, MAX_HEAD_DIM
+from symad.gpu.compile import GpuError, check_device, machine
+from symad.gpu.settings import current, options
+from symad.numeric.pairs.calls import Library
+from symad.numeric.pairs.eager_attention import (
+    AttentionCotangents,
+    Lengths,
+    attended,
+    check_arrays,
+    cotangents,
+)
 from symad.numeric.pairs.eager_attention import attention as cpu_attention
 from symad.numeric.pairs.eager_attention import attention_vjp as cpu_attention_vjp
 
@@ -61,23 +72,21 @@ def attention(
         keys are 0, with L = −∞.
 
     Raises:
-        ShapeError: the shapes do not fit, or the head dim is too large for this device.
+        ShapeError: the shapes do not fit.
+        ValueError: no tile for these head dims fits this device.
         TypeError: arrays of different libraries or dtypes.
         TraceError: score or mask use unknown symbols or arrays.
         GpuError: there is no usable GPU.
     """
-    if all_numpy(q, k, v):
+    if _all_numpy(q, k, v):
         return cpu_attention(
             q, k, v, score=score, mask=mask, params=params, scale=scale, causal=causal,
             lengths=lengths, return_lse=return_lse,
         )  # fmt: skip
-    where = machine()
-    element = check_arrays(where, q, k, v, tensor_cores)
-    call = AttentionCall.make(
-        where, q, k, v, score, mask, params, scale, causal, lengths, fast, element
-    )
-    out, lse = call.forward()
-    return (out, lse) if return_lse else out
+    cores = tensor_cores and current().tensor_cores
+    with options(fast=fast or current().fast, tensor_cores=cores, wide=True):
+        library = _library(q, k, v, params)
+        return attended(library, q, k, v, score, mask, params, scale, causal, lengths, return_lse)
 
 
 def attention_vjp(
@@ -124,14 +133,66 @@ def attention_vjp(
         deterministic: False lets q̄ be added up in any order where that is faster: for 16-bit
             dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
-    if all_numpy(q, k, v):
+    if _all_numpy(q, k, v):
         return cpu_attention_vjp(
             q, k, v, out, lse, out_bar, lse_bar=lse_bar, score=score, mask=mask, params=params,
             scale=scale, causal=causal, lengths=lengths,
         )  # fmt: skip
+    atomics = not deterministic or current().atomics
+    cores = tensor_cores and current().tensor_cores
+    with options(fast=fast or current().fast, tensor_cores=cores, atomics=atomics, wide=True):
+        library = _library(q, k, v, params)
+        return cotangents(
+            library, q, k, v, out, lse, out_bar, lse_bar, score, mask, params, scale, causal, lengths
+        )
+
+
+def _library(q: Array, k: Array, v: Array, params: Mapping[str, Any] | None) -> Library:
+    """CuPy with the options that hold, for arrays that the kernels take.
+
+    Raises:
+        TypeError: an array of another library, or a dtype without kernels.
+        ShapeError: too many batches or heads, heads too wide, or integers of more than 32 bits.
+        GpuError: there is no usable GPU, it has no tensor cores for this dtype, or an array is elsewhere.
+    """
     where = machine()
-    element = check_arrays(where, q, k, v, tensor_cores)
-    call = AttentionCall.make(
-        where, q, k, v, score, mask, params, scale, causal, lengths, fast, element
-    )
-    return call.backward(out, lse, out_bar, lse_bar, deterministic)
+    check_arrays(where.xp, q, k, v)
+    check_device(where.xp, q=q, k=k, v=v)
+    if q.dtype.name not in ELEMENTS:
+        raise TypeError(f"q, k, v have dtype {q.dtype}; the kernels take {', '.join(ELEMENTS)}")
+    if where.capability < (8, 0) and q.dtype != np.float32:
+        raise GpuError(
+            f"attention in {q.dtype} needs compute capability 8.0; this device has "
+            f"{'.'.join(map(str, where.capability))}: use float32"
+        )
+    widths = q.shape[3], v.shape[3]
+    if max(q.shape[0], q.shape[1]) > 65535 or 0 in widths:
+        raise ShapeError(
+            f"q {q.shape}, k {k.shape}, v {v.shape}: at most 65535 batches and heads, at least one column"
+        )
+    if max(widths) > MAX_HEAD_DIM:
+        raise ShapeError(
+            f"head dims {widths[0]} and {widths[1]}: the kernels take at most {MAX_HEAD_DIM}; use backend "
+            "numpy, or split the heads"
+        )
+    for name, value in (params or {}).items():
+        _check_parameter(where.xp, name, value)
+    return Library("gpu", where.xp, "cupy", current(), device=True)
+
+
+def _check_parameter(xp: Any, name: str, value: Any) -> None:
+    """Check that a parameter is a number or an array of the library; integers fit in 32 bits."""
+    if getattr(value, "ndim", 0) and not isinstance(value, xp.ndarray):
+        raise TypeError(
+            f"parameter {name} is a {type(value).__module__}.{type(value).__name__}; give a {xp.__name__} "
+            "array, like q, k and v"
+        )
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and dtype.kind in "iu" and dtype.itemsize > 4 and value.size:
+        low, high = value.min().item(), value.max().item()
+        if low < -(2**31) or high >= 2**31:
+            raise ShapeError(f"parameter {name} holds {low} to {high}; kernels take 32-bit integers")
+
+
+def _all_numpy(*arrays: Array) -> bool:
+    return all(isinstance(a, np.ndarray) for a in arrays)

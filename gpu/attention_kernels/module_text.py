@@ -145,7 +145,7 @@ DELTA = '''def _delta(launch, out, lse, out_bar, lse_bar, real):
 '''
 
 COTANGENTS = '''def _attention_cotangents(
-    q, k, v, out, lse, bars, plans, arguments, scale, dtype, real, widths, counts
+    q, k, v, out, lse, bars, plans, arguments, scale, dtype, real, widths, counts, query_and_key_bars
 ):
     """Cotangents of q, k and v, and sums of the parameters': by row, column, diagonal, pair."""
     batch, heads, n, d = q.shape
@@ -163,14 +163,33 @@ COTANGENTS = '''def _attention_cotangents(
         base, delta = _delta(_fitting(plans["backward_q"])[0][0], out, lse, out_bar, bars[1], real)
         common = (q, k, v, out_bar, base, delta)
         sizes = _sizes(q, k, scale, arguments[0], real)
-        args = (*common, results[0], sums[0], sums[3], *sizes)
-        _run(plans["backward_q"], "attention_backward_q", n, heads, batch, args)
-        args = (*common, results[1], results[2], sums[1], cp.uint64(0), *sizes)
-        _run(plans["backward_kv"], "attention_backward_kv", m, groups, batch, args)
+        query_and_key_bars(plans, common, results, sums, sizes)
         if counts[2]:
             args = (*common, sums[2], *sizes)
             _run(plans["diagonals"], "attention_diagonals", n + m - 1, heads, batch, args)
     return results[0][..., :d], results[1][..., :d], results[2][..., :columns], sums
+'''
+
+OWNED = '''def _owned_bars(plans, common, results, sums, sizes):
+    """The kernels of q̄, and of k̄ and v̄, with the sums by row, pair and column."""
+    (batch, heads, n, _), (_, groups, m, _) = (a.shape for a in results[:2])
+    args = (*common, results[0], sums[0], sums[3], *sizes)
+    _run(plans["backward_q"], "attention_backward_q", n, heads, batch, args)
+    args = (*common, results[1], results[2], sums[1], cp.uint64(0), *sizes)
+    _run(plans["backward_kv"], "attention_backward_kv", m, groups, batch, args)
+'''
+
+ATOMIC = '''def _atomic_bars(plans, common, results, sums, sizes):
+    """The kernel of k̄ and v̄, which adds q̄ up by atomic additions: in no fixed order."""
+    (batch, _, _, _), (_, groups, m, _) = (a.shape for a in results[:2])
+    total = cp.zeros(results[0].shape, dtype=cp.float32)
+    args = (*common, results[1], results[2], sums[1], total, *sizes)
+    launches = _fitting(plans["backward_kv"])[0]  # no trial runs, which would add too
+    for launch in launches:
+        _launch(launch, "attention_backward_kv", m, groups, batch, args)
+    threads, _, _, _, source = launches[0]
+    kernel, count = _module(source).get_function("attention_round"), total.size
+    kernel((-(-count//(2*threads)),), (threads,), (total, results[0], cp.int64(count)))
 '''
 
 SECOND = '''def _attention_second(

@@ -6,7 +6,6 @@ from the fastest on, until one fits the shared memory of the device.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -158,9 +157,9 @@ class Plan:
         weights = 2 * self.own * self.pitch(s.part) if self.with_q else 0
         return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines + weights
 
-    def source(self, score: CompiledScore) -> str:
-        """The whole text of the module."""
-        return _source(self, score.macros, score.text)
+    def source(self, score: CompiledScore, plain: bool = True) -> str:
+        """The whole text of the module; see `pieces`."""
+        return "".join(text for _, text in pieces(self, score, plain))
 
 
 def constants(plan: Plan) -> dict[str, int]:
@@ -175,30 +174,35 @@ def constants(plan: Plan) -> dict[str, int]:
     }  # fmt: skip
 
 
-def assemble(
-    element: Element,
-    macros: str,
-    score: str,
-    numbers: Mapping[str, int],
-    *files: str,
-) -> str:
-    """Macros, primitives, score text, tiles, constants and kernel files as one source text."""
-    lines = [f"#define SYMAD_REAL {element.real}\n"]
-    lines += [f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}\n", macros, "\n"]
-    lines += [kernel_text("prims.h"), score, "\n", kernel_text("tile.h", "matrix.h", "product.h")]
-    lines += [f"typedef {element.name} E;\n"]
-    lines += [f"constexpr int {name} = {value};\n" for name, value in numbers.items()]
-    return "".join(lines) + kernel_text(*files)
+def pieces(plan: Plan, score: CompiledScore, plain: bool = True) -> list[tuple[str, str]]:
+    """The text of the module in parts: those that modules share with a name, others with none.
 
-
-@lru_cache(maxsize=512)
-def _source(plan: Plan, macros: str, score: str) -> str:
+    Args:
+        plan: the kernel.
+        score: the score function, whose text is named "score".
+        plain: whether the scale is positive: the kernels fold no other one into the scores.
+    """
     files = ["attention.h", f"attention_{plan.kind}.cu"]
     if plan.kind in SECOND_ORDER:
         files[1:1] = ["attention_second.h"] * (plan.kind != TANGENT)
     elif plan.kind != FORWARD:
         files[1:1] = ["attention_backward.h", *["attention_atomic.h"] * plan.with_q]
-    return assemble(plan.element, macros, score, constants(plan), *files)
+    head = [
+        f"#define SYMAD_REAL {plan.element.real}",
+        f"#define SYMAD_ELEMENT_BITS {8 * plan.element.bytes}",
+        f"#define SCORE_PLAIN {int(score.plain and plain)}",
+        score.macros,
+    ]
+    numbers = [f"constexpr int {name} = {value};" for name, value in constants(plan).items()]
+    middle = [f"typedef {plan.element.name} E;", *numbers, ""]
+    return [
+        ("", "\n".join(head)),
+        ("prims.h", kernel_text("prims.h")),
+        ("score", f"{score.text}\n"),
+        *((name, kernel_text(name)) for name in ("tile.h", "matrix.h", "product.h")),
+        ("", "\n".join(middle)),
+        *((name, kernel_text(name)) for name in files),
+    ]
 
 
 @lru_cache(maxsize=256)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
-from symad.core.graph import Node
+from symad.core.graph import Graph, Node, topological
 from symad.errors import ShapeError
 from symad.gpu.attention_kernels import module_text as texts
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
@@ -23,21 +23,20 @@ from symad.gpu.attention_kernels.plan import (
     PLAIN_FLOAT32,
     Element,
     Plan,
-    constants,
+    pieces,
     plans,
 )
-from symad.gpu.attention_kernels.score_layout import extreme_key, tiled_axis
+from symad.gpu.attention_kernels.score_layout import Field, Holds, extreme_key, tiled_axis
 from symad.gpu.attention_kernels.tile_shapes import (
     BACKWARD_KV,
     BACKWARD_Q,
     DIAGONALS,
     FORWARD,
+    HALF,
     SECOND_KV,
-    SECOND_ORDER,
     SECOND_Q,
     TANGENT,
 )
-from symad.gpu.compile import kernel_text
 from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
 from symad.gpu.settings import current
@@ -56,6 +55,7 @@ from symad.ops.fused.attention_ops import (
     AttentionTangent,
 )
 
+Groups = list[tuple[str, tuple[sp.Symbol, ...]]]
 PASSES = {
     Attention: (FORWARD,),
     AttentionTangent: (TANGENT,),
@@ -63,6 +63,14 @@ PASSES = {
     AttentionSecond: (SECOND_Q, SECOND_KV),
 }
 """The kernels an op needs; BACKWARD also DIAGONALS for tables of relative positions."""
+
+ABOUT_SUMS: dict[type[AttentionOp], tuple[int, ...]] = {
+    Attention: (),
+    AttentionTangent: (1,),
+    AttentionCotangent: (1, 3),
+    AttentionSecond: (1, 3, 8, 10),
+}
+"""Where L and its derivatives stand, behind the parameters."""
 
 ROOMS = (227 << 10, 163 << 10, 99 << 10, 64 << 10)
 """Shared memory per block of compute capability 9.0 and 10.0, 8.0, 8.6 to 12.0, and 7.5."""
@@ -82,6 +90,22 @@ def has_kernels(op: AttentionOp, node: Node, dtype: str) -> bool:
     except ShapeError:
         return False
     return True
+
+
+def wide_arguments(op: AttentionOp) -> list[int]:
+    """The arguments that kernels read in the type of sums: real parameters, and L with its derivatives."""
+    return [*op.real[3:], *(op.inner + k for k in ABOUT_SUMS[type(op)])]
+
+
+def inputs_as_given(graph: Graph) -> set[Node]:
+    """The inputs that attention alone reads, in the type of sums: a half precision would round them."""
+    reads = [
+        (a, isinstance(n.op, AttentionOp) and k in wide_arguments(n.op))
+        for n in topological(graph.output_nodes)
+        for k, a in enumerate(n.args)
+    ]
+    others = {a for a, wide in reads if not wide} | {*graph.output_nodes}
+    return {a for a, wide in reads if wide and a not in others} & {*graph.input_nodes}
 
 
 def _is_zero(node: Node) -> bool:
@@ -117,7 +141,7 @@ class _Writer:
         self.args = [printer.array_text(a) for a in node.args]
         self.params = self.args[3 : op.inner]
         self.parameters = tuple(Parameter(p.name, max(p.ndim, 1), p.integer) for p in op.given)
-        key = (op.score, op.mask, op.parameters)
+        key = (op.score, op.mask, op.parameters, self.positive)
         self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
         self.compiled = self._compile()
         printer.helper("_module", texts.MODULE)
@@ -134,7 +158,7 @@ class _Writer:
             if p.ndim == 0:
                 arrays[parameter_symbol(p)] = parameter_symbol(q)[0]
         value, mask = (f.expression.subs(arrays) for f in (self.op.score, self.op.mask))
-        return compile_score(score_of(value, mask, self.parameters), self.real)
+        return compile_score(score_of(value, mask, self.parameters), self.real, current().fast)
 
     def lines(self) -> list[str]:
         """The statements; the results' names are noted in the printer."""
@@ -158,11 +182,17 @@ class _Writer:
         groups = self.groups()
         counts = tuple_text([str(len(symbols)) for _, symbols in groups])
         printer.helper("_delta", texts.DELTA)
+        kind = ("_atomic_bars", texts.ATOMIC) if self.atomic else ("_owned_bars", texts.OWNED)
+        bars = printer.helper(*kind)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
         sums = printer.own_name() if len(results) > 3 else "_"
-        lines = [f"{names}, {sums} = {helper}({common}, {counts})"]
+        lines = [f"{names}, {sums} = {helper}({common}, {counts}, {bars})"]
         for r, result in zip(op.real[3:], results[3:], strict=True):
-            lines.append(f"{printer.text[result]} = {self.parameter_bar(r - 3, sums, groups)}")
+            as_given = self.node.args[r] in printer.as_given
+            if as_given:
+                printer.kernels.types[result] = printer.accumulator
+            dtype = self.np_real if as_given else printer.type_text
+            lines.append(f"{printer.text[result]} = {self.parameter_bar(r - 3, sums, groups, dtype)}")
         return lines
 
     def _point(self) -> list[str]:
@@ -208,52 +238,49 @@ class _Writer:
 
     def plan_text(self, name: str, kind: str, d: int, d_v: int) -> str:
         """The text of that constant."""
-        macros = self.compiled.macros
-        if float(self.scale()) <= 0:  # the kernels fold only positive scales
-            macros = macros.replace("#define SCORE_PLAIN 1", "#define SCORE_PLAIN 0")
-        plain = "SCORE_PLAIN 1" in macros
+        plain = self.compiled.plain and self.positive
         entries = []
         for element, least in self.elements():
-            for choice in _choices(kind, element, d, d_v, plain):
+            for choice in _choices(kind, element, d, d_v, plain, self.atomic):
                 needed = max(p.shared_bytes * p.shape.min_blocks for p in choice)
-                launches = ", ".join(self.launch_text(p, macros) for p in choice)
+                launches = ", ".join(map(self.launch_text, choice))
                 entries.append(f"    ({least}, {needed}, [{launches}]),")
         return "\n".join([f"{name} = [", *entries, "]", ""])
+
+    @property
+    def positive(self) -> bool:
+        """Whether the scale is: the kernels fold only such into the scores."""
+        return float(self.scale()) > 0
+
+    @property
+    def atomic(self) -> bool:
+        """Whether the pass over keys adds q̄ up by atomic additions: asked for, and there is a kernel."""
+        d, d_v = padded(self.node, self.printer.dtype)
+        halves = ELEMENTS[self.printer.dtype].family == HALF and max(d, d_v) <= 128
+        known = isinstance(self.op, AttentionCotangent) and not (self.compiled.rows or self.compiled.pairs)
+        return current().atomics and halves and known
 
     def elements(self) -> Sequence[tuple[Element, int]]:
         """Element types with the compute capability they need."""
         chosen = [(ELEMENTS[self.printer.dtype], 80)]
-        return [*chosen, (PLAIN_FLOAT32, 70)] if self.printer.dtype == "float32" else chosen
+        if self.printer.dtype != "float32":
+            return chosen
+        return [*chosen * current().tensor_cores, (PLAIN_FLOAT32, 70)]
 
-    def launch_text(self, plan: Plan, macros: str) -> str:
+    def launch_text(self, plan: Plan) -> str:
         """One launch: threads, rows, slices, shared memory, and the source out of its pieces."""
-        head = f"#define SYMAD_REAL {plan.element.real}\n"
-        head += f"#define SYMAD_ELEMENT_BITS {8 * plan.element.bytes}\n{macros}\n"
-        numbers = "".join(f"constexpr int {n} = {v};\n" for n, v in constants(plan).items())
-        files = ["attention.h", f"attention_{plan.kind}.cu"]
-        if plan.kind in SECOND_ORDER:
-            files[1:1] = ["attention_second.h"] * (plan.kind != TANGENT)
-        elif plan.kind != FORWARD:
-            files[1:1] = ["attention_backward.h"]
         parts = [
-            repr(head),
-            self.file("prims.h"),
-            self.score(),
-            *map(self.file, ("tile.h", "matrix.h", "product.h")),
-            repr(f"typedef {plan.element.name} E;\n{numbers}"),
-            *map(self.file, files),
+            self.file(name, text) if name else repr(text)
+            for name, text in pieces(plan, self.compiled, self.positive)
         ]
         own = plan.band if plan.kind == DIAGONALS else plan.own
         return f"({plan.threads}, {own}, {plan.slices}, {plan.shared_bytes}, {' + '.join(parts)})"
 
-    def file(self, name: str) -> str:
-        """The constant that holds a kernel file."""
-        constant = "_" + name.replace(".", "_").upper()
-        return self._text_constant(constant, kernel_text(name))
-
-    def score(self) -> str:
-        """The constant that holds the C text of the score."""
-        return self._text_constant(f"_SCORE_{self.number}", self.compiled.text + "\n")
+    def file(self, name: str, text: str) -> str:
+        """The constant that holds a kernel file, or the C text of the score."""
+        path = PurePath(name)
+        shared = f"_{path.stem}_{path.suffix[1:]}".upper()
+        return self._text_constant(f"_SCORE_{self.number}" if name == "score" else shared, text)
 
     def _text_constant(self, name: str, text: str) -> str:
         if name not in self.printer.helpers:
@@ -274,7 +301,7 @@ class _Writer:
 
     def arguments_text(self, name: str) -> str:
         """The function that makes ScoreArgs; it also returns the arrays, which must live on."""
-        score, layout = self.compiled.score, self.compiled.layout
+        score = self.compiled.score
         names = [p.name for p in self.parameters]
         lines = []
         for p in self.parameters:
@@ -288,17 +315,8 @@ class _Writer:
                 helper = self.printer.helper("_extremes", texts.EXTREMES)
                 lines.append(f"lo_{key}, hi_{key} = {helper}({load.name}, {tiled_axis(load)})")
                 kept += [f"lo_{key}", f"hi_{key}"]
-        values = []
-        for field in layout.names or ():
-            kind, _, rest = field.partition("_")
-            if kind == "n":
-                axis, _, array = rest.partition("_")
-                values.append(f"{array}.shape[{axis}]")
-            elif kind == "unused":
-                values.append("0")
-            else:
-                values.append(f"{rest if kind == 'p' else field}.data.ptr")
-        fields = [(field, np.dtype(layout[field]).str) for field in layout.names or ()]
+        values = [_field_value(field) for field in self.compiled.fields]
+        fields = [(field.name, field.dtype(self.real)) for field in self.compiled.fields]
         return "\n".join(
             [
                 f"def {name}({', '.join(names)}):",
@@ -309,13 +327,13 @@ class _Writer:
             ]
         )
 
-    def groups(self) -> list[tuple[str, tuple[sp.Symbol, ...]]]:
+    def groups(self) -> Groups:
         """The symbols whose cotangents the kernels sum, by kind of sum."""
         c = self.compiled
         named = ("row", c.rows), ("column", c.columns), ("diagonal", c.diagonals), ("pair", c.pairs)
         return list(named)
 
-    def parameter_bar(self, position: int, sums: str, groups: Any) -> str:
+    def parameter_bar(self, position: int, sums: str, groups: Groups, dtype: str) -> str:
         """The call that gathers the cotangent of one parameter."""
         parameter, terms = self.parameters[position], []
         for group, (kind, symbols) in enumerate(groups):
@@ -335,7 +353,7 @@ class _Writer:
         keys = f"{self.args[1]}.shape[2]"
         made = (
             f"{helper}({'(1,)' if self.op.given[position].ndim == 0 else shape}, [{', '.join(terms)}], "
-            f"{tuple_text(self.params)}, {keys}, {self.np_real}, {self.printer.type_text})"
+            f"{tuple_text(self.params)}, {keys}, {self.np_real}, {dtype})"
         )
         return f"{made}.reshape({shape})"
 
@@ -353,12 +371,23 @@ class _Writer:
         return name
 
 
-def _choices(kind: str, element: Element, d: int, d_v: int, plain: bool) -> list[tuple[Plan, ...]]:
+def _field_value(field: Field) -> str:
+    """What stands in a field of ScoreArgs, as an expression of the arrays."""
+    if field.holds is Holds.SIZE:
+        return f"{field.parameter}.shape[{field.axis}]"
+    if field.is_pointer:
+        return f"{field.parameter if field.holds is Holds.ARRAY else field.name}.data.ptr"
+    return "0"
+
+
+def _choices(
+    kind: str, element: Element, d: int, d_v: int, plain: bool, atomic: bool
+) -> list[tuple[Plan, ...]]:
     """The plans of one pass, for less and less shared memory."""
     found: list[tuple[Plan, ...]] = []
     for room in ROOMS:
         try:
-            made = plans(kind, element, d, d_v, room, plain)
+            made = plans(kind, element, d, d_v, room, plain, atomic and kind == BACKWARD_KV)
         except ShapeError:
             break
         if made not in found:

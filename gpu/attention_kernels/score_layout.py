@@ -7,11 +7,10 @@ numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-import numpy as np
-
-from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.scores import LOOPS, B, H, I, J, Load, Score
 
 CHUNK = 32  # entries of an array that a mask reads, summarised by one minimum and maximum
@@ -46,30 +45,70 @@ def blockwise(load: Load) -> bool:
     return all(e.free_symbols <= {B, H} for e in load.index)
 
 
-def args_layout(score: Score, style: Style) -> np.dtype[Any]:
-    """The fields of ScoreArgs: p_ pointers, v_ numbers, n_ sizes, lo_ and hi_ extremes."""
-    real = np.float32 if style.real == "float" else np.float64
-    fields: list[tuple[str, Any]] = []
+class Holds(Enum):
+    """What a field of ScoreArgs holds."""
+
+    ARRAY = "the pointer to a parameter"
+    NUMBER = "a parameter"
+    SIZE = "the length of an axis of a parameter"
+    EXTREMES = "the pointer to minima or maxima"
+    NOTHING = "nothing: a struct in C has a field"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of ScoreArgs.
+
+    Attributes:
+        name: in C; p_ pointers, v_ numbers, n_ sizes, lo_ and hi_ extremes.
+        holds: what it holds.
+        integer: whether its numbers, or those it points to, are integers.
+        parameter: the name of the parameter it belongs to.
+        axis: of the parameter, for a size.
+    """
+
+    name: str
+    holds: Holds
+    integer: bool = True
+    parameter: str = ""
+    axis: int = 0
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is an address."""
+        return self.holds in (Holds.ARRAY, Holds.EXTREMES)
+
+    def dtype(self, real: str) -> str:
+        """Its type in NumPy, where real numbers are "float" or "double" in C."""
+        if self.is_pointer:
+            return "<u8"
+        return "<i4" if self.integer else {"float": "<f4", "double": "<f8"}[real]
+
+
+def args_fields(score: Score) -> tuple[Field, ...]:
+    """The fields of ScoreArgs in their order in memory."""
+    fields = []
     read = {load.name for load in score.loads}
     for p in score.parameters:
         if p.ndim == 0:
-            fields.append((f"v_{p.name}", np.int32 if p.integer else real))
+            fields.append(Field(f"v_{p.name}", Holds.NUMBER, p.integer, p.name))
         elif p.name in read:
-            fields.append((f"p_{p.name}", np.uint64))
-            fields += [(f"n_{axis}_{p.name}", np.int32) for axis in range(p.ndim)]
-    keys = dict.fromkeys(k for k in map(extreme_key, score.reads(score.mask)) if k is not None)
-    fields += [(f"{end}_{key}", np.uint64) for key in keys for end in ("lo", "hi")]
-    return np.dtype(fields or [("unused", np.int32)], align=True)
+            fields.append(Field(f"p_{p.name}", Holds.ARRAY, p.integer, p.name))
+            fields += [Field(f"n_{axis}_{p.name}", Holds.SIZE, True, p.name, axis) for axis in range(p.ndim)]
+    integer = {p.name: p.integer for p in score.parameters}
+    owners = {extreme_key(load): load.name for load in score.reads(score.mask)}
+    fields += [
+        Field(f"{end}_{key}", Holds.EXTREMES, integer[name], name)
+        for key, name in owners.items() if key is not None
+        for end in ("lo", "hi")
+    ]  # fmt: skip
+    return tuple(fields) or (Field("unused", Holds.NOTHING),)
 
 
-def args_struct(layout: np.dtype[Any], score: Score) -> str:
+def args_struct(fields: Sequence[Field]) -> str:
     """The C declaration of ScoreArgs."""
-    integer = {p.name for p in score.parameters if p.integer}
     lines = []
-    for name in layout.names or ():
-        kind, _, key = name.partition("_")
-        owner = key if kind in "pv" else key.rpartition("_")[0]
-        number = "int" if owner in integer or kind in ("n", "unused") else "Real"
-        pointer = kind in ("p", "lo", "hi")
-        lines.append(f"  {'const ' if pointer else ''}{number}{'*' if pointer else ''} {name};")
+    for field in fields:
+        number = "int" if field.integer else "Real"
+        lines.append(f"  const {number}* {field.name};" if field.is_pointer else f"  {number} {field.name};")
     return "\n".join(["struct ScoreArgs {", *lines, "};"])

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 from symad.gpu.attention_kernels.mask_tiles import (
@@ -27,7 +26,8 @@ from symad.gpu.attention_kernels.mask_tiles import (
 )
 from symad.gpu.attention_kernels.score_layout import (
     CHUNK,
-    args_layout,
+    Field,
+    args_fields,
     args_struct,
     blockwise,
     extreme_key,
@@ -47,11 +47,12 @@ _FILL = (
     "ScoreColumn score_column(const ScoreArgs& args, const ScoreHead& head, int b, int h, int k)",
 )
 _TILE = "const ScoreArgs& args, const ScoreHead& head, int b, int h"
+_CTYPES = {"real": "Real", "int": "int", "bool": "bool"}
 Groups = tuple[tuple[sp.Symbol, ...], ...]
 
 
-def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, np.dtype[Any]]:
-    """The C text of a score and the layout of its arguments.
+def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[Field, ...]]:
+    """The C text of a score and the fields of its arguments.
 
     Args:
         score: the traced functions.
@@ -59,18 +60,18 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, np.dtyp
         style: precision and approximations.
     """
     levels = _Levels(score, style)
-    value = levels.split(score.value)
-    slope = levels.split(score.slope)
+    value = levels.hoisted(score.value)
+    slope = levels.hoisted(score.slope)
     partials = [
-        (f"out.{name}[{k}]", levels.split(score.partial(symbol)))
+        (f"out.{name}[{k}]", levels.hoisted(score.partial(symbol)))
         for name, symbols in zip(("row", "column", "diagonal", "pair"), groups, strict=True)
         for k, symbol in enumerate(symbols)
     ]
-    curvature = levels.split(score.curvature)
-    mask = levels.split(score.mask)
+    curvature = levels.hoisted(score.curvature)
+    mask = levels.hoisted(score.mask)
     tile = _tile_functions(score, levels, style)  # may add fields: before the structs
-    layout = args_layout(score, style)
-    lines = [HELPERS, args_struct(layout, score)]
+    fields = args_fields(score)
+    lines = [HELPERS, args_struct(fields)]
     lines += [_struct(_STRUCTS[level], levels.fields[level].values()) for level in range(3)]
     lines += [levels.fill(level) for level in range(3)]
     body = levels.pair_body([("const Real t", value)], "return t;")
@@ -82,14 +83,14 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, np.dtyp
     lines += [_function(signature, body)]
     body = levels.pair_body([("const bool allowed", mask)], "return allowed;")
     lines += [_function("bool mask_mod(const ScorePair& at)", body)]
-    return "\n".join([*lines, *tile, ""]), layout
+    return "\n".join([*lines, *tile, ""]), fields
 
 
 def macros(score: Score, groups: Groups) -> str:
-    """The traits of a score that the kernels branch on, as #define lines."""
+    """The traits of a score that the kernels branch on, as #define lines; `pieces` adds SCORE_PLAIN."""
     sizes = zip(("ROWS", "COLUMNS", "DIAGONALS", "PAIRS"), groups, strict=True)
     values = {name: len(symbols) for name, symbols in sizes}
-    values |= {"PLAIN": int(score.value == S), "MASKED": int(score.mask != sp.true)}
+    values["MASKED"] = int(score.mask != sp.true)
     return "".join(f"#define SCORE_{name} {value}\n" for name, value in values.items())
 
 
@@ -128,7 +129,7 @@ class _Levels:
                  if s in self.fields[lv]]  # fmt: skip
         return max([found, *inner]) if not {ROW, COLUMN} <= {found, *inner} else PAIR
 
-    def split(self, expr: sp.Basic, level: int = PAIR) -> sp.Basic:
+    def hoisted(self, expr: sp.Basic, level: int = PAIR) -> sp.Basic:
         """``expr`` with every part of an outer level replaced by the symbol of a field."""
         for load in self.score.reads(expr):
             self._register(load)
@@ -181,7 +182,7 @@ class _Levels:
         """A symbol for a part of an outer level; symbols and numbers stand for themselves."""
         if not expr.args:
             return expr
-        expr = self.split(expr, level)
+        expr = self.hoisted(expr, level)
         if not expr.args or _trivial(expr):
             return expr
         if expr not in self.names:
@@ -189,7 +190,7 @@ class _Levels:
             assumption = {"integer": True} if kind == "int" else {"real": True}
             symbol = sp.Dummy("f", **({} if kind == "bool" else assumption))
             name = f"f{len(self.fields[level])}"
-            self.fields[level][symbol] = _Field(name, kind.replace("real", "Real"), expr)
+            self.fields[level][symbol] = _Field(name, _CTYPES[kind], expr)
             self.names[expr] = symbol
         return self.names[expr]
 
@@ -199,7 +200,7 @@ class _Levels:
         if load.symbol in self.indices:
             return
         self.indices[load.symbol] = load.index
-        self.indices[load.symbol] = tuple(self.split(index, level) for index in load.index)
+        self.indices[load.symbol] = tuple(self.hoisted(index, level) for index in load.index)
         if level < PAIR:
             name = f"f{len(self.fields[level])}"
             ctype = "int" if load.symbol.is_integer else "Real"
@@ -333,16 +334,19 @@ def _extreme_loop(load: Load, number: int, kind: str) -> list[str]:
         return [f"const {kind} {end}{number} = args.{p}_{key}[0];"
                 for end, p in (("low", "lo"), ("high", "hi"))]  # fmt: skip
     first, last = ("q0", "q1") if load.index[axis] == I else ("k0", "k1")
-    position = ""
-    for a, index in enumerate(load.index):
-        size = f"args.n_{a}_{load.name}"
-        if a == axis:
-            size, at = f"(({size} + {CHUNK - 1}) / {CHUNK})", f"c{number}"
-        else:
-            at = str(index)
-        position = f"({position}) * {size} + {at}" if position else at
     chunk = f"c{number}"
-    begin = position.replace(chunk, f"{first} / {CHUNK}")
+
+    def position_of(part: str) -> str:
+        position = ""
+        for a, index in enumerate(load.index):
+            size = f"args.n_{a}_{load.name}"
+            if a == axis:
+                size = f"(({size} + {CHUNK - 1}) / {CHUNK})"
+            at = part if a == axis else str(index)
+            position = f"({position}) * {size} + {at}" if position else at
+        return position
+
+    begin, position = position_of(f"{first} / {CHUNK}"), position_of(chunk)
     return [
         f"{kind} low{number} = args.lo_{key}[{begin}];",
         f"{kind} high{number} = args.hi_{key}[{begin}];",

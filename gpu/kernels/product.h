@@ -34,12 +34,13 @@ DEVICE void product_abt(Real (&c)[MT][BLOCKS][4], smem_t a, smem_t b) {
   }
 }
 
-// out[m][n] += w b: the accumulators w are MT blocks of 16 rows x BLOCKS * 8, b has as many rows.
-template <class T, int COLS, int MT, int BLOCKS, int OUT>
+// out[m][n] += w b: the accumulators w are MT blocks of 16 rows x BLOCKS * 8, b has as many rows. SHORT: the sum over
+// these rows is made apart and then added.
+template <class T, int COLS, bool SHORT = Matrix<T>::TWO_LEVEL, int MT, int BLOCKS, int OUT>
 DEVICE void product_wb(Real (&out)[MT][OUT][4], const Real (&w)[MT][BLOCKS][4], smem_t b) {
   typedef Matrix<T> P;
   constexpr int STEPS = BLOCKS * 8 / P::K;
-  if constexpr (P::TWO_LEVEL) {
+  if constexpr (SHORT) {
 #pragma unroll
     for (int n = 0; n < OUT; n += P::NT) {
       Real part[MT][P::NT][4];

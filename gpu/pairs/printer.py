@@ -58,29 +58,26 @@ def _pair_entries(params, real):
     return cp.concatenate([cp.asarray(p, dtype=real).reshape(-1) for p in params])
 '''
 
-SUM = '''def _pair_forward_plan(plan):
-    """The kernel of values: on tensor cores where it was asked for and the device has them."""
+PLAN = '''def _pair_plan(plan):
+    """The kernels to use: those on tensor cores where they were asked for and the device has them."""
     products = plan.get("products")
     capability, room, _ = _device(cp.cuda.Device().id)
-    if products and capability >= 80 and products["shared"] <= room:
-        return products | {"others": plan}, "pair_products"
-    return plan, "pair_forward"
+    return products if products and capability >= 80 and products["shared"] <= room else plan
+'''
 
-
-def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
+SUM = '''def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
     x, y, b = (cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b))
     (n, d), m, columns = x.shape, len(y), b.shape[1]
     lse = cp.full(n, -cp.inf, dtype=real)
     if not n or not m:
         fill = {"sum": 0, "logsumexp": -cp.inf, "softmax": cp.nan}[reduce]
         return cp.full((n, columns), fill, dtype=dtype), lse
-    plan, name = _pair_forward_plan(plan)
-    grid = _pair_grid(n, m, plan["forward"], plan, d, columns)
+    chosen = _pair_plan(plan)
+    grid = _pair_grid(n, m, chosen["forward"], chosen, d, columns)
     parts = cp.empty((grid[1], n, columns), dtype=real)
     levels = cp.empty((grid[1], n, 2) if reduce != "sum" else 1, dtype=real)
     entries = _pair_entries(params, real)
-    _pair_launch(plan, name, grid, x, y, b, entries, parts, levels, n, m, columns)
-    plan = plan.get("others", plan)
+    _pair_launch(chosen, chosen["names"][0], grid, x, y, b, entries, parts, levels, n, m, columns)
     if reduce == "sum":
         return _pair_combine(plan, parts).astype(dtype, copy=False), lse
     out = cp.empty((n, columns), dtype=real)
@@ -103,18 +100,18 @@ BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype
             out = out.astype(real, copy=False)
             level = out[:, 0] if reduce == "logsumexp" else lse.astype(real, copy=False)
             stats = cp.stack([cp.ascontiguousarray(level), (rows_bar*out).sum(axis=1)], axis=1)
-        entries = _pair_entries(params, real)
-        common = (x, y, b, rows_bar, stats, entries)
-        grid = _pair_grid(n, m, plan["backward"], plan, d, columns)
+        entries, chosen = _pair_entries(params, real), _pair_plan(plan)
+        common, (_, by_rows, by_columns) = (x, y, b, rows_bar, stats, entries), chosen["names"]
+        grid = _pair_grid(n, m, chosen["backward"], chosen, d, columns)
         parts = cp.empty((grid[1]*grid[2], n, d), dtype=real)
         sums = cp.empty((grid[0]*grid[1]*grid[2], max(plan["entries"], 1)), dtype=real)
-        _pair_launch(plan, "pair_backward_rows", grid, *common, parts, sums, n, m, columns)
+        _pair_launch(chosen, by_rows, grid, *common, parts, sums, n, m, columns)
         bars[0] = _pair_combine(plan, parts)
         packed = sums.sum(axis=0)
-        grid = _pair_grid(m, n, plan["backward"], plan, d, columns)
+        grid = _pair_grid(m, n, chosen["backward"], chosen, d, columns)
         parts = cp.empty((grid[1]*grid[2], m, d), dtype=real)
         b_parts = cp.empty((grid[1], m, columns), dtype=real)
-        _pair_launch(plan, "pair_backward_columns", grid, *common, parts, b_parts, n, m, columns)
+        _pair_launch(chosen, by_columns, grid, *common, parts, b_parts, n, m, columns)
         bars[1:] = _pair_combine(plan, parts), _pair_combine(plan, b_parts)
     start = 0
     for shape in shapes:
@@ -160,6 +157,7 @@ def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
     printer.helper("_pair_launch", LAUNCH)
+    printer.helper("_pair_plan", PLAN)
     types = f"{printer.type_text}, cp.{printer.accumulator}"
     last = f"{plan_constant(op, node, printer)}, {op.reduce!r}, {types}"
     first = f"{', '.join(args[:3])}, {params}"
@@ -190,7 +188,9 @@ def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, print
     columns = min(chosen.columns, COLUMNS)
     shared = products_bytes(function.dimension, columns, kind)
     return [
-        f'    "products": {{"columns": {columns}, "tile": {ROWS}, "forward": {ROWS}, "shared": {shared},',
+        f'    "products": {{"columns": {columns}, "tile": {ROWS}, "forward": {ROWS}, "backward": {ROWS},',
+        f'        "shared": {shared},',
+        '        "names": ("pair_products", "pair_products_rows", "pair_products_columns"),',
         f'        "source": {verbatim(source)}}},',
     ]
 
@@ -218,6 +218,7 @@ def plan_constant(op: PairOp, node: Node, printer: Any) -> str:
         f"{name} = {{",
         f'    "columns": {chosen.columns}, "tile": {chosen.tile}, "entries": {entries},',
         f'    "forward": {chosen.forward.points}, "backward": {chosen.backward.points},',
+        '    "names": ("pair_forward", "pair_backward_rows", "pair_backward_columns"),',
         f'    "shared": {chosen.shared_bytes(function.dimension, size)},',
         f'    "source": "#define SYMAD_REAL {real}\\n" + _PRIMS_H + _PAIR_{number} + _PAIR_SUM_CU,',
         *_products_lines(function, chosen, op.reduce, printer),

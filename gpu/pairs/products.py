@@ -1,12 +1,14 @@
 """Kernel sums on tensor cores: functions of inner products and norms of points with 32 components or more.
 
 With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one product of matrices for all pairs.
-Where it is asked for by name (`symad.gpu.options(pair_products=...)`), values in float32 are computed so;
-gradients and everything else run on the kernels of ordinary arithmetic. For at most 128 components the
-errors are below
+Where it is asked for by name (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are
+computed so. For at most 128 components the errors are below
 
     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of each factor, float32 sums;
     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
+
+A pair's part of x̄_i is A y_j + B x_i, A = c ∂F/∂σ·a and B = 2 c ∂F/∂σ·b with c the cotangent of f; for given A and B
+its error is below 2⁻¹⁹ or 2⁻⁷ times |A y_j| + |B x_i|, and likewise for ȳ_j.
 
 Points far from the origin lose digits: subtract their mean before.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from symad.gpu.attention_kernels.plan import ELEMENTS as ELEMENT_TYPES
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text
 from symad.gpu.sympy_to_cuda.printer import Style
@@ -23,7 +26,7 @@ from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 LEAST = 32
 """Components of a point from which on tensor cores are used; an estimate from counts of instructions."""
 
-ELEMENTS = {"tf32x3": ("Fp32", 32), "bf16": ("Bf16", 16)}
+ELEMENTS = {"tf32x3": ELEMENT_TYPES["float32"], "bf16": ELEMENT_TYPES["bfloat16"]}
 COLUMNS = 8
 """Payload columns of a launch: sums that a lane keeps for each of its rows."""
 
@@ -37,22 +40,31 @@ def has_products(function: PairFunction) -> bool:
 
 def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: str) -> str:
     """The kernel, whole."""
-    element, bits = ELEMENTS[kind]
+    element = ELEMENTS[kind]
     rows = _coefficients(function) or []
-    lines = [
-        f"  sigma[{r}] = Real({a!r}) * s + Real({b!r}) * nx + Real({c!r}) * ny;"
-        for r, (a, b, c) in enumerate(rows)
-    ]
+    lines, weights = [], ["  cross = 0, own_x = 0, own_y = 0;"]
+    for r, (a, b, c) in enumerate(rows):
+        value = f"Real({a!r}) * s + Real({b!r}) * nx + Real({c!r}) * ny"
+        if a**2 <= 4 * b * c:  # a form of one sign, which roundings may have left
+            value = f"{'fmaxf' if b + c > 0 else 'fminf'}({value}, Real(0))"
+        lines.append(f"  sigma[{r}] = {value};")
+        parts = {"cross": a, "own_x": 2 * b, "own_y": 2 * c}
+        weights += [f"  {name} += Real({factor!r}) * e[{r}];" for name, factor in parts.items() if factor]
+    weights.append("  cross *= w, own_x *= w, own_y *= w;")
     return "\n".join(
         [
             "#define SYMAD_REAL float",
-            f"#define SYMAD_ELEMENT_BITS {bits}",
+            f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}",
             kernel_text("prims.h", "tile.h", "matrix.h", "product.h"),
             pair_text(function, sizes, reduce, Style("float", False)),
-            f"typedef {element} E;",
+            f"typedef {element.name} E;",
+            f"constexpr int DEPTH = {_depth(function.dimension, kind)};",
             f"constexpr int PRODUCT_COLUMNS = {min(sizes.columns, COLUMNS)};",
             "DEVICE void pair_sigma(Real s, Real nx, Real ny, Real* sigma) {",
             *lines,
+            "}",
+            "DEVICE void pair_weights(const Real* e, Real w, Real& cross, Real& own_x, Real& own_y) {",
+            *weights,
             "}",
             kernel_text("pair_products.cu"),
         ]
@@ -60,10 +72,16 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
 
 
 def products_bytes(dimension: int, columns: int, kind: str) -> int:
-    """Shared memory of a block: two tiles of points, their norms, and the payload."""
-    width = -(-dimension // 16) * 16 * ELEMENTS[kind][1] // 8
+    """Shared memory of a block: two tiles of points, their norms, the payload, and statistics."""
+    width = _depth(dimension, kind) * ELEMENTS[kind].bytes
     pitch = 32 if width <= 32 else 64 if width <= 64 else -(-width // 128) * 128
-    return 2 * ROWS * pitch + 4 * ROWS * (2 + min(columns, COLUMNS))
+    return 2 * ROWS * pitch + 4 * ROWS * (4 + min(columns, COLUMNS))
+
+
+def _depth(dimension: int, kind: str) -> int:
+    """Components of a point in a tile."""
+    multiple = ELEMENTS[kind].multiple
+    return -(-dimension // multiple) * multiple
 
 
 def _coefficients(function: PairFunction) -> list[tuple[float, float, float]] | None:

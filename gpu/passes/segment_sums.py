@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from symad.gpu.compile import Machine, kernel_text
+from symad.gpu.compile import kernel_text
 
-Array = Any
 ELEMENTS = {"float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32")}
 
 
@@ -40,20 +39,3 @@ def segment_source(dtype: Any, columns: int) -> str:
     head = f"#define SYMAD_REAL {real}\n#define SYMAD_ELEMENT_BITS {bits}\n"
     middle = f"typedef {element} E;\nconstexpr int COLUMNS = {columns};\n"
     return head + kernel_text("prims.h") + middle + kernel_text("segment_sum.cu")
-
-
-def segment_sum(machine: Machine | None, keys: Array, updates: Array, rows: int) -> Array:
-    """r_k = Σ updates[j] over the j with keys[j] = k, for k < rows; keys and updates (n,)."""
-    if machine is None:
-        result = np.zeros(rows, updates.dtype)
-        np.add.at(result, keys, updates)
-        return result
-    xp = machine.xp
-    result, count = xp.zeros(rows, updates.dtype), len(keys)
-    if count and rows:
-        order = xp.argsort(keys, kind="stable")
-        kernel = machine.load(segment_source(updates.dtype, 1)).get_function("segment_sum")
-        sizes = np.int64(count), np.int64(1), np.int32(rows <= count)
-        args = xp.ascontiguousarray(keys), order, xp.ascontiguousarray(updates), result, *sizes
-        kernel((min(rows, count), 1), (256,), args, shared_mem=256 * updates.dtype.itemsize)
-    return result

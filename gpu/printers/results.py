@@ -7,6 +7,7 @@ from typing import Any
 
 from symad.core.graph import Node
 from symad.gpu.printers.library import HALVES
+from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.ops.arrays.sources import ArrayConstant, Input
@@ -20,7 +21,8 @@ Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
 
 def result_text(node: Node, printer: Any) -> str:
     """An output as an array of its own; in half precisions integers stay integers."""
-    kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
+    kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
+    kept += [printer.accumulator] * current().wide
     if kind not in kept and node not in printer.host:  # log-sum-exps among them
         return f"{printer.text[node]}.astype({printer.type_text})"
     made, piece = _memory(node), _piece(node)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import sympy as sp
 from sympy.codegen import cfunctions as cf
@@ -18,7 +19,7 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanAtom, BooleanFunction
 
 from symad.errors import LoweringError
-from symad.gpu.sympy_to_cuda.writers import ATOM, PRODUCT, SUM, UNARY, WRITERS
+from symad.gpu.sympy_to_cuda.writers import ATOM, PRODUCT, SUM, UNARY, WRITERS, is_negative
 from symad.numeric.pairs.stable_sympy import FloorDivide, children, topological
 
 HELPERS = """\
@@ -141,6 +142,7 @@ def statements(
             kind = printer.kind(expr)
             lines.append(f"const {style.real if kind == 'real' else kind} {name} = {text};")
             printer.binding[expr] = ATOM
+            printer.negative.discard(expr)
             text = name
         printer.text[expr] = text
     for (target, _), expr in zip(targets, exprs, strict=True):
@@ -188,6 +190,8 @@ class Printer:
         self.style = style
         self.text: dict[sp.Basic, str] = {}
         self.binding: dict[sp.Basic, int] = {}
+        self.negative: set[sp.Basic] = set()
+        """What is written with a minus sign in front."""
         self.kinds: dict[sp.Basic, str] = {}
         self.levels: dict[sp.Basic, int] = {}
 
@@ -199,7 +203,7 @@ class Printer:
         for matches, binding, rule in WRITERS:
             if isinstance(expr, matches):
                 text = rule(self, expr)
-                self.binding[expr] = UNARY if text.startswith("-") and binding > SUM else binding
+                self.binding[expr] = UNARY if expr in self.negative and binding > SUM else binding
                 return text
         self.binding[expr] = ATOM
         return self._call(expr)
@@ -218,11 +222,19 @@ class Printer:
         """The operand in the arithmetic of its user, in parentheses if it binds less tightly."""
         if kind == "real" and isinstance(expr, sp.Number):
             text = self.style.literal(float(expr))
-            return f"({text})" if text.startswith("-") and binding > SUM else text
+            return f"({text})" if is_negative(expr) and binding > SUM else text
         if kind == "real" and self.kind(expr) != "real":
             return f"({self.style.real}){self.operand(expr, 'int')}"
         text = self.text[expr]
         return text if self.binding[expr] >= binding else f"({text})"
+
+    def begins_negative(self, expr: sp.Basic, kind: str, binding: int) -> bool:
+        """Whether `operand` begins with a minus sign."""
+        if kind == "real" and isinstance(expr, sp.Number):
+            return is_negative(expr) and binding <= SUM
+        if kind == "real" and self.kind(expr) != "real":
+            return False
+        return expr in self.negative and self.binding[expr] >= binding
 
     def _kind(self, expr: sp.Basic, parts: Sequence[sp.Basic]) -> str:
         if expr.is_Symbol:
@@ -257,24 +269,32 @@ class Printer:
             return f"tanh_fast({self.real(expr.args[0])})"
         return f"{self.style.function(name)}({', '.join(self.real(a) for a in expr.args)})"
 
-    def grouped(self, terms: Iterable[sp.Basic], binding: int, kind: str) -> str:
+    def grouped(self, terms: Iterable[sp.Basic], binding: int, kind: str) -> Part:
         """A sum or product, the operands of each lower level in parentheses of their own."""
-        levels: dict[int, list[str]] = {}
+        levels: dict[int, list[Part]] = {}
+        # A right operand of equal binding needs parentheses: a * (b / c) is not a * b / c.
+        needed = binding + (binding == PRODUCT)
         for term in terms:
-            # A right operand of equal binding needs parentheses: a * (b / c) is not a * b / c.
-            text = self.operand(term, kind, binding + (binding == PRODUCT))
-            levels.setdefault(self.levels[term], []).append(text)
-        text = ""
+            part = Part(self.operand(term, kind, needed), self.begins_negative(term, kind, needed))
+            levels.setdefault(self.levels[term], []).append(part)
+        inner: list[Part] = []
         for level in sorted(levels):
-            inner = [f"({text})" if len(levels) > 1 and " " in text else text] if text else []
-            text = _joined([*inner, *levels[level]], " + " if binding == SUM else " * ")
-        return text
+            made = _joined([*inner, *levels[level]], binding)
+            inner = [Part(f"({made.text})", False) if len(levels) > 1 and " " in made.text else made]
+        return made
 
 
-def _joined(texts: Sequence[str], symbol: str) -> str:
+class Part(NamedTuple):
+    """An operand as text, and whether it begins with a minus sign."""
+
+    text: str
+    negative: bool
+
+
+def _joined(parts: Sequence[Part], binding: int) -> Part:
     """Operands joined; a sum writes negative ones as differences, after the positive ones."""
-    if symbol == " * ":
-        return symbol.join(texts)
-    ordered = [t for t in texts if not t.startswith("-")]
-    ordered += [t for t in texts if t.startswith("-")]
-    return symbol.join(ordered).replace("+ -", "- ")
+    if binding == PRODUCT:
+        return Part(" * ".join(p.text for p in parts), parts[0].negative)
+    first, *rest = sorted(parts, key=lambda p: p.negative)
+    tail = [f" - {p.text[1:]}" if p.negative else f" + {p.text}" for p in rest]
+    return Part("".join([first.text, *tail]), first.negative)

@@ -12,16 +12,23 @@ from sympy.logic.boolalg import BooleanAtom
 from symad.numeric.pairs.stable_sympy import FloorDivide, Share
 
 if TYPE_CHECKING:
-    from symad.gpu.sympy_to_cuda.printer import Printer
+    from symad.gpu.sympy_to_cuda.printer import Part, Printer
 
 # How tightly C text binds: a name or call, a negated one, a product, a sum, anything looser.
 ATOM, UNARY, PRODUCT, SUM, LOOSE = 4, 3, 2, 1, 0
 _COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
 
 
+def is_negative(number: sp.Basic) -> bool:
+    """Whether the literal of a number begins with a minus sign: that of −∞ is a quotient in parentheses."""
+    return -float("inf") < float(number) < 0
+
+
 def _number(printer: Printer, expr: sp.Basic) -> str:
     if isinstance(expr, BooleanAtom):
         return "true" if expr else "false"
+    if is_negative(expr):
+        printer.negative.add(expr)
     if isinstance(expr, sp.Integer):
         return str(int(expr))
     return printer.style.literal(float(expr))
@@ -34,15 +41,23 @@ def _symbol(printer: Printer, expr: sp.Basic) -> str:
 
 
 def _add(printer: Printer, expr: sp.Basic) -> str:
-    return printer.grouped(expr.args, SUM, printer.kind(expr))
+    return _signed(printer, expr, printer.grouped(expr.args, SUM, printer.kind(expr)))
 
 
 def _mul(printer: Printer, expr: sp.Basic) -> str:
     terms = list(expr.args)
     if terms[0] == -1:
         rest = printer.grouped(terms[1:], PRODUCT, printer.kind(expr))
-        return f"-({rest})" if rest.startswith("-") else f"-{rest}"
-    return printer.grouped(terms, PRODUCT, printer.kind(expr))
+        printer.negative.add(expr)
+        return f"-({rest.text})" if rest.negative else f"-{rest.text}"
+    return _signed(printer, expr, printer.grouped(terms, PRODUCT, printer.kind(expr)))
+
+
+def _signed(printer: Printer, expr: sp.Basic, part: Part) -> str:
+    """The text; the printer notes whether it begins with a minus sign."""
+    if part.negative:
+        printer.negative.add(expr)
+    return part.text
 
 
 def _pow(printer: Printer, expr: sp.Basic) -> str:

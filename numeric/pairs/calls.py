@@ -28,6 +28,8 @@ class Library:
     backend: str
     options: Hashable = None
     """What the printed code depends on besides the graph."""
+    device: bool = False
+    """Whether kernels compute: half precisions as they are, all lengths, positions clamped to arrays."""
 
 
 NUMPY = Library("numeric", np, "numpy")

@@ -19,8 +19,11 @@ from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
 from symad.library.score_functions import LOOPS, B, I, J, call_functions, parameters_of
-from symad.numeric.pairs.calls import called, inputs_of
-from symad.numeric.pairs.scores import score_of
+from symad.numeric.pairs.calls import NUMPY, Library, called, inputs_of
+from symad.numeric.pairs.intervals import ArrayBounds, Interval, evaluate
+from symad.numeric.pairs.scores import Score, score_of
+from symad.ops.arrays.shaping import broadcast_to
+from symad.ops.arrays.sources import constant
 from symad.ops.fused.attention import in_part
 from symad.ops.fused.attention_ops import Attention, AttentionCotangent
 
@@ -78,7 +81,24 @@ def attention(
         TraceError: score or mask use unknown symbols or arrays.
         IndexError: a pair that the mask does not hide reads outside of an array.
     """
-    call = _Call.make(q, k, v, score, mask, params, scale, causal, lengths)
+    return attended(NUMPY, q, k, v, score, mask, params, scale, causal, lengths, return_lse)
+
+
+def attended(
+    library: Library,
+    q: Array,
+    k: Array,
+    v: Array,
+    score: Function | None,
+    mask: Function | None,
+    params: Mapping[str, Any] | None,
+    scale: float | None,
+    causal: bool,
+    lengths: Lengths | None,
+    return_lse: bool,
+) -> Any:
+    """`attention` on the arrays of a library."""
+    call = _Call.make(library, q, k, v, score, mask, params, scale, causal, lengths)
     found = call.results(Attention, (0, 1) if return_lse else (0,))
     out = found[0].astype(q.dtype, copy=False)
     return (out, found[1].astype(call.real, copy=False)) if return_lse else out
@@ -124,18 +144,44 @@ def attention_vjp(
     Raises:
         ShapeError: a result or cotangent does not have the shape of this attention's.
     """
-    call = _Call.make(q, k, v, score, mask, params, scale, causal, lengths)
-    lse_bar = np.zeros(np.shape(lse)) if lse_bar is None else lse_bar
-    given = {"out": out, "lse": lse, "out_bar": out_bar, "lse_bar": lse_bar}
-    for (name, array), axes in zip(given.items(), (4, 3, 4, 3), strict=True):
+    return cotangents(
+        NUMPY, q, k, v, out, lse, out_bar, lse_bar, score, mask, params, scale, causal, lengths
+    )
+
+
+def cotangents(
+    library: Library,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    out_bar: Array,
+    lse_bar: Array | None,
+    score: Function | None,
+    mask: Function | None,
+    params: Mapping[str, Any] | None,
+    scale: float | None,
+    causal: bool,
+    lengths: Lengths | None,
+) -> AttentionCotangents:
+    """`attention_vjp` on the arrays of a library."""
+    call = _Call.make(library, q, k, v, score, mask, params, scale, causal, lengths)
+    given = {"out": out, "lse": lse, "out_bar": out_bar}
+    given |= {} if lse_bar is None else {"lse_bar": lse_bar}
+    for (name, array), axes in zip(given.items(), (4, 3, 4, 3), strict=False):
         expected = (*q.shape[:3], v.shape[3])[:axes]
         if np.shape(array) != expected:
             raise ShapeError(f"{name} has shape {np.shape(array)}; this attention has {expected}")
     bars = call.results(AttentionCotangent, call.op.real, given)
-    kinds = [q.dtype] * 3 + [np.asarray(call.values[r]).dtype for r in call.op.real[3:]]
+    kinds = [q.dtype] * 3 + [_dtype_of(call.values[r]) for r in call.op.real[3:]]
     q_bar, k_bar, v_bar, *more = [bar.astype(kind, copy=False) for bar, kind in zip(bars, kinds, strict=True)]
     names = [p.name for p in call.op.given if not p.integer]
     return AttentionCotangents(q_bar, k_bar, v_bar, dict(zip(names, more, strict=True)))
+
+
+def _dtype_of(value: Any) -> Any:
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
 def attention_traffic(length: Any, width: Any, block: Any) -> dict[str, Any]:
@@ -163,8 +209,9 @@ def attention_traffic(length: Any, width: Any, block: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call: the op, its arguments as nodes and as they were given, and the precision."""
+    """One call: the library, the op, its arguments as nodes and as they were given, and the precision."""
 
+    library: Library
     op: Attention
     nodes: tuple[Node, ...]
     values: tuple[Array, ...]
@@ -173,6 +220,7 @@ class _Call:
 
     @staticmethod
     def make(
+        library: Library,
         q: Array,
         k: Array,
         v: Array,
@@ -184,7 +232,7 @@ class _Call:
         lengths: Lengths | None,
     ) -> _Call:
         """Call the functions with symbols, and check what is given."""
-        check_arrays(q, k, v)
+        check_arrays(library.xp, q, k, v)
         params = dict(params or {})
         limits = limits_of(params, lengths, q.shape[0])
         value, allowed = call_functions(score, mask, parameters_of(params), causal)
@@ -193,16 +241,23 @@ class _Call:
                 allowed = sp.And(allowed, loop < sp.IndexedBase(name, integer=True)[B])
         params |= limits
         kinds = parameters_of(params)
-        check_reads(score_of(value, allowed, kinds).loads, params, (*q.shape[:3], k.shape[2]))
+        check_reads(score_of(value, allowed, kinds), params, (*q.shape[:3], k.shape[2]), library.device)
         names = tuple((p.name, p.ndim, p.integer) for p in kinds)
         factor = None if scale is None else float(scale)
         op = Attention(Formula(value), Formula(allowed), names, factor, 0)
-        nodes = inputs_of({"q": q.shape, "k": k.shape, "v": v.shape} | _shapes(params))
         real = np.result_type(q.dtype, np.float32)
-        integers = [np.asarray(params[p.name]) for p in kinds if p.integer]
-        wide = any(np.abs(a).max(initial=0) > EXACT_IN_SINGLE for a in integers)
-        dtype = "float64" if wide else str(real)
-        return _Call(op, nodes, (q, k, v, *params.values()), dtype, real)
+        if library.device:
+            n, m = LENGTHS
+            dtype = q.dtype.name
+        else:
+            n, m = q.shape[2], k.shape[2]
+            integers = [np.asarray(params[p.name]) for p in kinds if p.integer]
+            wide = any(np.abs(a).max(initial=0) > EXACT_IN_SINGLE for a in integers)
+            dtype = "float64" if wide else str(real)
+        named = zip("qkv", (q, k, v), (n, m, m), strict=True)
+        shapes = {name: (*a.shape[:2], size, a.shape[3]) for name, a, size in named}
+        nodes = inputs_of(shapes | {name: np.shape(a) for name, a in params.items()})
+        return _Call(library, op, nodes, (q, k, v, *params.values()), dtype, real)
 
     def results(
         self,
@@ -210,35 +265,38 @@ class _Call:
         parts: Sequence[int],
         given: Mapping[str, Array] | None = None,
     ) -> list[Array]:
-        """Some results of an op with this score, at these arguments and further ones."""
-        more = {name: array for name, array in (given or {}).items()}
-        nodes = (*self.nodes, *inputs_of(_shapes(more), self.nodes))
-        outputs = tuple(in_part(self.op, kind, part, nodes) for part in parts)
-        return called(nodes, outputs, self.dtype, (*self.values, *more.values()))
+        """Some results of an op with this score, at these arguments and what else is given."""
+        given = given or {}
+        row = (*self.nodes[0].shape[:3], self.nodes[2].shape[3])
+        more = inputs_of({name: row[: np.ndim(a)] for name, a in given.items()}, self.nodes)
+        zero = () if "lse_bar" in given or not given else (broadcast_to(constant(0), row[:3]),)
+        outputs = tuple(in_part(self.op, kind, part, (*self.nodes, *more, *zero)) for part in parts)
+        values = (*self.values, *given.values())
+        return called((*self.nodes, *more), outputs, self.dtype, values, self.library)
 
 
-def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    return {name: np.shape(array) for name, array in arrays.items()}
+LENGTHS = sp.symbols("N M", integer=True, positive=True)
 
 
-def check_arrays(q: Array, k: Array, v: Array) -> None:
-    """Check that q, k, v are (batch, heads, length, width) NumPy arrays of one real dtype.
+def check_arrays(xp: Any, q: Array, k: Array, v: Array) -> None:
+    """Check that q, k, v are (batch, heads, length, width) arrays of one library and one real dtype.
 
     Raises:
         ShapeError: the axes do not fit together.
-        TypeError: an argument is not a NumPy array, or the dtypes differ or are not real.
+        TypeError: an argument is an array of another library, or the dtypes differ or are not real.
     """
     for name, array in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, xp.ndarray):
             raise TypeError(
-                f"{name} is a {type(array).__module__}.{type(array).__name__}; this attention "
-                "takes NumPy arrays (symad.gpu.attention takes CuPy arrays); convert all of them"
+                f"{name} is a {type(array).__module__}.{type(array).__name__}; this attention takes "
+                f"{xp.__name__} arrays (symad.numeric.attention NumPy's, symad.gpu.attention CuPy's too); "
+                "convert all of them"
             )
         if array.ndim != 4:
             raise ShapeError(
                 f"{name} has shape {array.shape}; give (batch, heads, length, head dim)"
             )
-        if array.dtype.kind != "f":
+        if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
             raise TypeError(f"{name} has dtype {array.dtype}; give floating-point numbers")
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(f"q, k, v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; use one dtype")
@@ -289,18 +347,35 @@ def limits_of(params: Mapping[str, Any], lengths: Lengths | None, batch: int) ->
     return given
 
 
-def check_reads(loads: Sequence[Any], params: Mapping[str, Any], sizes: Sequence[int]) -> None:
+def check_reads(score: Score, params: Mapping[str, Any], sizes: Sequence[int], clamped: bool) -> None:
     """Refuse arrays that are too short for the positions that index them.
 
+    Args:
+        score: the traced functions.
+        params: the arrays by name.
+        sizes: how many values b, h, i and j have.
+        clamped: code reads the nearest entry where a position is outside of an array, and does not say so:
+            all positions are checked, by intervals, unless a mask may hide the pairs that read outside.
+
     Raises:
-        ShapeError: an array read by b, h, i or j alone has fewer entries than there are.
+        ShapeError: an array has fewer entries than there are positions.
     """
     count = dict(zip(LOOPS, sizes, strict=True))
-    for load in loads:
+    known = {loop: Interval(0, max(size - 1, 0)) for loop, size in count.items()}
+    for load in score.loads:
         shape = np.shape(params[load.name])
         for axis, index in enumerate(load.index):
+            read = f"{load.name}[{', '.join(map(str, load.index))}]"
             if index in count and shape[axis] < count[index]:
                 raise ShapeError(
-                    f"{load.name}[{', '.join(map(str, load.index))}] needs at least {count[index]} entries "
-                    f"on axis {axis}; {load.name} has shape {shape}"
+                    f"{read} needs at least {count[index]} entries on axis {axis}; "
+                    f"{load.name} has shape {shape}"
+                )
+            if not clamped or score.mask != sp.true or not index.free_symbols <= set(LOOPS):
+                continue
+            found = evaluate(index, known, ArrayBounds)
+            if found.low < 0 or found.high >= shape[axis]:
+                raise ShapeError(
+                    f"{read} reads entries {found.low} to {found.high} of axis {axis}; "
+                    f"{load.name} has shape {shape}"
                 )

@@ -9,16 +9,14 @@ import pytest
 
 import symad
 from symad.functions import attention
-from symad.gpu.attention_kernels.arguments import aligned
+from symad.gpu.attention_kernels import module_text
 from symad.gpu.attention_kernels.compiled_score import compile_score
-from symad.gpu.attention_kernels.eager_second import SecondOrder
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.attention_kernels.plan import ELEMENTS, FORWARD, PLAIN_FLOAT32, plans
+from symad.gpu.attention_kernels.plan import ELEMENTS, FORWARD, plans
 from symad.numeric import lower
 from symad.numeric.pairs.scores import trace_score
 from tests.gpu import nvrtc
+from tests.gpu.attention_calls import forget, forward_backward, second_order
 from tests.gpu.attention_cases import NAMES, encode
-from tests.gpu.cpu_machine import cpu_machine
 from tests.gpu.cupy_agreement import library
 from tests.gpu.foreign import Foreign
 from tests.gpu.shim.driver import KernelError, schedule
@@ -37,11 +35,12 @@ def shifted(array, places):
     return made
 
 
-def run(arrays, element):
-    q, k, v, bar = arrays
-    call = AttentionCall.make(cpu_machine(), q, k, v, element=element, causal=True)
-    out, lse = call.forward()
-    bars = call.backward(out, lse, bar)
+def aligned(array):
+    return array.ctypes.data % 16 == 0
+
+
+def run(arrays, name, tensor_cores=True):
+    out, lse, bars = forward_backward(name, arrays, None, causal=True, tensor_cores=tensor_cores)
     return out, lse, bars.q, bars.k, bars.v
 
 
@@ -49,23 +48,27 @@ def run(arrays, element):
 @pytest.mark.parametrize("name", [*NAMES, "plain"])
 def test_odd_places_give_the_same_bits(name, order):
     """Also where copies happen at once, as those through registers do."""
-    element = PLAIN_FLOAT32 if name == "plain" else ELEMENTS[name]
+    cores = name != "plain"
     dtype = "float32" if name == "plain" else name
     arrays = [encode(RNG.normal(size=s), dtype) for s in SHAPES]
     with schedule(order):
-        expected = run(arrays, element)
+        expected = run(arrays, dtype, cores)
         for places in (1, 3) if name == "bfloat16" else (1,):
             odd = [shifted(a, places) for a in arrays]
             assert not any(aligned(a) for a in odd)
-            for found, wanted in zip(run(odd, element), expected, strict=True):
+            for found, wanted in zip(run(odd, dtype, cores), expected, strict=True):
                 assert found.tobytes() == wanted.tobytes()
 
 
 def test_the_shim_stops_at_what_would_stop_a_device(monkeypatch):
     arrays = [shifted(encode(RNG.normal(size=s), "bfloat16"), 1) for s in SHAPES]
-    monkeypatch.setattr("symad.gpu.attention_kernels.launch.aligned", lambda array: True)
+    blind = module_text.LAUNCH.replace("a.data.ptr % 16", "False")
+    assert blind != module_text.LAUNCH
+    monkeypatch.setattr(module_text, "LAUNCH", blind)
+    forget()
     with pytest.raises(KernelError, match="not aligned"):
-        run(arrays, ELEMENTS["bfloat16"])
+        run(arrays, "bfloat16")
+    forget()
 
 
 def loss(b, q, k, v):
@@ -96,12 +99,11 @@ def test_products_of_second_order():
     arrays = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
     dots = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
 
+    rows = [RNG.normal(size=(1, 2, 37)).astype("f4") for _ in range(2)]
+
     def cotangents(turn):
-        q, k, v, bar = map(turn, arrays)
-        call = AttentionCall.make(cpu_machine(), q, k, v, element=ELEMENTS["float32"])
-        out, lse = call.forward()
-        second = SecondOrder.make(call, out, lse, *map(turn, dots[:3]))
-        return second.cotangents(bar, turn(dots[3]))
+        groups = [arrays[:3], (arrays[3], rows[0]), dots[:3], (dots[3], rows[1])]
+        return second_order("float32", [[turn(a) for a in group] for group in groups])
 
     for found, wanted in zip(cotangents(lambda a: shifted(a, 1)), cotangents(lambda a: a), strict=True):
         assert found.tobytes() == wanted.tobytes()

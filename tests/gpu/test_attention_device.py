@@ -171,39 +171,19 @@ def test_an_unseen_score_function_is_compiled_and_right():
 def test_tangents_of_the_cotangents(name):
     """Against torch in float64, as on the CPU, with room for the device's approximate instructions."""
     pytest.importorskip("torch")
-    from symad.gpu.attention_kernels.eager_second import SecondOrder
-    from symad.gpu.attention_kernels.launch import AttentionCall
-    from symad.gpu.compile import machine
     from tests.gpu import test_attention_second as cpu
 
     sizes = (2, 4, 2, 130, 150, 64, 48)
     groups = cpu.draw(name, sizes)
-    moved = [[device(a, name) for a in g] for g in groups[::2]]
-    bars = [(device(g[0], name), device(g[1], "float64")) for g in groups[1::2]]
-    call = AttentionCall.make(machine(), *moved[0], causal=True)
-    out, lse = call.forward()
-    second = SecondOrder.make(call, out, lse, *moved[1])
-    (bar, lse_bar), (bar_dot, lse_bar_dot) = bars
-    out_dot, lse_dot = second.tangents()
-    found = second.cotangents(bar, bar_dot, lse_bar, lse_bar_dot)
+    found = cpu.run(name, groups, where="device", causal=True)
     visible = np.arange(150) <= np.arange(130)[:, None]
-    values = [device_bits(out_dot, name), host(lse_dot, "float64"), *(device_bits(a, name) for a in found)]
-    cpu.check(name, groups, values, 64**-0.5, visible=visible, room=2)
-
-
-def device_bits(x, name):
-    """A device array on the host as it is stored."""
-    import cupy as cp
-
-    return cp.asnumpy(x.view(np.uint16) if name == "bfloat16" else x)
+    cpu.check(name, groups, found, 64**-0.5, visible=visible, room=2)
 
 
 SANITIZER = """
 import cupy as cp
 import numpy as np
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.attention_kernels.eager_second import SecondOrder
-from symad.gpu.compile import machine
+from tests.gpu import test_attention_second as cpu
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 import sympy as sp
 def gaussian(x, y):
@@ -214,8 +194,7 @@ for name in ("bfloat16", "float32", "float64"):
     q, k, v, out_bar = (device(a, name) for a in draw(name, (1, 2, 1, 70, 90, 64, 40)))
     out, lse = attention(q, k, v, causal=True, return_lse=True)
     attention_vjp(q, k, v, out, lse, out_bar, causal=True)
-    second = SecondOrder.make(AttentionCall.make(machine(), q, k, v, causal=True), out, lse, q, k, v)
-    second.cotangents(out_bar, out_bar)
+    cpu.run(name, cpu.draw(name, (1, 2, 1, 70, 90, 64, 40)), where="device", causal=True)
 x, y, b = (cp.asarray(np.random.default_rng(0).random(s)) for s in ((130, 3), (90, 3), (90,)))
 for reduce in ("sum", "logsumexp", "softmax"):
     out, lse = pairwise(gaussian, x, y, b, reduce=reduce, return_lse=True) if reduce == "softmax" else (

@@ -8,11 +8,13 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32
+from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import GpuError
+from symad.numeric.pairs.calls import kernel_of
+from tests.gpu.attention_calls import device, forget
+from tests.gpu.attention_calls import forward_backward as run
 from tests.gpu.attention_cases import NAMES, decode, encode, reference, relative
-from tests.gpu.cpu_machine import cpu_machine
+from tests.gpu.cupy_agreement import library
 from tests.gpu.shim.driver import SCHEDULES, schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -63,17 +65,6 @@ def draw(name, sizes, seed=0):
     shapes.append((batch, heads, n, dv))
     arrays = [encode(rng.normal(size=s), name) for s in shapes]
     return arrays, rng.normal(size=(batch, heads, n)).astype(np.float32)
-
-
-def run(name, arrays, lse_bar, machine=None, deterministic=True, element=None, **options):
-    """One forward and backward through the launchers."""
-    q, k, v, out_bar = arrays
-    element = element or ELEMENTS[name]
-    call = AttentionCall.make(machine or cpu_machine(), q, k, v, element=element, **options)
-    out, lse = call.forward()
-    return out, lse, call.backward(
-        out, lse, out_bar, lse_bar.astype(lse.dtype), deterministic
-    )
 
 
 def check(name, arrays, lse_bar, found, scale, score=None, slope=None, visible=None):
@@ -129,7 +120,7 @@ def test_float32_without_tensor_cores(case):
     visible = np.arange(m) <= np.arange(n)[:, None] if case.causal else None
     for order in SCHEDULES:
         with schedule(order):
-            found = run("float32", arrays, lse_bar, causal=case.causal, element=PLAIN_FLOAT32)
+            found = run("float32", arrays, lse_bar, causal=case.causal, tensor_cores=False)
         check("float32", arrays, lse_bar, found, d**-0.5, visible=visible)
 
 
@@ -333,50 +324,99 @@ def test_no_keys_and_no_queries():
 
 @pytest.mark.parametrize("shared_memory", [99 * 1024, 163 * 1024])
 def test_smaller_tiles_where_shared_memory_is_short(shared_memory):
-    machine = cpu_machine(shared_memory)
     arrays, lse_bar = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=11)
-    found = run("float32", arrays, lse_bar, machine)
+    with device(shared_memory):
+        found = run("float32", arrays, lse_bar)
     check("float32", arrays, lse_bar, found, 128**-0.5)
 
 
 def test_devices_without_tensor_cores_for_the_dtype():
-    turing = cpu_machine(64 * 1024, (7, 5))
-    (q, k, v, _), lse_bar = arrays = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=14)
-    assert AttentionCall.make(turing, q, k, v).element == PLAIN_FLOAT32
-    found = run("float32", arrays[0], lse_bar, turing, element=PLAIN_FLOAT32)
-    check("float32", arrays[0], lse_bar, found, 128**-0.5)
-    with pytest.raises(GpuError, match=r"float64 needs compute capability 8\.0; this device has 7\.5"):
-        AttentionCall.make(turing, *(a.astype(float) for a in (q, k, v)))
+    arrays, lse_bar = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=14)
+    with device(64 * 1024, (7, 5)):
+        found = run("float32", arrays, lse_bar)
+        check("float32", arrays, lse_bar, found, 128**-0.5)
+        with pytest.raises(GpuError, match=r"float64 needs compute capability 8\.0; this device has 7\.5"):
+            run("float64", [a.astype(float) for a in arrays], lse_bar)
+    with device(64 * 1024):
+        plain = run("float32", arrays, lse_bar, tensor_cores=False)
+    assert same_bits(found[0], plain[0])  # ordinary arithmetic on both
 
 
 def test_a_head_dim_too_large_for_the_device():
     arrays, _ = draw("float64", (1, 1, 1, 8, 8, 256, 256))
-    with pytest.raises(ShapeError, match=r"need .* bytes of shared memory; this device has 50000"):
-        run("float64", arrays, np.zeros((1, 1, 8)), cpu_machine(50000))
+    with device(50000), pytest.raises(ValueError, match=r"bytes of shared memory; .* has 9\.0 and 50000"):
+        run("float64", arrays, np.zeros((1, 1, 8)))
     arrays, _ = draw("float32", (1, 1, 1, 8, 8, 260, 16))
     with pytest.raises(ShapeError, match="head dims 260 and 16: the kernels take at most 256"):
         run("float32", arrays, np.zeros((1, 1, 8)))
 
 
 def test_arrays_that_do_not_fit():
-    (q, k, v, out_bar), _ = draw("float32", (1, 2, 1, 8, 8, 16, 16))
-    machine = cpu_machine()
-    with pytest.raises(ShapeError, match=r"q \(1, 2, 8, 16\), k \(1, 1, 8, 12\)"):
-        AttentionCall.make(machine, q, k[..., :12], v)
-    with pytest.raises(ShapeError, match="multiple of the key heads"):
-        AttentionCall.make(machine, q, np.repeat(k, 3, 1), np.repeat(v, 3, 1))
-    with pytest.raises(ShapeError, match="q has shape"):
-        AttentionCall.make(machine, q[0], k, v)
-    with pytest.raises(TypeError, match="q, k, v have dtypes float32, float64, float32"):
-        AttentionCall.make(machine, q, k.astype(float), v)
-    with pytest.raises(TypeError, match=r"k is a builtins\.list, others are numpy arrays"):
-        AttentionCall.make(machine, q, k.tolist(), v)
-    with pytest.raises(TypeError, match="dtype int32; the kernels take bfloat16, float16"):
-        AttentionCall.make(machine, *(a.astype(np.int32) for a in (q, k, v)))
-    call = AttentionCall.make(machine, q, k, v)
-    out, lse = call.forward()
-    with pytest.raises(ShapeError, match=r"out_bar has shape \(1, 2, 8, 12\)"):
-        call.backward(out, lse, out_bar[..., :12])
+    arrays, _ = draw("float32", (1, 2, 1, 8, 8, 16, 16))
+    with library() as cp:
+        q, k, v, out_bar = map(cp.asarray, arrays)
+        with pytest.raises(ShapeError, match=r"q \(1, 2, 8, 16\), k \(1, 1, 8, 12\)"):
+            attention(q, k[..., :12], v)
+        with pytest.raises(ShapeError, match="multiple of the key heads"):
+            attention(q, cp.repeat(k, 3, 1), cp.repeat(v, 3, 1))
+        with pytest.raises(ShapeError, match="q has shape"):
+            attention(q[0], k, v)
+        with pytest.raises(TypeError, match="q, k, v have dtypes float32, float64, float32"):
+            attention(q, k.astype(float), v)
+        with pytest.raises(TypeError, match=r"k is a builtins\.list; .* symad\.gpu\.attention CuPy's"):
+            attention(q, arrays[1].tolist(), v)
+        with pytest.raises(TypeError, match="q has dtype int32; give floating-point numbers"):
+            attention(*(a.astype(np.int32) for a in (q, k, v)))
+        out, lse = attention(q, k, v, return_lse=True)
+        with pytest.raises(ShapeError, match=r"out_bar has shape \(1, 2, 8, 12\)"):
+            attention_vjp(q, k, v, out, lse, out_bar[..., :12])
+        with pytest.raises(ShapeError, match=r"w\[i \+ j\] reads entries 0 to 14 of axis 0; w has"):
+            attention(q, k, v, score=lambda s, b, h, i, j, w: s + w[i + j], params={"w": cp.ones(5)})
+        with pytest.raises(TypeError, match=r"parameter w is a numpy\.ndarray"):
+            attention(q, k, v, score=lambda s, b, h, i, j, w: s + w[i], params={"w": np.ones(8)})
+        with pytest.raises(ShapeError, match="w holds 0 to 2147483648; kernels take 32-bit integers"):
+            large = cp.asarray(np.array([0, 2**31]))
+            attention(q, k, v, mask=lambda b, h, i, j, w: w[0] < j, params={"w": large})
+
+
+def test_code_is_kept_by_formulas_for_all_lengths():
+    """Functions are called anew, so what they read may change; lengths are open."""
+    factor = 1.0
+
+    def score(s, b, h, i, j):
+        return s * factor
+
+    def found(length):
+        arrays, lse_bar = draw("float32", (1, 1, 1, length, length, 16, 16))
+        return arrays, run("float32", arrays, lse_bar, score=score)
+
+    forget()
+    for length in (5, 9, 17):
+        arrays, (out, *_) = found(length)
+        assert relative(out, reference(*map(np.float64, arrays), 0.0, 0.25)[0]) < 1e-6
+    assert kernel_of.cache_info().currsize == 2  # values, and cotangents
+    factor = 3.0
+    arrays, (out, *_) = found(5)
+    assert relative(out, reference(*map(np.float64, arrays), 0.0, 0.75)[0]) < 1e-6
+
+
+def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
+    arrays, lse_bar = draw("float64", (2, 2, 1, 37, 20, 16, 16), seed=15)
+    bucket, table = np.random.default_rng(16).integers(0, 4, 37), np.array([0.5, -1.0, 2.0, 0.1])
+    params = {"bucket": bucket, "table": table}
+
+    def score(s, b, h, i, j, bucket, table):
+        return s * table[bucket[i]] + j * table[sp.Min(i, 3)]
+
+    found = run("float64", arrays, lse_bar, score=score, params=params)
+    first, second = table[bucket][:, None], np.arange(20) * table[np.minimum(np.arange(37), 3)][:, None]
+    t_bar = check("float64", arrays, lse_bar, found, 0.25, lambda s: s * first + second, lambda s: first)
+    keys = np.repeat(arrays[1], 2, 1)
+    scores = 0.25 * np.einsum("bhnd,bhmd->bhnm", arrays[0], keys)
+    expected = np.zeros(4)
+    np.add.at(expected, bucket, (t_bar * scores).sum((0, 1, 3)))
+    np.add.at(expected, np.minimum(np.arange(37), 3), (t_bar * np.arange(20)).sum((0, 1, 3)))
+    assert relative(found[2].params["table"], expected) < 1e-13
 
 
 def test_views_are_copied():

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symad.errors import ShapeError
-from symad.gpu.attention_kernels.eager_second import SecondOrder
-from symad.gpu.attention_kernels.launch import AttentionCall
-from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32
+from tests.gpu.attention_calls import device
+from tests.gpu.attention_calls import second_order as run
 from tests.gpu.attention_cases import NAMES, decode, encode, relative
-from tests.gpu.cpu_machine import cpu_machine
 from tests.gpu.shim.driver import SCHEDULES, schedule
 
 torch = pytest.importorskip("torch")
@@ -81,17 +78,6 @@ def draw(name, sizes, seed=0):
     return arrays, bars, dots, bar_dots
 
 
-def run(name, groups, element=None, machine=None, **options):
-    """The five results through the launchers."""
-    (arrays, bars, dots, bar_dots) = groups
-    call = AttentionCall.make(
-        machine or cpu_machine(), *arrays, element=element or ELEMENTS[name], **options
-    )
-    out, lse = call.forward()
-    second = SecondOrder.make(call, out, lse, *dots)
-    return *second.tangents(), *second.cotangents(bars[0], bar_dots[0], bars[1], bar_dots[1])
-
-
 def check(name, groups, found, scale, score=lambda s: s, visible=None, room=1):
     """Compare with torch; ``room`` widens the bounds."""
     exact = [[decode(a, name) for a in g[:-1]] + [g[-1].astype(float)] for g in groups[1::2]]
@@ -153,7 +139,7 @@ def test_a_curved_score_under_a_window(name):
 
 def test_float32_without_tensor_cores():
     groups = draw("float32", (1, 2, 1, 40, 30, 64, 48), seed=3)
-    found = run("float32", groups, PLAIN_FLOAT32, causal=True)
+    found = run("float32", groups, tensor_cores=False, causal=True)
     visible = np.arange(30) <= np.arange(40)[:, None]
     check("float32", groups, found, 64**-0.5, visible=visible)
 
@@ -177,14 +163,15 @@ def test_rows_without_keys_have_no_tangents():
 )
 def test_smaller_tiles_where_shared_memory_is_short(name, n, d, kilobytes):
     groups = draw(name, (1, 1, 1, n, 18, d, d), seed=5)
-    found = run(name, groups, machine=cpu_machine(kilobytes * 1024))
+    with device(kilobytes * 1024):
+        found = run(name, groups)
     check(name, groups, found, d**-0.5)
 
 
 def test_a_head_dim_without_tiles():
     groups = draw("float64", (1, 1, 1, 4, 4, 256, 256))
-    with pytest.raises(ShapeError, match="Use a smaller dtype or backend numpy"):
-        run("float64", groups, machine=cpu_machine(99 * 1024))
+    with device(99 * 1024), pytest.raises(ValueError, match="use backend='numpy'"):
+        run("float64", groups)
 
 
 def test_no_keys():
@@ -193,14 +180,3 @@ def test_no_keys():
     assert not out_dot.any()
     assert not lse_dot.any()
     assert [r.shape for r in rest] == [(1, 1, 5, 16), (1, 1, 0, 16), (1, 1, 0, 16)]
-
-
-def test_arrays_that_do_not_fit():
-    arrays, bars, dots, _ = draw("float32", (1, 1, 1, 8, 8, 16, 16))
-    call = AttentionCall.make(cpu_machine(), *arrays)
-    out, lse = call.forward()
-    with pytest.raises(ShapeError, match=r"k_dot has shape \(1, 1, 8, 12\)"):
-        SecondOrder.make(call, out, lse, dots[0], dots[1][..., :12], dots[2])
-    second = SecondOrder.make(call, out, lse, *dots)
-    with pytest.raises(ShapeError, match="lse_bar_dot has shape"):
-        second.cotangents(bars[0], bars[0], bars[1], bars[1][..., :3])

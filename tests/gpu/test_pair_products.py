@@ -91,25 +91,104 @@ def test_errors_are_below_the_bounds(case, d, kind):
     assert (np.abs(products - exact_x @ exact_y.T) <= unit * nx[:, None] * ny).all()
 
 
+def laplacian(x, y, ell):
+    return sp.exp(-sp.sqrt((x - y).dot(x - y)) / ell)
+
+
 @needs_compiler
-def test_gradients_and_orders_of_threads():
+@pytest.mark.parametrize(("kind", "bound"), [("tf32x3", 1e-5), ("bf16", 0.03)])
+@pytest.mark.parametrize("reduce", ["sum", "logsumexp", "softmax"])
+@pytest.mark.parametrize(("f", "d", "columns"), [(gaussian, 45, 11), (laplacian, 128, 3)])
+def test_gradients(f, d, columns, reduce, kind, bound):
+    """Of the points, the weights and the parameter, against differentiation in torch in float64."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(d)
+    x, y = (rng.normal(size=(rows, d)).astype("f4") for rows in (70, 131))
+    b = rng.uniform(0.5, 1.5, (131, 1 if reduce == "logsumexp" else columns)).astype("f4")
+    bar = rng.normal(size=(70, b.shape[1])).astype("f4")
+    given, ell = b[:, 0] if reduce == "logsumexp" else b, 0.7 * d**0.5
+    with library() as cp, symad.gpu.options(pair_products=kind):
+        arrays = [cp.asarray(np.ascontiguousarray(a)) for a in (x, y, given)]
+        found = pairwise(f, *arrays, reduce=reduce, params={"ell": ell}, return_lse=reduce == "softmax")
+        out, lse = found if reduce == "softmax" else (found, None)
+        out_bar = cp.asarray(bar[:, 0] if reduce == "logsumexp" else bar)
+        runs = []
+        for order in ("forward", "random"):
+            with schedule(order, seed=5):
+                runs.append(
+                    pairwise_vjp(f, *arrays, out, out_bar, lse=lse, reduce=reduce, params={"ell": ell})
+                )
+        bars, again = ([a.get() for a in (r.x, r.y, r.b, r.params["ell"])] for r in runs)
+    tensors = [torch.tensor(np.asarray(a, float), requires_grad=True) for a in (x, y, b, ell)]
+    tx, ty, tb, tell = tensors
+    squares = ((tx[:, None] - ty) ** 2).sum(dim=-1)
+    power = -squares / (2 * tell**2) if f is gaussian else -torch.sqrt(squares) / tell
+    k = torch.exp(power)
+    k.retain_grad()
+    value = {
+        "sum": lambda: k @ tb,
+        "logsumexp": lambda: torch.log(torch.exp(k) @ tb),
+        "softmax": lambda: torch.softmax(k, dim=-1) @ tb,
+    }[reduce]()
+    (value * torch.tensor(bar.astype(float))).sum().backward()
+    slope = -(2 if f is gaussian else 1) * k * power / tell  # what is summed for the parameter may cancel
+    sizes = [None, None, None, (slope * k.grad).abs().sum().item()]
+    for got, other, tensor, size in zip(bars, again, tensors, sizes, strict=True):
+        exact = tensor.grad.numpy().reshape(got.shape)
+        assert np.abs(got - exact).max() < bound * (size or np.abs(exact).max())
+        assert got.tobytes() == other.tobytes()
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [33, 128])
+@pytest.mark.parametrize("case", ["centred", "far from the origin", "nearly equal"])
+def test_errors_of_gradients_are_below_the_bounds(case, d, kind):
+    """Each pair by itself: x̄_i = A y_i + B x_i, where every x_i meets y_i alone."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(2, 16, d))
+    x, y = {
+        "centred": (x, y),
+        "far from the origin": (x + 30, y + 30),
+        "nearly equal": (x, x + 1e-3 * y),
+    }[case]
+    x, y, eye = x.astype("f4"), y.astype("f4"), np.eye(16, dtype="f4")
+    unit = {"tf32x3": 2.0**-19, "bf16": 2.0**-7}[kind]
+    nx, ny = (np.linalg.norm(a.astype(float), axis=1) for a in (x, y))
+    with library() as cp, symad.gpu.options(pair_products=kind):
+        arrays = [cp.asarray(a) for a in (x, y, eye)]
+        for f, a, b in ((product, 1, 0), (distance, -2, 2)):
+            out = pairwise(f, *arrays)
+            bars = pairwise_vjp(f, *arrays, out, cp.asarray(eye))
+            room = unit * (abs(a) * ny + abs(b) * nx)
+            exact = a * y.astype(float) + b * x.astype(float)
+            assert (np.linalg.norm(bars.x.get() - exact, axis=1) <= room).all()
+            exact = a * x.astype(float) + b * y.astype(float)
+            room = unit * (abs(a) * nx + abs(b) * ny)
+            assert (np.linalg.norm(bars.y.get() - exact, axis=1) <= room).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+def test_squares_are_not_negative(kind):
+    """Points that are equal, whose distance may be rounded below 0, where a root is not a number."""
+    x = (np.random.default_rng(6).normal(size=(70, 64)) * 7 + 3).astype("f4")
+    found = values(lambda x, y: sp.sqrt((x - y).dot(x - y)), x, x, np.eye(70, dtype="f4"), kind)
+    assert np.isfinite(found).all()
+    negative = values(lambda x, y: sp.sqrt(x.dot(x)) + 0 * y[0], x, x, np.ones(70, "f4"), kind)
+    np.testing.assert_allclose(negative, 70 * np.linalg.norm(x.astype(float), axis=1), rtol=0.01)
+
+
+@needs_compiler
+def test_orders_of_threads():
     rng = np.random.default_rng(1)
     x, y = (rng.normal(size=(rows, 32)).astype("f4") for rows in (20, 70))
     b = rng.normal(size=(70, 2)).astype("f4")
-    with library() as cp, symad.gpu.options(pair_products="tf32x3"):
-        arrays = [cp.asarray(a) for a in (x, y, b)]
-        found = []
-        for order in ("forward", "reverse", "random"):
-            with schedule(order, seed=5):
-                found.append(pairwise(gaussian, *arrays, params={"ell": 4.0}).get())
-        ones = cp.ones((20, 2), np.float32)
-        bars = pairwise_vjp(gaussian, *arrays, cp.asarray(found[0]), ones, params={"ell": 4.0})
-        x_bar = bars.x.get()
+    found = []
+    for order in ("forward", "reverse", "random"):
+        with schedule(order, seed=5):
+            found.append(values(gaussian, x, y, b, "tf32x3", ell=4.0))
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
-    exact = [a.astype(float) for a in (x, y, b)]
-    matrix = np.exp(-((exact[0][:, None] - exact[1]) ** 2).sum(axis=-1) / 32) * exact[2].sum(axis=1)
-    expected = -(matrix[..., None] * (exact[0][:, None] - exact[1])).sum(axis=1) / 16
-    np.testing.assert_allclose(x_bar, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_where_they_are_used():
@@ -146,6 +225,7 @@ def test_the_kernel_compiles_for_tensor_cores(d, columns, reduce, kind, arch):
     assert has_products(function)
     source = products_source(function, plan(function, columns, "float"), reduce, kind)
     cubin, kernels = nvrtc.compile_text(source, arch)
-    assert kernels["pair_products"].spilled == 0
+    names = ("pair_products", "pair_products_rows", "pair_products_columns")
+    assert [kernels[name].spilled for name in names] == [0, 0, 0]
     if nvrtc.disassembler() is not None:
         assert nvrtc.instructions(cubin)["HMMA"] > 0

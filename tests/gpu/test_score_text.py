@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symad.errors import LoweringError, ShapeError, TraceError
-from symad.gpu.attention_kernels.arguments import compiled_score
+from symad.errors import LoweringError, TraceError
 from symad.gpu.attention_kernels.compiled_score import compile_score
+from symad.gpu.attention_kernels.score_layout import CHUNK, Holds, extreme_key, tiled_axis
 from symad.numeric.pairs.scores import Reduction, parameters_of, trace_score
 from tests.gpu.shim.driver import CpuModule
 from tests.numeric.tile_classes import EMPTY, FULL
@@ -70,12 +70,35 @@ extern "C" __global__ void tiles(int* classes, int* k_range, int* q_range, int n
 def build(score=None, mask=None, params=None, real="double", fast=False):
     traced = trace_score(score, mask, parameters_of(params))
     compiled = compile_score(traced, real, fast)
-    source = f"#define SYMAD_REAL {real}\n{compiled.macros}" + (KERNELS / "prims.h").read_text()
-    return compiled, CpuModule(source + compiled.text + PROBE)
+    head = f"#define SYMAD_REAL {real}\n#define SCORE_PLAIN {int(compiled.plain)}\n{compiled.macros}"
+    return compiled, CpuModule(head + (KERNELS / "prims.h").read_text() + compiled.text + PROBE)
+
+
+def arguments(compiled, params):
+    """ScoreArgs, and the arrays it points to, which must live on."""
+    kept = {}
+    for p in compiled.score.parameters:
+        real = np.float64 if compiled.real == "double" else np.float32
+        kept[f"p_{p.name}"] = np.ascontiguousarray(params[p.name], np.int32 if p.integer else real)
+    for load in compiled.score.reads(compiled.score.mask):
+        key, axis, array = extreme_key(load), tiled_axis(load), kept[f"p_{load.name}"]
+        if key is not None:
+            starts = [0] if axis is None else range(0, array.shape[axis], CHUNK)
+            for end, ufunc in (("lo", np.minimum), ("hi", np.maximum)):
+                given = array.ravel() if axis is None else array
+                kept[f"{end}_{key}"] = np.ascontiguousarray(ufunc.reduceat(given, starts, axis or 0))
+    made = np.zeros(1, np.dtype([(f.name, f.dtype(compiled.real)) for f in compiled.fields], align=True))
+    for field in compiled.fields:
+        if field.is_pointer:
+            made[field.name] = kept[field.name].ctypes.data
+        elif field.parameter:
+            value = kept[f"p_{field.parameter}"]
+            made[field.name] = value.shape[field.axis] if field.holds is Holds.SIZE else value.item()
+    return made, kept
 
 
 def run(score=None, mask=None, params=None, real="double", fast=False):
-    """(s, t, (∂t/∂s, ∂²t/∂s²), partials, mask, compiled, converted) for every pair."""
+    """(s, t, (∂t/∂s, ∂²t/∂s²), partials, mask, compiled) for every pair."""
     compiled, module = build(score, mask, params, real, fast)
     dtype = np.float64 if real == "double" else np.float32
     s = RNG.normal(size=(B, H, N, M)).astype(dtype)
@@ -83,12 +106,12 @@ def run(score=None, mask=None, params=None, real="double", fast=False):
     symbols = (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs)
     partials = np.empty((max(len(symbols), 1), *s.shape), dtype)
     allowed = np.empty(s.shape, np.int32)
-    ready = compiled.convert(params or {}, np)
-    compiled.check(ready, B, H, N, M)
+    made, _kept = arguments(compiled, params or {})
     sizes = [np.int32(v) for v in (N, M, H)]
-    args = (s, t, ds, dss, partials, allowed, *sizes, compiled.arguments(ready))
+    args = (s, t, ds, dss, partials, allowed, *sizes, made)
     module.get_function("probe")((B * N,), (H * M,), args)
-    return s, t, (ds, dss), partials[: len(symbols)], allowed.astype(bool), compiled, ready
+    del _kept
+    return s, t, (ds, dss), partials[: len(symbols)], allowed.astype(bool), compiled
 
 
 # name: score, params, value in NumPy, ∂/∂s in NumPy, {parameter: (partial, reduction)}
@@ -168,7 +191,7 @@ def close(found, expected, real):
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_value_and_partials(name, real):
     score, params, value, slope, partials = SCORES[name]
-    s, t, (ds, _), found, _, compiled, _ = run(score, None, params, real)
+    s, t, (ds, _), found, _, compiled = run(score, None, params, real)
     s = s.astype(np.float64)
     close(t, value(s), real)
     close(ds, slope(s), real)
@@ -182,49 +205,6 @@ def test_value_and_partials(name, real):
         close(result, expected(s), real)
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_gradients_gather_the_sums_into_parameters(name):
-    score, params, _, _, partials = SCORES[name]
-    s, _, _, found, _, compiled, ready = run(score, None, params)
-    weight = RNG.normal(size=s.shape)  # stands for the cotangent of t
-    products = dict(zip(
-        (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs),
-        found * weight, strict=True,
-    ))  # fmt: skip
-
-    def diagonal(a):
-        flat = np.zeros((B, H, N + M - 1))
-        for i, j in np.ndindex(N, M):
-            flat[:, :, i - j + M - 1] += a[:, :, i, j]
-        return flat
-
-    sums = [
-        np.array([f(products[x]) for x in group]) if group else None
-        for group, f in (
-            (compiled.rows, lambda a: a.sum(axis=3)),
-            (compiled.columns, lambda a: a.sum(axis=2)),
-            (compiled.diagonals, diagonal),
-            (compiled.pairs, lambda a: a),
-        )
-    ]
-    gradients = compiled.gradients(*sums, ready, M)
-    where = {
-        "slope": lambda p: p.sum(axis=(0, 2, 3)),
-        "table": lambda p: np.array([
-            sum(p[:, :, i, i - d].sum() for i in range(N) if 0 <= i - d < M)
-            for d in range(-(M - 1), N)
-        ]),
-        "bias": lambda p: p.sum(axis=0),
-        "u": lambda p: p.sum(axis=(1, 3)),
-        "w": lambda p: p.sum(axis=(0, 2)).T,
-    }  # fmt: skip
-    for parameter, (partial, _) in partials.items():
-        product = np.broadcast_to(partial(s), s.shape) * weight
-        expected = where.get(parameter, np.sum)(product)
-        assert gradients[parameter].shape == np.shape(params[parameter])
-        np.testing.assert_allclose(gradients[parameter], expected, rtol=1e-11, atol=1e-11)
-
-
 def test_second_derivatives():
     score, params, *_ = SCORES["soft cap"]
     s, _, (_, dss), *_ = run(score, None, params)
@@ -232,39 +212,6 @@ def test_second_derivatives():
     score, params, *_ = SCORES["query and key terms"]
     s, _, (_, dss), *_ = run(score, None, params)
     close(dss, -1.7 * KEY.T[:, None, :] * np.sin(s), "double")
-
-
-def test_diagonals_may_come_unsummed():
-    score, params, *_ = SCORES["relative"]
-    traced = trace_score(score, None, parameters_of(params))
-    summed, unsummed = compile_score(traced), compile_score(traced, diagonals=False)
-    assert summed.diagonals and not summed.pairs
-    assert unsummed.pairs and not unsummed.diagonals
-    sums = RNG.normal(size=(1, B, H, N, M)).astype(np.float32)
-    ready = unsummed.convert(params, np)
-    found = unsummed.gradients(None, None, None, sums, ready, M)["table"]
-    expected = [np.trace(sums[0].sum(axis=(0, 1)), -d) for d in range(-(M - 1), N)]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    with pytest.raises(ShapeError, match="gave no sums for table"):
-        summed.gradients(None, None, None, sums, ready, M)
-
-
-def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
-    bucket = RNG.integers(0, 4, N)
-    params = {"bucket": bucket, "table": np.array([0.5, -1.0, 2.0, 0.1])}
-    compiled, _ = build(
-        lambda s, b, h, i, j, bucket, table: s + table[bucket[i]] + table[sp.Min(i, 3)],
-        params=params,
-    )
-    sums = RNG.normal(size=(2, B, H, N))
-    found = compiled.gradients(sums, None, None, None, compiled.convert(params, np), M)
-    expected = np.zeros(4)
-    for symbol, values in zip(compiled.rows, sums, strict=True):
-        (load,) = (r for r in compiled.score.loads if r.symbol is symbol)
-        index = np.minimum(np.arange(N), 3) if load.index[0].has(sp.Min) else bucket
-        np.add.at(expected, np.broadcast_to(index, values.shape), values)
-    assert len(compiled.rows) == 2
-    np.testing.assert_allclose(found["table"], expected, rtol=1e-12)
 
 
 MASKS = {
@@ -312,7 +259,8 @@ def test_tiles_and_loop_ranges(name, rows, columns):
     mask, params, dense = {**MASKS, **SOUND}[name]
     if dense is None:
         dense = params["a"][np.minimum(i_ + j_, 30)] > 0
-    _, _, _, _, allowed, compiled, ready = run(None, mask, params)
+    *_, allowed, compiled = run(None, mask, params)
+    made, _kept = arguments(compiled, params)
     dense = np.broadcast_to(dense, (B, H, N, M))
     np.testing.assert_array_equal(allowed, dense)
     _, module = build(None, mask, params)
@@ -320,7 +268,7 @@ def test_tiles_and_loop_ranges(name, rows, columns):
     classes = np.empty(shape, np.int32)
     k_range, q_range = np.empty((*shape, 2), np.int32), np.empty((*shape, 2), np.int32)
     sizes = [np.int32(v) for v in (N, M, H, rows, columns)]
-    args = (classes, k_range, q_range, *sizes, compiled.arguments(ready))
+    args = (classes, k_range, q_range, *sizes, made)
     module.get_function("tiles")((int(np.prod(shape)),), (1,), args)
     for b, h, q, k in np.ndindex(*shape):
         band = dense[b, h, q * rows : (q + 1) * rows]
@@ -343,8 +291,8 @@ def test_loop_ranges_are_closed_formulas(name):
     shape = (B, H, -(-N // 16), -(-M // 8))
     k_range, q_range = np.empty((*shape, 2), np.int32), np.empty((*shape, 2), np.int32)
     sizes = [np.int32(v) for v in (N, M, H, 16, 8)]
-    ready = compiled.convert(params, np)
-    args = (np.empty(shape, np.int32), k_range, q_range, *sizes, compiled.arguments(ready))
+    made, _kept = arguments(compiled, params)
+    args = (np.empty(shape, np.int32), k_range, q_range, *sizes, made)
     module.get_function("tiles")((int(np.prod(shape)),), (1,), args)
     dense = np.broadcast_to(dense, (N, M))
     for q in range(shape[2]):
@@ -358,9 +306,9 @@ def test_loop_ranges_are_closed_formulas(name):
 
 def test_traits():
     plain, _ = build()
-    assert {"#define SCORE_PLAIN 1", "#define SCORE_MASKED 0"} <= {*plain.macros.splitlines()}
+    assert plain.plain and "#define SCORE_MASKED 0" in plain.macros.splitlines()
     capped, _ = build(lambda s, b, h, i, j: 5 * sp.tanh(s / 5), lambda b, h, i, j: j <= i)
-    assert {"#define SCORE_PLAIN 0", "#define SCORE_MASKED 1"} <= {*capped.macros.splitlines()}
+    assert not capped.plain and "#define SCORE_MASKED 1" in capped.macros.splitlines()
 
 
 def test_the_derivative_of_a_soft_cap_reuses_the_tangent():
@@ -384,54 +332,3 @@ def test_errors():
         build(lambda s, b, h, i, j: sp.besselj(0, s))
     with pytest.raises(TraceError, match="uses w"):
         build(lambda s, b, h, i, j: s * sp.Symbol("w"))
-    compiled, _ = build(lambda s, b, h, i, j, w: s + w[i + j], params={"w": np.ones(5)})
-    with pytest.raises(ShapeError, match="reads entries 0 to 80"):
-        compiled.check({"w": np.ones(5)}, B, H, N, M)
-    with pytest.raises(TypeError, match="give a numpy array"):
-        compiled.convert({"w": [1.0, 2.0]}, np)
-
-
-@pytest.mark.gpu
-def test_parameters_and_gradients_on_a_device():
-    import cupy
-
-    doc, bucket = np.sort(RNG.integers(0, 5, 100)), RNG.integers(0, 4, N)
-    params = {"bucket": bucket, "table": np.array([0.5, -1.0, 2.0, 0.1]), "doc": doc}
-    traced = trace_score(
-        lambda s, b, h, i, j, bucket, table: s + table[bucket[i]] + table[sp.Mod(i - j, 4)],
-        lambda b, h, i, j, doc: sp.Eq(doc[i], doc[j]),
-        parameters_of(params),
-    )
-    compiled = compile_score(traced, "double")
-    on_device = compiled.convert({n: cupy.asarray(v) for n, v in params.items()}, cupy)
-    on_host = compiled.convert(params, np)
-    assert on_device.keys() == on_host.keys()
-    for name, value in on_host.items():
-        np.testing.assert_array_equal(on_device[name].get(), value)
-    rows, diagonals = RNG.normal(size=(1, B, H, N)), RNG.normal(size=(1, B, H, N + M - 1))
-    expected = compiled.gradients(rows, None, diagonals, None, on_host, M)
-    runs = [
-        compiled.gradients(cupy.asarray(rows), None, cupy.asarray(diagonals), None, on_device, M)[
-            "table"
-        ].get()
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(*runs)
-    np.testing.assert_allclose(runs[0], expected["table"], rtol=1e-12)
-
-
-def test_a_score_that_reads_another_value_is_compiled_anew():
-    factor = 1
-
-    def score(s, b, h, i, j):
-        return s * factor
-
-    def again():
-        return compiled_score(score, None, (), (), False, "float", False)
-
-    first = again()
-    assert again() is first  # kept by its formula
-    factor = 3
-    assert again() is not first
-    factor = 1
-    assert again() is first

@@ -358,7 +358,7 @@ def test_errors_of_shapes_and_kinds():
         attention(q[0], k, v)
     with pytest.raises(TypeError, match="dtype"):
         attention(q, k.astype(np.float32), v)
-    with pytest.raises(TypeError, match="NumPy arrays"):
+    with pytest.raises(TypeError, match="numpy arrays"):
         attention(q.tolist(), k, v)
 
 
