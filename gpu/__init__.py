@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from symad.gpu.attention_kernels.eager import attention
     from symad.gpu.lower import check_indices
     from symad.gpu.pairs.eager import pairwise
+    from symad.gpu.recording import recorded
     from symad.gpu.settings import options
     from symad.gpu.training.optimiser import LossScale
     from symad.gpu.training.step import training_step
 
-__all__ = ["LossScale", "attention", "check_indices", "options", "pairwise", "training_step"]
+__all__ = ["LossScale", "attention", "check_indices", "options", "pairwise", "recorded", "training_step"]
 
 _LATER = {
     "LossScale": "symad.gpu.training.optimiser",
@@ -22,6 +23,7 @@ _LATER = {
     "check_indices": "symad.gpu.lower",
     "options": "symad.gpu.settings",
     "pairwise": "symad.gpu.pairs.eager",
+    "recorded": "symad.gpu.recording",
     "training_step": "symad.gpu.training.step",
 }
 """Functions whose modules are loaded when one is first asked for."""

@@ -65,8 +65,7 @@ def options(
             products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
         pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them), and
             their gradients, on tensor cores, for float32 points of at least 32 components, from compute
-            capability 8.0; the error bounds stand in `symad.gpu.pairs.products`. "off" is the default: ordinary
-            arithmetic.
+            capability 8.0; the error bounds stand in `symad.gpu.pairs.products`. "off" is the default.
         autotune: measure the tile shapes of attention at the first call of each shape, once for each device,
             and keep the fastest; that call waits. Off by default: the order of estimates decides.
         fast: allow approximate instructions in kernel sums and scores of attention (tanh, absolute error

@@ -7,8 +7,8 @@ computed so. For at most 128 components the errors are below
     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of each factor, float32 sums;
     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
 
-A pair's part of x̄_i is A y_j + B x_i, A = c ∂F/∂σ·a and B = 2 c ∂F/∂σ·b with c the cotangent of f; for given A and B
-its error is below 2⁻¹⁹ or 2⁻⁷ times |A y_j| + |B x_i|, and likewise for ȳ_j.
+A pair's part of x̄_i is A y_j + B x_i, A = c ∂F/∂σ·a and B = 2 c ∂F/∂σ·b with c the cotangent of f; for
+given A and B its error is below 2⁻¹⁹ or 2⁻⁷ times |A y_j| + |B x_i|, and likewise for ȳ_j.
 
 Points far from the origin lose digits: subtract their mean before.
 """

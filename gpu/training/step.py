@@ -4,8 +4,7 @@
     for batch in data:
         value = step(*batch)          # an array on the device; nothing waits
 
-The first call runs kernel by kernel, which compiles them and takes the memory they need; the second is
-recorded, and this and all others are one launch.
+The second call is recorded, and this and all others are one launch (`symad.gpu.recording`).
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from symad import pullback, value_and_gradient
 from symad.core.graph import Graph
-from symad.errors import EvaluationError, ShapeError
-from symad.gpu.compile import GpuError, machine
-from symad.gpu.lower import look_at_indices
+from symad.errors import EvaluationError
+from symad.gpu.compile import Machine, machine
 from symad.gpu.printers.library import DTYPES
+from symad.gpu.recording import Recording, check_recordable
 from symad.gpu.settings import options
 from symad.gpu.training.optimiser import STATE, DeviceOptimiser, LossScale
 from symad.numeric.kernel import Kernel
@@ -86,31 +83,31 @@ def training_step(
     if loss_scale is not None and not isinstance(loss_scale, LossScale):
         raise EvaluationError(f'loss_scale={loss_scale!r}: give "auto", None or a LossScale')
     where = machine()
-    if capture and where.capability < (8, 0):
-        raise GpuError(
-            f"recorded steps need compute capability 8.0, not {where.capability}: use capture=False"
-        )
+    if capture:
+        check_recordable(where)
     with options(capture=capture):
         made = value_and_gradient(loss, names) if loss_scale is None else pullback(loss, names)
         kernel = lower(made, backend="cupy", dtype=dtype)
     state = DeviceOptimiser(where, optimiser, parameters, dtype, clip, loss_scale, factors)
-    return TrainingStep(loss, kernel, state, dtype, loss_scale is not None, capture)
+    return TrainingStep(where, loss, kernel, state, dtype, loss_scale is not None, capture)
 
 
 class TrainingStep:
     """A step of training: call it with a batch. See `training_step`."""
 
     def __init__(
-        self, loss: Graph, kernel: Kernel, state: DeviceOptimiser, dtype: str, scaled: bool, capture: bool
+        self,
+        where: Machine,
+        loss: Graph,
+        kernel: Kernel,
+        state: DeviceOptimiser,
+        dtype: str,
+        scaled: bool,
+        capture: bool,
     ) -> None:
-        self._cp = state.xp
-        self._loss, self._kernel, self._optimiser, self._dtype = loss, kernel, state, dtype
-        self._scaled, self._capture = scaled, capture
-        self._pool = self._cp.cuda.MemoryPool()
-        self._stream = self._cp.cuda.Stream(non_blocking=True)
-        self._batch: list[Array] | None = None
-        self._graph: Any = None
-        self._value: Array = None
+        self._kernel, self._optimiser, self._scaled = kernel, state, scaled
+        names = [str(s) for s in loss.inputs[len(state.layout.names) :]]
+        self._recording = Recording(where, self._work, names, dtype, f"the step of {loss.name}", capture)
         self._calls = 0
 
     def __call__(self, *batch: Any) -> Array:
@@ -127,21 +124,8 @@ class TrainingStep:
             raise EvaluationError(
                 f"the schedule ends after {len(factors)} steps; give more steps to training_step"
             )
-        arrays = self._checked(batch)
-        current = self._cp.cuda.get_current_stream()
-        self._stream.wait_event(current.record())
-        with self._stream, self._cp.cuda.using_allocator(self._pool.malloc):
-            self._fill(arrays)
-            if not self._capture or self._calls == 0:
-                self._work()
-            else:
-                if self._graph is None:
-                    self._graph = self._recorded()
-                self._graph.launch()
-            value = self._value.copy()
-        current.wait_event(self._stream.record())
+        value = self._recording(batch)
         self._calls += 1
-        look_at_indices()
         return value
 
     def parameters(self) -> dict[str, Array]:
@@ -163,71 +147,14 @@ class TrainingStep:
         kept = [state.values, state.first, state.second, *([] if state.copy is None else [state.copy])]
         return {
             "parameters": sum(a.nbytes for a in kept),
-            "in use": int(self._pool.used_bytes()),
-            "peak": int(self._pool.total_bytes()),
+            "in use": int(self._recording.pool.used_bytes()),
+            "peak": int(self._recording.pool.total_bytes()),
         }
 
-    def _checked(self, batch: tuple[Any, ...]) -> list[Array]:
-        wanted = [str(s) for s in self._loss.inputs[len(self._optimiser.layout.names) :]]
-        if len(batch) != len(wanted):
-            raise EvaluationError(
-                f"a batch of {len(batch)} arrays for {self._loss.name}, whose data are "
-                f"{', '.join(wanted) or 'none'}"
-            )
-        arrays = [self._on_device(name, value) for name, value in zip(wanted, batch, strict=True)]
-        for name, array, kept in zip(wanted, arrays, self._batch or arrays, strict=True):
-            if array.shape != kept.shape and self._capture:
-                raise ShapeError(
-                    f"{name} has shape {array.shape}, but this step is recorded for {kept.shape}: make "
-                    "another step for other shapes, or give capture=False"
-                )
-            if array.dtype.kind not in "iub" and kept.dtype.kind in "iub":
-                raise TypeError(f"{name} has dtype {array.dtype}, but this step was begun with {kept.dtype}")
-        return arrays
-
-    def _on_device(self, name: str, value: Any) -> Array:
-        if isinstance(value, self._cp.ndarray):
-            return value
-        if hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):
-            return self._cp.from_dlpack(value)
-        raise TypeError(
-            f"{name} is a {type(value).__module__}.{type(value).__name__}; give arrays on the device"
-        )
-
-    def _fill(self, arrays: list[Array]) -> None:
-        """Copy the batch to where the recorded kernels read it."""
-        if self._batch is None or any(a.shape != b.shape for a, b in zip(arrays, self._batch, strict=True)):
-            kinds = [np.int64 if a.dtype.kind in "iub" else np.dtype(self._dtype) for a in arrays]
-            self._batch = [self._cp.empty(a.shape, kind) for a, kind in zip(arrays, kinds, strict=True)]
-        for kept, array in zip(self._batch, arrays, strict=True):
-            kept[...] = array
-
-    def _work(self) -> None:
-        """Launch the kernels of a step."""
+    def _work(self, *batch: Array) -> Array:
+        """Launch the kernels of a step; the loss before it."""
         state = self._optimiser
         seed = (state.seed.reshape(()),) if self._scaled else ()
-        value, *gradients = self._kernel(*state.layout.views(state.read), *(self._batch or ()), *seed)
+        value, *gradients = self._kernel(*state.layout.views(state.read), *batch, *seed)
         state.step(gradients)
-        if self._value is None:
-            self._value = self._cp.empty((), value.dtype)
-        self._value[...] = value
-
-    def _recorded(self) -> Any:
-        """The graph of a step."""
-        self._stream.begin_capture()
-        try:
-            self._work()
-        except BaseException as error:
-            self._end_broken_capture()
-            if isinstance(error, (NotImplementedError, self._cp.cuda.runtime.CUDARuntimeError)):
-                raise GpuError(
-                    f"this step cannot be recorded as a CUDA graph ({error}); give capture=False"
-                ) from error
-            raise
-        return self._stream.end_capture()
-
-    def _end_broken_capture(self) -> None:
-        try:
-            self._stream.end_capture()
-        except self._cp.cuda.runtime.CUDARuntimeError:  # the recording was invalid already
-            return
+        return value

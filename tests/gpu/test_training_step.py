@@ -193,7 +193,7 @@ def test_other_shapes_are_refused_by_name_or_run_kernel_by_kernel():
         short, long = ([cp.asarray(RNG.normal(size=(n, k))) for k in (3, 2)] for n in (4, 5))
         step = symad.gpu.training_step(graph, parameters, SGD(0.1))
         step(*short)
-        with pytest.raises(ShapeError, match=r"has shape \(5, 3\), but this step is recorded for \(4, 3\)"):
+        with pytest.raises(ShapeError, match=r"has shape \(5, 3\), but the step .* recorded for \(4, 3\)"):
             step(*long)
         free = symad.gpu.training_step(graph, parameters, SGD(0.1), capture=False)
         free(*short)
@@ -231,7 +231,7 @@ def test_bad_input_is_named():
         step = symad.gpu.training_step(graph, parameters, SGD(0.1))
         with pytest.raises(TypeError, match="give arrays on the device"):
             step(*batches[0])
-        with pytest.raises(EvaluationError, match="a batch of 1 arrays"):
+        with pytest.raises(EvaluationError, match="1 arrays for the step of"):
             step(cp.asarray(batches[0][0]))
 
 
