@@ -72,7 +72,7 @@ class CuPyPrinter(ArrayPrinter):
         self.as_given = inputs_as_given(graph) if dtype in HALVES and current().wide else set()
         """Inputs that keep the type they come in."""
         self.accumulator = "float32" if dtype in HALVES else dtype
-        self.type_text = f"cp.{dtype}"
+        self.imports |= CUPY.imports(dtype)
         for node in integer_inputs(graph):
             self.kernels.types[node] = "int64"
 
@@ -169,7 +169,7 @@ class CuPyPrinter(ArrayPrinter):
 
     def type_of(self, node: Node) -> str:
         """The type of the array that holds a node's value, as text."""
-        return f"cp.{self.kernels.type_of(node)}"
+        return CUPY.type_text(self.kernels.type_of(node))
 
     def flag_name(self) -> str:
         """The array in which kernels note wrong indices."""
@@ -316,16 +316,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         *(f"    {line}" for line in [*door, *body]),
         f"    return {result}",
     ]
-    return entry, finish([*module_header(graph, printer.imports), *lines], dtype)
-
-
-def finish(lines: Sequence[str], dtype: str) -> str:
-    """The lines as a file; bfloat16 is the one type that CuPy takes from another module."""
-    source = "\n".join(lines) + "\n"
-    if dtype == "bfloat16":
-        source = source.replace("cp.bfloat16", "ml_dtypes.bfloat16")
-        source = source.replace("\nimport cupy as cp\n", "\nimport cupy as cp\nimport ml_dtypes\n")
-    return source
+    return entry, "\n".join([*module_header(graph, printer.imports), *lines, ""])
 
 
 def _helper_lines(printer: ArrayPrinter) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, topological
-from symad.gpu.array_printer import finish
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import real_type
+from symad.gpu.printers.library import CUPY, real_type
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
 from symad.numeric.modules.names import Names
@@ -59,7 +58,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
     body = _packed_entry(graph, dtype) if packed else _entry(graph, inputs, results, dtype)
     signature = "packed" if packed else ", ".join(inputs)
     module = [
-        *module_header(graph, ["import cupy as cp"]),
+        *module_header(graph, CUPY.imports(dtype)),
         *(line for text in door_texts(False).values() for line in [text, ""]),
         made,
         "",
@@ -68,7 +67,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
         *docstring(graph, packed),
         *(f"    {line}" for line in body),
     ]
-    return entry, finish(module, dtype)
+    return entry, "\n".join([*module, ""])
 
 
 def _type(output: Node, dtype: str) -> str:
@@ -108,7 +107,7 @@ def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
 
 def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """Broadcast the inputs, make the outputs, run the kernel."""
-    lines = inputs_line([(name, f"cp.{dtype}", "None", "") for name in inputs])
+    lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs])
     many = len(inputs) > DIRECT
     if not inputs:
         lines.append("shape = ()")
@@ -121,11 +120,11 @@ def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: s
         lines.append(f"shape = cp.broadcast({', '.join(inputs)}).shape")
     for name, output in zip(results, graph.output_nodes, strict=True):
         tail = "".join(f", {d}" for d in output.shape)
-        kind = "bool" if _type(output, dtype) == "bool" else f"cp.{dtype}"
+        kind = "bool" if _type(output, dtype) == "bool" else CUPY.type_text(dtype)
         whole = f"(*shape{tail})" if tail else "shape"
         lines.append(f"{name} = cp.empty({whole}, dtype={kind})")
     if not inputs:
-        arguments = [f"cp.empty(0, dtype=cp.{dtype})", *results, "size=1"]
+        arguments = [f"cp.empty(0, dtype={CUPY.type_text(dtype)})", *results, "size=1"]
     elif many:
         count = f"values.size//{len(inputs)}"
         arguments = ["values", count, *results, f"size={count}"]
@@ -138,10 +137,10 @@ def _packed_entry(graph: Graph, dtype: str) -> list[str]:
     count = len(graph.input_nodes)
     size = sum(len(_entries(o)) for o in graph.output_nodes)
     return [
-        *inputs_line([("packed", f"cp.{dtype}", "1", f"({count},)")]),
+        *inputs_line([("packed", CUPY.type_text(dtype), "1", f"({count},)")]),
         f"if packed.shape != ({count},):",
         f'    raise ValueError(f"packed must have shape ({count},), not {{packed.shape}}")',
-        f"packed_result = cp.empty({size}, dtype=cp.{dtype})",
+        f"packed_result = cp.empty({size}, dtype={CUPY.type_text(dtype)})",
         "_kernel(cp.ascontiguousarray(packed), packed_result, size=1)",
         "return packed_result",
     ]

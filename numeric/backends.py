@@ -22,6 +22,10 @@ class ArrayLibrary(Backend):
     module: str
     prefix: str
 
+    def type_text(self, dtype: str) -> str:
+        """How generated code names an element type."""
+        return f"{self.prefix}.{dtype}"
+
 
 @dataclass(frozen=True)
 class NumPy(ArrayLibrary):

@@ -256,7 +256,6 @@ READERS = {
     "numeric/modules/entry_point.py": 1,
     "numeric/pairs/pair_sum_printer.py": 1,
     "numeric/pairs/sympy_to_numpy.py": 1,
-    "gpu/array_printer.py": 2,
 }
 """Modules that look into printed text, most to fill templates of C and CUDA: the numbers only shrink."""
 

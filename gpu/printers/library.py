@@ -14,6 +14,15 @@ HALVES = ("float16", "bfloat16")
 class CuPy(ArrayLibrary):
     """CuPy on a CUDA device."""
 
+    def type_text(self, dtype: str) -> str:
+        """bfloat16 is the one type that CuPy takes from another module."""
+        return "ml_dtypes.bfloat16" if dtype == "bfloat16" else super().type_text(dtype)
+
+    def imports(self, dtype: str) -> set[str]:
+        """What code for a type imports."""
+        made = {f"import {self.module} as {self.prefix}"}
+        return made | {"import ml_dtypes"} if dtype == "bfloat16" else made
+
 
 CUPY = CuPy("cupy", "cupy", "cp")
 

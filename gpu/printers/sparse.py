@@ -26,7 +26,7 @@ def compressed_rows_cupy(op: CompressedRows, library: CuPy, node: Node, args: Te
         printer.before.append(f"{values} = cp.concatenate([{', '.join(pieces)}])")
         printer.before.append(f"{entries} = {values}[{printer.constant_array(source)}]")
     else:
-        printer.before.append(f"{entries} = cp.zeros(0, dtype=cp.{printer.dtype})")
+        printer.before.append(f"{entries} = cp.zeros(0, dtype={printer.type_text})")
     for (places, _, adds), arg in zip(op.writes, node.args, strict=True):
         if adds:
             text = printer.array_text(arg)
@@ -47,7 +47,7 @@ def _pieces(op: CompressedRows, node: Node, printer: Any) -> tuple[list[str], An
     for (places, gaps, adds), arg in zip(op.writes, node.args, strict=True):
         if adds:
             if len(gaps) and zero < 0:
-                pieces.append(f"cp.zeros(1, dtype=cp.{printer.dtype})")
+                pieces.append(f"cp.zeros(1, dtype={printer.type_text})")
                 zero, total = total, total + 1
             source[gaps] = zero
             continue

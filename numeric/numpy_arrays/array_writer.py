@@ -90,7 +90,7 @@ class ArrayWriter(Writer):
 
     def float_type(self) -> str:
         """Always said: Python's numbers may be among the entries."""
-        return f", {self.np}.{self.dtype}"
+        return f", {self.printer.type_text}"
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function, which the printer may have in a version of its own."""

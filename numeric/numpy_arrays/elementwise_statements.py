@@ -229,7 +229,7 @@ def _joined(pairs: Sequence[tuple[int, Node]], numbers: Sequence[tuple[int, str]
     if any(value is None for _, value in values):
         return text
     zero = any(p == -1 and value == 0 for p, value in values)
-    return f"{printer.np}.{printer.dtype}({text})" if zero else f"({over}/({under}))"
+    return f"{printer.type_text}({text})" if zero else f"({over}/({under}))"
 
 
 def _chain(
@@ -380,7 +380,7 @@ def select_steps(node: Node, printer: Any) -> list[Step] | None:
     if constant_value(low) != -math.inf or not (for_softmax and plain and printer.is_lean(mask)):
         return None
     text = printer.text[scores]
-    limit = f"{printer.helper('_limit', LIMIT)}({printer.operand(mask)}, {printer.np}.{printer.dtype})"
+    limit = f"{printer.helper('_limit', LIMIT)}({printer.operand(mask)}, {printer.type_text})"
     return [Step("fmin", (text, limit), text if printer.ends(scores, node) else None)]
 
 

@@ -313,7 +313,7 @@ class InPlacePrinter(ArrayPrinter):
             if name is None or not full:
                 name = self.name_for(whole)
                 make = "empty" if full else "zeros"
-                shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
+                shape_text, kind = self.dims(whole.shape), self.type_text
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
         place = Part(self.buffers[whole], *index)
@@ -419,7 +419,7 @@ class InPlacePrinter(ArrayPrinter):
         if isinstance(node.op, (Broadcast, Reshape)):
             return [*self.settle(node.args[0]), *super().statement(node)]
         self.text[node] = self.value_name()
-        return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
+        return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.type_text})"]
 
     def expression(self, node: Node) -> str:
         """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
@@ -456,7 +456,7 @@ class InPlacePrinter(ArrayPrinter):
         if node not in self.waiting:
             return self.text[node]
         if is_indicator(node):
-            return f"{self.text[node.args[0]]}.astype({self.np}.{self.dtype})"
+            return f"{self.text[node.args[0]]}.astype({self.type_text})"
         (arg,) = node.args
         text, rank = self.text[arg], len(node.shape)
         axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
@@ -473,7 +473,7 @@ class InPlacePrinter(ArrayPrinter):
         if not self.depth or any(constant_value(n) is None for n in nodes):
             return text
         if text not in self.numbers:
-            self.numbers[text] = self.constant_text(f"{self.np}.array({text}, dtype={self.np}.{self.dtype})")
+            self.numbers[text] = self.constant_text(f"{self.np}.array({text}, dtype={self.type_text})")
         return self.numbers[text]
 
     def factor(self, node: Node) -> str:

@@ -132,7 +132,7 @@ def new_text(shape: Any, printer: Any) -> str:
     """The call that makes a new array."""
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
-    return f"{helper}({printer.dims(shape)}, {printer.np}.{printer.dtype}{_least(shape, printer)})"
+    return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
 def laid_out(node: Node, printer: Any) -> str | None:

@@ -69,7 +69,7 @@ class ArrayPrinter:
         """Print for a library and a floating-point type."""
         self.library = library
         self.np = library.prefix
-        self.dtype = dtype
+        self.dtype, self.type_text = dtype, library.type_text(dtype)
         self.names = Names()
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
@@ -305,7 +305,7 @@ class ArrayPrinter:
     def constant_array(self, array: np.ndarray[Any, Any]) -> Name:
         """A module-level constant array; its name."""
         dtype = (
-            f"{self.np}.{self.dtype}"
+            self.type_text
             if array.dtype.kind == "f"
             else f"{self.np}.{array.dtype.name}"
         )
@@ -377,7 +377,7 @@ def _result(output: Node, printer: ArrayPrinter) -> str:
     """
     text, op, made = printer.text[output], output.op, owner(output)
     if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
-        return f"{printer.np}.{printer.dtype}({text})"
+        return f"{printer.type_text}({text})"
     shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
     printer.returned.add(made)
     return f"{text}.copy()" if shared or repeats(output) else text
@@ -385,13 +385,13 @@ def _result(output: Node, printer: ArrayPrinter) -> str:
 
 def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""
-    np_, lines = printer.np, []
+    lines = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         printer.text[node] = name
     helper = printer.helper("_array", ARRAY)
     for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         declared = one_line(format_shape(node.shape))
-        dtype, rank = f"{np_}.{printer.dtype}", len(node.shape)
+        dtype, rank = printer.type_text, len(node.shape)
         lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
     return lines + _shape_checks(graph, printer, inputs)
 

@@ -46,11 +46,11 @@ def _ones(shape: Any, printer: Any) -> str:
     """A vector of ones: a constant of the module, or kept for each length."""
     length = size(shape)
     if isinstance(length, int):
-        made = f"{printer.np}.ones({length}, dtype={printer.np}.{printer.dtype})"
+        made = f"{printer.np}.ones({length}, dtype={printer.type_text})"
         constant: Name = printer.constant_text(made, "ones")
         return constant
     printer.imports.add("import functools")
-    return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.np}.{printer.dtype})"
+    return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.type_text})"
 
 
 def _reshaped(text: str, rows: Any, columns: Any, printer: Any) -> str:

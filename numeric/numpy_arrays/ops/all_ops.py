@@ -104,7 +104,7 @@ def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts
     made = printer.writer.expression(node)
     if node in printer.row_numbers:
         return made.text
-    return f"{made.inside(Level.ATOM)}.astype({printer.np}.{printer.dtype})"
+    return f"{made.inside(Level.ATOM)}.astype({printer.type_text})"
 
 
 def _fits(indices: Node, rows: Any, printer: Any) -> bool:
@@ -143,4 +143,4 @@ def sorting_positions_emit(
 ) -> Text:
     """Integers where they are read as row numbers only, numbers of the program's type otherwise."""
     order = f"{printer.np}.argsort({args[0]}, axis=-1, kind='stable')"
-    return order if node in printer.row_numbers else f"{order}.astype({printer.np}.{printer.dtype})"
+    return order if node in printer.row_numbers else f"{order}.astype({printer.type_text})"

@@ -31,7 +31,7 @@ def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, prin
     """One call; a block that is an array of another shape is moved once, into a view of its place."""
     helper = printer.helper("_filled", FILLED)
     blocks = ", ".join(f"({a}, {b}, {c})" for a, b, c in zip(op.starts, op.shapes, args, strict=True))
-    return f"{helper}({printer.dims(op.shape)}, {printer.np}.{printer.dtype}, [{blocks}])"
+    return f"{helper}({printer.dims(op.shape)}, {printer.type_text}, [{blocks}])"
 
 
 @emit.dispatch

@@ -68,7 +68,7 @@ def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printe
 
 def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[str]:
     """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
-    number = f"{printer.np}.{printer.dtype}"
+    number = printer.type_text
     return [
         f"{number}({t})" if isinstance(n.op, (Constant, Dimension)) else t
         for n, t in zip(nodes, texts, strict=True)
@@ -150,7 +150,7 @@ def chain_pullback_emit(
         [
             *step_lines,
             *lines,
-            f"{flat} = {np_}.zeros({printer.dim(offset)}, dtype={np_}.{printer.dtype})",
+            f"{flat} = {np_}.zeros({printer.dim(offset)}, dtype={printer.type_text})",
             f"{stops} = _places({length}, {distance}, {slots})",
             f"{carry} = _reverse_chain({step}, {pulled}, ({xs}), [{texts[0]}, *{states}], {stops}, {slots}, "
             f"{bar}, {op.history}, [{outs}])",

@@ -25,7 +25,7 @@ def overlay_room(node: Node, printer: Any) -> tuple[Name, list[str]]:
     name = printer.slots.get(node)
     if not isinstance(name, Name):
         name = printer.name_for(node)
-        kind = f"{printer.np}.{printer.dtype}"
+        kind = printer.type_text
         plain = f"{printer.np}.empty({printer.dims(node.shape)}, dtype={kind})"
         made = new_text(node.shape, printer) if is_recycled(node, printer) else plain
         lines.append(f"{name} = {made}")

@@ -26,7 +26,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
     step, state = printer.called("t"), printer.called(f"{name.stem or name}_t")
     outer = printer.text
     inputs = dict(zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True))
-    lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={np_}.{printer.dtype})"]
+    lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={printer.type_text})"]
     lines[0] = f"{name} = {lines[0]}"
     lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.bare(node.shape[0])}):"]
     inputs[local[0]] = state

@@ -49,14 +49,14 @@ def block_lines(node: Node, printer: Any) -> list[str]:
     for value, result, axis, end in zip(values, results, op.joined, ends, strict=True):
         shape, name = printer.dims(value.shape), names[value]
         if axis is None:
-            zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
+            zero = f"{np_}.zeros({shape}, dtype={printer.type_text})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
             continue
         if end is None and (is_recycled(value, printer) or not isinstance(op.length, int)):
             lines.append(f"{name} = {new_text(value.shape, printer)}")
         else:
             make = "empty" if end is None else "zeros"
-            lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
+            lines.append(f"{name} = {np_}.{make}({shape}, dtype={printer.type_text})")
         slots[result] = printer.value_name("new")
         place = f"{name}[{_index(part, axis, stop, end)}]"
         if axis == 0 and end is None and _is_laid_flat(result):  # computed in the flat form

@@ -156,7 +156,7 @@ def _new(size: int, printer: Any) -> str:
     """The call that makes an array with one axis, in memory that is used again if it is large."""
     if size * np.dtype(printer.dtype).itemsize >= SMALLEST:
         return new_text((size,), printer)
-    return f"{printer.np}.empty({size}, dtype={printer.np}.{printer.dtype})"
+    return f"{printer.np}.empty({size}, dtype={printer.type_text})"
 
 
 def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: Any) -> str:
@@ -191,7 +191,7 @@ def sparse_structure(op: CompressedRows, printer: Any) -> str:
     printer.imports.add("from scipy.sparse import csr_array")
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
     name: str = printer.names.unique("structure")
-    entries = f"{printer.np}.zeros({len(op.columns)}, dtype={printer.np}.{printer.dtype})"
+    entries = f"{printer.np}.zeros({len(op.columns)}, dtype={printer.type_text})"
     printer.settings.append(f"{name} = csr_array(({entries}, {columns}, {rows}), shape={tuple(op.shape)})")
     printer.settings.append(f"{name}.has_canonical_format = True")
     return name
