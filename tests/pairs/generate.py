@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import symad
-from tests.pairs import branches, hidden, kinds, moved, roots
+from tests.pairs import branches, hidden, kinds, moved, roots, users
 from tests.pairs.pair import Maker, Pair
 
 FAMILIES: dict[str, tuple[tuple[Maker, int], ...]] = {
@@ -24,6 +23,7 @@ FAMILIES: dict[str, tuple[tuple[Maker, int], ...]] = {
     "steps": ((hidden.jumps_apart, 1),),
     "kinds": ((kinds.indexed, 1), (kinds.whole_numbers, 1), (kinds.matrix_powers, 1),
               (kinds.any_size, 1), (kinds.namesakes, 1)),
+    "users": ((users.rules, 1), (users.programs, 1)),
 }  # fmt: skip
 """The makers of each family, with their weights."""
 
@@ -55,7 +55,7 @@ class Tally:
     def judge(self, pair: Pair, seed: int) -> None:
         """Ask the verifier, and compare with what is known."""
         try:
-            status = symad.equal(pair.left, pair.right, seed=seed).status
+            status = pair.ask(pair, seed).status
         except Exception as problem:
             status = f"crashed: {type(problem).__name__}"
             self.crashes.append(f"{pair.text}: {problem}")

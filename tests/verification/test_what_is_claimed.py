@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 import symad
+from tests.pairs.users import function_of_a_user
 
 x, y = sp.symbols("x y", real=True)
 n = sp.Symbol("n", integer=True, positive=True)
@@ -57,6 +58,13 @@ def test_a_rule_that_contradicts_its_function_is_refuted():
         assert entry.witness is not None
     assert symad.verify(Wrong(x), x, gradient=sp.cos(x)).status == "refuted"
     assert symad.verify(Wrong(x), x, value=Wrong(x)).status == "proved"  # no derivative is claimed
+
+
+@pytest.mark.parametrize("place", [5, 30, -1000])
+def test_a_rule_that_is_wrong_for_large_arguments_alone_is_refuted(place):
+    far = sp.Piecewise((1, x > place), (0, True)) if place > 0 else sp.Piecewise((1, x < place), (0, True))
+    made = function_of_a_user(sp.atan(x), 1 / (1 + x**2) + far)
+    assert symad.check(made(x) * y).status == "refuted"
 
 
 def test_a_rule_that_agrees_with_its_function_takes_nothing_away():

@@ -17,9 +17,11 @@ import numpy as np
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.number_domains import as_float
+from symad.evaluation.number_domains import as_float, implementation
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.parameter_derivatives import is_numerical
 from symad.ops.arrays.sources import Input, input_node
+from symad.ops.elementwise.apply import Apply
 from symad.transforms.batches import batch_outputs
 from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter
@@ -71,7 +73,7 @@ def scout(
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > LARGEST or not inputs:
         return
-    slow = any(map(is_numerical, topological([a, b])))  # a column of points would take seconds
+    slow = any(is_numerical(n) or _is_called(n) for n in topological([a, b]))  # a column would take seconds
     if any(n.shape for n in inputs) or integers or slow:
         yield from islice(_one_by_one(a, b, inputs, integers, watched, meter), FOUND)
         return
@@ -81,6 +83,13 @@ def scout(
         columns = {node: column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
         meter.spend(MANY * len(topological([a, b])) / 10)
         yield from islice(_at_once(a, b, columns, watched), FOUND)
+
+
+def _is_called(n: Node) -> bool:
+    """Whether a node is a SymPy function of a user's, which is evaluated number by number."""
+    head = n.op.head if isinstance(n.op, Apply) else None
+    known = head is None or head in NUMPY_NAMES or implementation(head) is not None
+    return not known and not head.__module__.startswith("sympy.")
 
 
 def visibly_different(a: Node, b: Node, watched: Array) -> bool:
