@@ -157,7 +157,8 @@ def _pairs(number: int, comparison: Comparison) -> list[Pair]:
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
                 f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
-        made.append(Pair(comparison, name, a, b, (number, output)))
+        function = comparison.derivative.function if comparison.derivative is not None else ()
+        made.append(Pair(comparison, name, a, b, (number, output), rebuild(function, zeros)))
     return made
 
 
@@ -203,11 +204,11 @@ def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict
     if not np.isin(verdict.status, ("proved", "tested")).all():
         return verdict
     for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
-        left, right = Graph((), (pair.left, pair.right)).at(sizes).output_nodes
+        left, right, *function = Graph((), (pair.left, pair.right, *pair.function)).at(sizes).output_nodes
         steps = operations(topological([left, right]))
         if steps > LARGEST or not visibly_different(left, right, np.ones(left.shape, dtype=bool)):
             continue
-        (there,), _ = judge.decide([replace(pair, left=left, right=right)], seed)
+        (there,), _ = judge.decide([replace(pair, left=left, right=right, function=tuple(function))], seed)
         if (there.status == "refuted").any():
             return replace(there, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
     return verdict
@@ -225,5 +226,5 @@ def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:
     chosen: dict[Any, int] = {symbol: values[k] for symbol, values in sizes}
     if not chosen:
         return pair
-    left, right = Graph((), (pair.left, pair.right)).at(chosen).output_nodes
-    return replace(pair, left=left, right=right)
+    left, right, *function = Graph((), (pair.left, pair.right, *pair.function)).at(chosen).output_nodes
+    return replace(pair, left=left, right=right, function=tuple(function))

@@ -128,7 +128,8 @@ def verify(
         function = function_of(candidate)
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
-        program = Program(title, function, reference, names, kind, assumes)
+        of = () if kind == "value" else graph.output_nodes
+        program = Program(title, function, reference, names, kind, assumes, of)
         made = measured(program, Meter(budget or Budget()), hostile, domain, bounds_of(box))
     elif domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds_of(box)):
         made = claims_nothing(title)

@@ -14,6 +14,7 @@ from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
 from symad.verification.certificate.witness import Search, search
+from symad.verification.function_domain import Holds, where_claimed
 from symad.verification.measuring.evidence import disagreements, has_regions
 from symad.verification.measuring.points import describe
 from symad.verification.proof.all_sizes import prove_for_all_sizes
@@ -43,6 +44,13 @@ class Pair:
     right: Node
     place: tuple[int, int] = (0, 0)
     """The numbers of the comparison and of its output."""
+    function: tuple[Node, ...] = ()
+    """What the left side is a derivative of, if it is one."""
+
+    @property
+    def claimed(self) -> Holds | None:
+        """Where something is claimed about the elements; None for everywhere."""
+        return where_claimed(self.comparison.derivative, self.function, (self.left, self.right))
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ class Judge:
             reason = f"only for {_drawn(result)}: of other values nothing is known"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
-            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal)
+            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal, (), pair.claimed)
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
@@ -186,7 +194,7 @@ class Judge:
         withdrawn = _withdrawn(verdict, doubtful, places)
         status, ranges = withdrawn.status, integer_inputs([pair.left, pair.right])
         suspects = doubtful | (status == "refuted")
-        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places)
+        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places, pair.claimed)
         known = verdict.search.witnesses if verdict.search is not None else {}
         hunt = replace(hunt, witnesses={**known, **hunt.witnesses})
         status[hunt.differs] = "refuted"

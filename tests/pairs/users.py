@@ -1,7 +1,7 @@
 """Families S10, S11: derivative rules that users give, and programs that are off in a small region.
 
-A function of a user's has the values of a known one; its rule is SymPy's derivative of that one, or not. A program
-has the derivative of a formula everywhere, or everywhere but near one point: it may be measured, never certified.
+A function of a user's has the values of a known one; its rule is SymPy's derivative of that one, or not. A
+program has the derivative of a formula everywhere but near one point: it may be measured, never certified.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def test_relations_are_used_only_where_they_hold(pair, true):
     assert bool(find([claim], [(0, 0, 0)], LIMITS).proofs) is true
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "users"])  # those are no pairs
 def test_no_pair_that_differs_has_a_proof(family):
     """The finder alone, without any evaluation at points behind it."""
     different = 0

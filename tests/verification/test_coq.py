@@ -14,7 +14,7 @@ import sympy as sp
 import symad
 from symad.errors import SavingError
 from symad.verification.coq import CoqError
-from symad.verification.coq.heads import HEADS, POWERS, WITHOUT_LEMMA
+from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
 from symad.verification.coq.write import LIBRARY, Model, as_coq
 from tests.verification.coq_models import MODELS, lstm_cell, pendulum, robot_arm
@@ -98,9 +98,11 @@ def test_names_are_safe():
 @pytest.mark.parametrize(
     ("f", "named"),
     [
-        (sp.Max(x, y), "Max"),
+        (sp.floor(x) * y, "floor"),
         (sp.gamma(x), "gamma"),
-        (sp.Piecewise((x, x > 0), (y, True)), "Piecewise"),
+        (sp.Piecewise((x, x > 0)), "Piecewise"),
+        (sp.Piecewise((x, sp.Eq(x, y)), (y, True)), "Eq"),
+        (sp.Heaviside(x, 0) * y, "Heaviside"),
         (sp.EulerGamma * x, "EulerGamma"),
     ],
 )
@@ -175,10 +177,10 @@ def test_every_lemma_of_the_table_stands_in_the_library():
     lemmas = set(
         re.findall(r"^Lemma (d_\w+)", library.joinpath("SymadFunctions.v").read_text("utf-8"), re.MULTILINE)
     )
-    named = {h.lemma for h in (*HEADS.values(), *POWERS.values())}
+    named = {h.lemma for h in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values())}
     assert named <= lemmas
     programs = library.joinpath("SymadPrograms.v").read_text("utf-8")
-    for head in (*HEADS.values(), *POWERS.values()):
+    for head in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values()):
         assert re.search(rf"\b{head.constructor} => (fun|\w*\.?{re.escape(head.function)}\b)", programs), head
 
 
@@ -231,6 +233,67 @@ def test_coqc_accepts_an_lstm_cell_of_arrays(library):
     assert accepted, told
 
 
+BRANCHES = {
+    "max_of_3": sp.Max(x, y, x * y) * y,
+    "clip": sp.Min(sp.Max(x, -1), 1) * y**2,
+    "absolute": sp.Abs(x * y) ** 3 + sp.sign(x) * y**2,
+    "step": sp.Heaviside(x - 1) * y * x,
+    "huber": sp.Piecewise((x**2 / 2, sp.Abs(x) <= 1), (sp.Abs(x) - sp.Rational(1, 2), True)) * y,
+    "cases": sp.Piecewise((x, sp.And(x > 0, y < 1)), (y**2, x < -1), (x * y, True)),
+    "either": sp.Piecewise((x, sp.Or(x > 1, y > 2)), (x * y, True)),
+    "entropy": sp.Piecewise((x * sp.log(x), x > 0), (y, True)),
+    "log_relu": sp.log(1 + sp.Max(x, 0) ** 2 + sp.exp(y)),
+}
+"""Models with kinks and branches: claimed away from their ties."""
+
+
+def test_a_choice_is_printed_by_its_conditions_and_its_ties_are_left_out():
+    text = text_of(sp.Piecewise((x**2, x > 1), (2 * x - 1, True)) + sp.Max(x, y), hessian=False)
+    assert "less 1 x * x ^ 2 + (1 - less 1 x) * (- 1 + 2 * x)" in text
+    assert "Rmax x y" in text
+    domain = text.split("f_domain (x y : R) : Prop :=")[1].split(".")[0]
+    assert set(map(str.strip, domain.split("/\\"))) == {"x - 1 <> 0", "x - y <> 0"}
+
+
+@needs_coq
+@pytest.mark.parametrize("name", ["max_of_3", "cases"])
+def test_coqc_accepts_kinks_and_branches(library, name):
+    accepted, told = checked(library, text_of(BRANCHES[name], name=name), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BRANCHES)
+def test_coqc_accepts_all_kinks_and_branches(library, name):
+    accepted, told = checked(library, text_of(BRANCHES[name], name=name), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.parametrize("change", ["the other branch", "a tie"])
+def test_coqc_rejects_wrong_branches(library, change):
+    text = text_of(sp.Max(x, y) * x, hessian=False)
+    if change == "a tie":  # the domain without its condition
+        wrong = text.replace("  x - y <> 0.", "  True.").replace("Need Inv (Sub (Var 1) (Var 2)) (\n", "(")
+    else:
+        before, after = text.split("Definition f_gradient", 1)
+        wrong = before + "Definition f_gradient" + after.replace("less y x", "less x y").replace(
+            "App2 Less (Var 2) (Var 1)", "App2 Less (Var 1) (Var 2)"
+        )
+    assert wrong != text
+    assert not checked(library, wrong, "mutant")[0]
+
+
+@needs_coq
+def test_coqc_accepts_a_quotient_that_cancels_at_some_values(library):
+    """The derivative of x y log x holds x y/x, whose own derivative is as large as y/x but for x/x = 1."""
+    accepted, told = checked(library, text_of(x * y * sp.log(x)))
+    assert accepted, told
+
+
 @needs_coq
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
@@ -245,7 +308,8 @@ def test_coqc_accepts_the_models(library, name):
 @pytest.mark.slow
 def test_coqc_accepts_every_function_of_the_table(library):
     """The gradient of f(x y + 1/4), whatever the domain of f is."""
-    two = {head for head in HEADS if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"}}
+    binary = {"Xlogy", "Hypot", "Logaddexp", "Maximum", "Minimum"}
+    two = {head for head in HEADS if HEADS[head].constructor in binary}
     for head in HEADS:
         value = head(x * y, y) if head in two else head(x * y + sp.Rational(1, 4))
         if value.func is not head:

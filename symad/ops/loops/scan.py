@@ -119,7 +119,12 @@ def check_steps(xs: Sequence[Node]) -> None:
 
 
 def close_scan(fresh: Sequence[Node], output: Node, initial: Node, xs: Sequence[Node]) -> Node:
-    """The scan of a traced body: what does not depend on its inputs becomes constants."""
+    """The scan of a traced body: what does not depend on its inputs becomes constants.
+
+    A scan of no steps has no states.
+    """
+    if xs[0].shape[0] == 0:
+        return broadcast_to(constant(0), (0, *initial.shape))
     body, count, args = closed(fresh, [output], initial, xs)
     return Node.of(Scan(body, count), args)
 

@@ -8,7 +8,7 @@ continuous, so a difference at one point is a difference in a neighbourhood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -101,6 +101,7 @@ def search(
     meter: Meter,
     suspects: Array | None = None,
     first: Sequence[Mapping[Node, Any]] = (),
+    claimed: Callable[[Mapping[Node, Any]], Array] | None = None,
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
 
@@ -111,9 +112,10 @@ def search(
         meter: stops the search.
         suspects: the elements to look at; all by default.
         first: points to visit before all others.
+        claimed: flags of the elements about which something is said at a point; all by default.
     """
     left, right = expand_definitions((left, right))
-    hunt = _Hunt(left, right, integers, meter, suspects)
+    hunt = _Hunt(left, right, integers, meter, suspects, claimed)
     stopped = ""
     try:
         for point in first:
@@ -138,6 +140,7 @@ class _Hunt:
     integers: Mapping[Node, tuple[int, int]]
     meter: Meter
     suspects: Array | None
+    claimed: Callable[[Mapping[Node, Any]], Array] | None = None
 
     def __post_init__(self) -> None:
         self.nodes = all_nodes(self.left, self.right)
@@ -199,6 +202,8 @@ class _Hunt:
         except (SymadError, ArithmeticError, ValueError):
             return
         new &= self.watched
+        if new.any() and self.claimed is not None:
+            new &= self.claimed(point)
         if new.any():
             new &= self._confirmed(point, new)
         if new.any():

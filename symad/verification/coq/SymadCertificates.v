@@ -105,6 +105,10 @@ Fixpoint sign_of (facts : list (fn * term)) (t : term) : sign_facts :=
      | App Sqrt a => let s := sign_of facts a in Signs (positive_ s) true false
      | App Abs a => let s := sign_of facts a in Signs (nonzero s) true (nonzero s)
      | App2 Power _ _ => Signs true true true
+     | App2 Maximum a b =>
+       let s := sign_of facts a in let u := sign_of facts b in
+       Signs (positive_ s || positive_ u) (nonneg s || nonneg u) false
+     | App2 Less _ _ => Signs false true false
      | App2 Hypot a b =>
        let s := sign_of facts a in let u := sign_of facts b in
        Signs (nonzero s || nonzero u) true false
@@ -197,12 +201,18 @@ Proof.
       * apply sqrt_lt_R0. assert (Q : 0 < eval rho b ^ 2) by (apply pow2_gt_0; auto).
         generalize (pow2_ge_0 (eval rho a)). lra.
       * apply sqrt_pos.
+    + destruct IHa as (A1 & A2 & A3), IHb as (B1 & B2 & B3). cbn [value2].
+      assert (L := Rmax_l (eval rho a) (eval rho b)). assert (M := Rmax_r (eval rho a) (eval rho b)).
+      repeat split; cbn [positive_ nonneg nonzero]; intros E; split_bools; try discriminate;
+        try specialize (A1 ltac:(assumption)); try specialize (A2 ltac:(assumption));
+        try specialize (B1 ltac:(assumption)); try specialize (B2 ltac:(assumption)); lra.
+    + cbn [value2]. unfold less. destruct (Rlt_dec _ _); repeat split; simpl; intros E; try discriminate; lra.
 Qed.
 
 Definition covered (facts : list (fn * term)) (c : fn * term) : bool :=
   let (f, t) := c in
   match f with
-  | Inv | Acot | Csch | Coth | Abs | Sign => nonzero (sign_of facts t) || stated facts f t
+  | Inv | Acot | Csch | Coth | Abs | Sign | Heaviside => nonzero (sign_of facts t) || stated facts f t
   | Log | Sqrt | Log2 | Log10 => positive_ (sign_of facts t) || stated facts f t
   | Log1p => nonneg (sign_of facts t) || stated facts f t
   | Tan | Sec | Csc | Cot | Asin | Acos | Atanh | Acosh => stated facts f t

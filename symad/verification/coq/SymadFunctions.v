@@ -35,6 +35,14 @@ Definition erfc (x : R) : R := 1 - erf x.
 Definition erfi (x : R) : R := 2 / sqrt PI * RInt (fun t => exp (t ^ 2)) 0 x.
 Definition fresnels (x : R) : R := RInt (fun t => sin (PI * t ^ 2 / 2)) 0 x.
 Definition fresnelc (x : R) : R := RInt (fun t => cos (PI * t ^ 2 / 2)) 0 x.
+Definition heaviside (x : R) : R := (1 + sign x) / 2.
+
+(** 1 where x < y, else 0: what branches are made of. *)
+Definition less (x y : R) : R := if Rlt_dec x y then 1 else 0.
+Definition at_most (x y : R) : R := if Rle_dec x y then 1 else 0.
+Definition equal (x y : R) : R := if Req_EM_T x y then 1 else 0.
+Definition floor (x : R) : R := IZR (Int_part x).
+Definition ceiling (x : R) : R := - floor (- x).
 
 (** ** Signs *)
 
@@ -401,4 +409,120 @@ Lemma d_xlogy (u v : R -> R) (t du dv : R) :
 Proof.
   intros P U V. unfold xlogy. evar_last.
   apply d_product; [exact U|]. apply (d_chain ln v); [apply (d_log _ P) | exact V]. simpl. ring.
+Qed.
+
+(** Steps and choices, away from their jumps. *)
+
+Lemma d_heaviside x : x <> 0 -> is_derive heaviside x 0.
+Proof.
+  intros H. unfold heaviside, Rdiv. evar_last.
+  apply (is_derive_mult (fun t => 1 + sign t) (fun _ => / 2) x 0 0);
+    [| apply @is_derive_const | exact Rmult_comm].
+  - evar_last. apply (is_derive_plus (fun _ => 1) sign x 0 0); [apply @is_derive_const | apply (d_sign _ H)].
+    unfold plus; simpl. ring.
+  - unfold plus, mult; simpl. ring.
+Qed.
+
+Lemma less_1 x y : x < y -> less x y = 1.
+Proof. unfold less. destruct (Rlt_dec x y); [easy | lra]. Qed.
+
+Lemma less_0 x y : y <= x -> less x y = 0.
+Proof. unfold less. destruct (Rlt_dec x y); [lra | easy]. Qed.
+
+(** What is smaller at t is so close to it. *)
+Lemma less_nearby (u v : R -> R) (t du dv : R) :
+  is_derive u t du -> is_derive v t dv -> u t < v t -> locally t (fun s => u s < v s).
+Proof.
+  intros U V H.
+  assert (C : continuous (fun s => v s - u s) t).
+  { apply (continuous_minus (V := R_NormedModule) v u);
+      apply (ex_derive_continuous (V := R_NormedModule)); eexists; eassumption. }
+  assert (P : 0 < v t - u t) by lra.
+  generalize (C (fun z => 0 < z) (open_gt 0 (v t - u t) P)). unfold filtermap.
+  apply filter_imp. intros s Hs. lra.
+Qed.
+
+Lemma d_less (u v : R -> R) (t du dv : R) :
+  v t - u t <> 0 -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => less (u s) (v s)) t (0 * du + 0 * dv).
+Proof.
+  intros H U V. replace (0 * du + 0 * dv) with 0 by ring.
+  destruct (Rtotal_order (u t) (v t)) as [L|[E|L]]; [|lra|].
+  - apply (is_derive_ext_loc (fun _ => 1)); [|apply @is_derive_const].
+    generalize (less_nearby u v t du dv U V L). apply filter_imp. intros s Hs. symmetry. now apply less_1.
+  - apply (is_derive_ext_loc (fun _ => 0)); [|apply @is_derive_const].
+    generalize (less_nearby v u t dv du V U L). apply filter_imp. intros s Hs. symmetry. apply less_0. lra.
+Qed.
+
+Lemma d_max (u v : R -> R) (t du dv : R) :
+  u t - v t <> 0 -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => Rmax (u s) (v s)) t (less (v t) (u t) * du + less (u t) (v t) * dv).
+Proof.
+  intros H U V. destruct (Rtotal_order (u t) (v t)) as [L|[E|L]]; [|lra|].
+  - rewrite (less_1 _ _ L), less_0 by lra. replace (0 * du + 1 * dv) with dv by ring.
+    apply (is_derive_ext_loc v); [|exact V].
+    generalize (less_nearby u v t du dv U V L). apply filter_imp. intros s Hs. rewrite Rmax_right; lra.
+  - rewrite (less_1 _ _ L), less_0 by lra. replace (1 * du + 0 * dv) with du by ring.
+    apply (is_derive_ext_loc u); [|exact U].
+    generalize (less_nearby v u t dv du V U L). apply filter_imp. intros s Hs. rewrite Rmax_left; lra.
+Qed.
+
+Lemma d_min (u v : R -> R) (t du dv : R) :
+  u t - v t <> 0 -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => Rmin (u s) (v s)) t (less (u t) (v t) * du + less (v t) (u t) * dv).
+Proof.
+  intros H U V. destruct (Rtotal_order (u t) (v t)) as [L|[E|L]]; [|lra|].
+  - rewrite (less_1 _ _ L), less_0 by lra. replace (1 * du + 0 * dv) with du by ring.
+    apply (is_derive_ext_loc u); [|exact U].
+    generalize (less_nearby u v t du dv U V L). apply filter_imp. intros s Hs. rewrite Rmin_left; lra.
+  - rewrite (less_1 _ _ L), less_0 by lra. replace (0 * du + 1 * dv) with dv by ring.
+    apply (is_derive_ext_loc v); [|exact V].
+    generalize (less_nearby v u t dv du V U L). apply filter_imp. intros s Hs. rewrite Rmin_right; lra.
+Qed.
+
+Lemma at_most_less x y : at_most x y = 1 - less y x.
+Proof. unfold at_most, less. destruct (Rle_dec x y), (Rlt_dec y x); lra. Qed.
+
+Lemma d_at_most (u v : R -> R) (t du dv : R) :
+  v t - u t <> 0 -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => at_most (u s) (v s)) t (0 * du + 0 * dv).
+Proof.
+  intros H U V. assert (N : u t - v t <> 0) by lra.
+  apply (is_derive_ext (fun s => 1 - less (v s) (u s))); [intros s; symmetry; apply at_most_less|]. evar_last.
+  apply (is_derive_minus (fun _ => 1) (fun s => less (v s) (u s)) t 0 (0 * dv + 0 * du));
+    [apply @is_derive_const | exact (d_less v u t dv du N V U)].
+  unfold minus, plus, opp; simpl. ring.
+Qed.
+
+Lemma d_equal (u v : R -> R) (t du dv : R) :
+  v t - u t <> 0 -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => equal (u s) (v s)) t (0 * du + 0 * dv).
+Proof.
+  intros H U V. replace (0 * du + 0 * dv) with 0 by ring.
+  apply (is_derive_ext_loc (fun _ => 0)); [|apply @is_derive_const].
+  assert (N : forall a b, a < b \/ b < a -> 0 = equal a b)
+    by (intros a b E; unfold equal; destruct (Req_EM_T a b); lra).
+  destruct (Rtotal_order (u t) (v t)) as [L|[E|L]]; [|lra|].
+  - generalize (less_nearby u v t du dv U V L). apply filter_imp. intros s Hs. now apply N; left.
+  - generalize (less_nearby v u t dv du V U L). apply filter_imp. intros s Hs. now apply N; right.
+Qed.
+
+Lemma d_floor x : x <> floor x -> is_derive floor x 0.
+Proof.
+  intros H. unfold floor, Int_part in H. rewrite minus_IZR in H. destruct (archimed x) as [A B].
+  apply (is_derive_ext_loc (fun _ => floor x)); [|apply @is_derive_const].
+  assert (L : locally x (fun y => IZR (up x) - 1 < y /\ y < IZR (up x))).
+  { apply filter_and; [apply (open_gt (IZR (up x) - 1)) | apply (open_lt (IZR (up x)))]; lra. }
+  generalize L. apply filter_imp. intros y [P Q]. unfold floor, Int_part. do 2 f_equal. apply tech_up; lra.
+Qed.
+
+Lemma d_ceiling x : x <> ceiling x -> is_derive ceiling x 0.
+Proof.
+  intros H. unfold ceiling in *. evar_last.
+  apply (is_derive_opp (fun x => floor (- x)) x 0).
+  - evar_last. apply (d_chain floor (fun x => - x) x 0 (-1)).
+    + apply d_floor. lra.
+    + auto_derive; [easy | ring].
+    + ring.
+  - unfold opp; simpl. ring.
 Qed.

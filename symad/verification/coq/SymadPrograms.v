@@ -18,9 +18,9 @@ Inductive fn :=
   | Inv | Exp | Log | Sqrt | Sin | Cos | Tan | Sec | Csc | Cot | Asin | Acos | Atan | Acot
   | Sinh | Cosh | Tanh | Sech | Csch | Coth | Asinh | Acosh | Atanh
   | Sigmoid | Softplus | Logcosh | Silu | Log1p | Expm1 | Log2 | Log10 | Exp2
-  | Abs | Sign | Erf | Erfc | Erfi | Fresnels | Fresnelc.
+  | Abs | Sign | Heaviside | Erf | Erfc | Erfi | Fresnels | Fresnelc.
 
-Inductive fn2 := Power | Logaddexp | Hypot | Xlogy.
+Inductive fn2 := Power | Logaddexp | Hypot | Xlogy | Maximum | Minimum | Less.
 
 Definition value1 (f : fn) : R -> R :=
   match f with
@@ -30,16 +30,19 @@ Definition value1 (f : fn) : R -> R :=
   | Asinh => arcsinh | Acosh => acosh | Atanh => atanh
   | Sigmoid => sigmoid | Softplus => softplus | Logcosh => logcosh | Silu => silu
   | Log1p => log1p | Expm1 => expm1 | Log2 => log2 | Log10 => log10 | Exp2 => exp2
-  | Abs => Rabs | Sign => sign | Erf => erf | Erfc => erfc | Erfi => erfi
+  | Abs => Rabs | Sign => sign | Heaviside => heaviside | Erf => erf | Erfc => erfc | Erfi => erfi
   | Fresnels => fresnels | Fresnelc => fresnelc
   end.
 
 Definition value2 (g : fn2) : R -> R -> R :=
-  match g with Power => Rpower | Logaddexp => logaddexp | Hypot => hypot | Xlogy => xlogy end.
+  match g with
+  | Power => Rpower | Logaddexp => logaddexp | Hypot => hypot | Xlogy => xlogy
+  | Maximum => Rmax | Minimum => Rmin | Less => less
+  end.
 
 Definition domain1 (f : fn) (x : R) : Prop :=
   match f with
-  | Inv | Acot | Csch | Coth | Abs | Sign => x <> 0
+  | Inv | Acot | Csch | Coth | Abs | Sign | Heaviside => x <> 0
   | Log | Sqrt | Log2 | Log10 => 0 < x
   | Tan | Sec => cos x <> 0
   | Csc | Cot => sin x <> 0
@@ -84,6 +87,8 @@ Definition needs2 (g : fn2) (a b : term) : list (fn * term) :=
   | Hypot => [(Log, Add (Pow a 2) (Pow b 2))]
   | Xlogy => [(Log, b)]
   | Logaddexp => []
+  | Maximum | Minimum => [(Inv, Sub a b)]
+  | Less => [(Inv, Sub b a)]
   end.
 
 Definition holds (rho : positive -> R) (c : fn * term) : Prop := domain1 (fst c) (eval rho (snd c)).
@@ -132,7 +137,7 @@ Definition slope1 (f : fn) : term :=
   | Log10 => App Inv (Mul x (App Log (Int 10)))
   | Exp2 => Mul (App Log (Int 2)) y
   | Abs => App Sign x
-  | Sign => Int 0
+  | Sign | Heaviside => Int 0
   | Erf => Mul (Div (Int 2) (App Sqrt Pi)) (App Exp (Opp (Pow x 2)))
   | Erfc => Mul (Opp (Div (Int 2) (App Sqrt Pi))) (App Exp (Opp (Pow x 2)))
   | Erfi => Mul (Div (Int 2) (App Sqrt Pi)) (App Exp (Pow x 2))
@@ -149,6 +154,9 @@ Definition slope2 (g : fn2) : term * term :=
   | Logaddexp => (App Sigmoid (Sub x y), App Sigmoid (Sub y x))
   | Hypot => (Mul x (App Inv z), Mul y (App Inv z))
   | Xlogy => (App Log y, Mul x (App Inv y))
+  | Maximum => (App2 Less y x, App2 Less x y)
+  | Minimum => (App2 Less x y, App2 Less y x)
+  | Less => (Int 0, Int 0)
   end.
 
 Theorem slope1_ok (f : fn) (x y : R) :
@@ -157,7 +165,7 @@ Proof.
   intros H; destruct f; cbv [eval args2 slope1 value1 domain1] in *;
     auto using d_exp, d_log, d_sqrt, d_sin, d_cos, d_tan, d_sec, d_csc, d_cot, d_asin, d_acos, d_atan,
       d_acot, d_sinh, d_cosh, d_tanh, d_sech, d_csch, d_coth, d_asinh, d_acosh, d_atanh, d_sigmoid,
-      d_softplus, d_logcosh, d_silu, d_log1p, d_expm1, d_log2, d_log10, d_exp2, d_abs, d_sign, d_erf,
+      d_softplus, d_logcosh, d_silu, d_log1p, d_expm1, d_log2, d_log10, d_exp2, d_abs, d_sign, d_heaviside, d_erf,
       d_erfc, d_erfi, d_fresnels, d_fresnelc, d_inv.
 Qed.
 
@@ -169,7 +177,7 @@ Theorem slope2_ok (g : fn2) (u v : R -> R) (t du dv : R) :
 Proof.
   intros H U V; destruct g; cbv [domain2 needs2] in H;
     try (inversion H as [|c r H1 H2]); cbv [eval args2 slope2 fst snd value2 domain1 holds] in *;
-    auto using d_power, d_logaddexp, d_hypot, d_xlogy.
+    auto using d_power, d_logaddexp, d_hypot, d_xlogy, d_max, d_min, d_less.
 Qed.
 
 (** ** Statements *)
@@ -226,11 +234,12 @@ Definition fn_number (f : fn) : Z :=
   | Sech => 18 | Csch => 19 | Coth => 20 | Asinh => 21 | Acosh => 22 | Atanh => 23 | Sigmoid => 24
   | Softplus => 25 | Logcosh => 26 | Silu => 27 | Log1p => 28 | Expm1 => 29 | Log2 => 30 | Log10 => 31
   | Exp2 => 32 | Abs => 33 | Sign => 34 | Erf => 35 | Erfc => 36 | Erfi => 37 | Fresnels => 38
-  | Fresnelc => 39
+  | Fresnelc => 39 | Heaviside => 40
   end%Z.
 
 Definition fn2_number (g : fn2) : Z :=
-  match g with Power => 51 | Logaddexp => 52 | Hypot => 53 | Xlogy => 54 end%Z.
+  match g with Power => 51 | Logaddexp => 52 | Hypot => 53 | Xlogy => 54
+  | Maximum => 55 | Minimum => 56 | Less => 57 end%Z.
 
 Definition fold (z : Z) : Z :=
   let y := (Z.land z prime + Z.shiftr z 61)%Z in if (prime <=? y)%Z then (y - prime)%Z else y.
@@ -239,7 +248,7 @@ Definition madd (a b : Z) : Z := let c := (a + b)%Z in if (prime <=? c)%Z then (
 Definition mneg (a : Z) : Z := match a with Z0 => Z0 | _ => (prime - a)%Z end.
 Definition mmul (a b : Z) : Z := fold (a * b).
 
-Definition mix (a b : Z) : Z := let x := madd a (b * 982451653)%Z in mmul (mmul x x) (madd x 15485863%Z).
+Definition mix (a b : Z) : Z := let x := madd a (fold (b * 982451653)) in mmul (mmul x x) (madd x 15485863%Z).
 
 Fixpoint mpow (a : Z) (n : positive) : Z :=
   match n with
@@ -265,7 +274,13 @@ Definition negative (a : Z) : bool := (prime <? 2 * a)%Z.
 (** exp(a) is a square and 1/exp(−a), so that tanh and sech of a/2 are rational in its root. *)
 Definition root_of_exp (a : Z) : Z := if negative a then minv (mix (mneg a) 2) else mix a 2.
 
-Definition fingerprint (prints : M.t Z) (o : op) : Z :=
+(** 1/exp(x) and 1/(1 + exp(x)) are inverses here; other inverses are arbitrary values, for that x (1/x) is 1 is
+    no relation that is used, and two values that only it makes equal are not to be compared. *)
+Definition in_exponentials (t : M.t op) (a : positive) : bool :=
+  let is_exp k := match M.find k t with Some (OApp Exp _) => true | _ => false end in
+  is_exp a || match M.find a t with Some (OAdd b c) => is_exp b || is_exp c | _ => false end.
+
+Definition fingerprint (t : M.t op) (prints : M.t Z) (o : op) : Z :=
   let p := print_of prints in
   match o with
   | OConst q =>
@@ -275,7 +290,7 @@ Definition fingerprint (prints : M.t Z) (o : op) : Z :=
   | OMul a b => mmul (p a) (p b)
   | OOpp a => mneg (p a)
   | OPow a n => match n with O => 1 | _ => mpow (p a) (Pos.of_nat n) end
-  | OApp Inv a => minv (p a)
+  | OApp Inv a => if in_exponentials t a then minv (p a) else mix (p a) (fn_number Inv)
   | OApp Exp a => let u := root_of_exp (p a) in mmul u u
   | OApp Tanh a =>
     let u := root_of_exp (mneg (madd (p a) (p a))) in
@@ -298,7 +313,7 @@ Definition table_ok (s : state) : Prop :=
 Definition emit (o : op) (s : state) : positive * state :=
   let k := next s in
   (k, State (Pos.succ k) ((k, o) :: written s) (M.add k o (table s))
-        (M.add k (fingerprint (prints s) o) (prints s)) (tanhs s)).
+        (M.add k (fingerprint (table s) (prints s) o) (prints s)) (tanhs s)).
 
 Arguments emit : simpl never.
 

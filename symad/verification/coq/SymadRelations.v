@@ -220,10 +220,6 @@ Proof. unfold Rmax, Rabs. destruct (Rle_dec a b); destruct (Rcase_abs (a - b)); 
 Lemma c_min a b : Rmin a b = (a + b - Rabs (a - b)) * / 2.
 Proof. unfold Rmin, Rabs. destruct (Rle_dec a b); destruct (Rcase_abs (a - b)); lra. Qed.
 
-Definition less (a b : R) : R := if Rlt_dec a b then 1 else 0.
-Definition at_most (a b : R) : R := if Rle_dec a b then 1 else 0.
-Definition equal (a b : R) : R := if Req_EM_T a b then 1 else 0.
-Definition heaviside (a : R) : R := if Rlt_dec 0 a then 1 else 0.
 Definition select (c a b : R) : R := if Req_EM_T c 0 then b else a.
 
 Lemma c_less a b : b - a <> 0 -> less a b = (1 + sign (b - a)) * / 2.
@@ -243,9 +239,7 @@ Lemma c_sign a : a <> 0 -> sign a = Rabs a * / a.
 Proof. intros H. rewrite r_abs_by_sign. field. exact H. Qed.
 
 Lemma c_heaviside a : a <> 0 -> heaviside a = (1 + sign a) * / 2.
-Proof.
-  intros H. unfold heaviside. destruct (Rlt_dec 0 a) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
-Qed.
+Proof. reflexivity. Qed.
 
 Lemma c_pow a b : 0 < a -> Rpower a b = exp (b * ln a).
 Proof. reflexivity. Qed.
@@ -277,3 +271,6 @@ Qed.
 
 Lemma c_positive a : 0 < PI /\ 0 < exp a /\ 0 < sigmoid a /\ 0 < softplus a.
 Proof. repeat split; [apply PI_RGT_0 | apply exp_pos | apply sigmoid_pos | apply softplus_pos]. Qed.
+
+Lemma c_sqrt a : 0 < a -> sqrt a = Rpower a (/ 2).
+Proof. intros H. symmetry. now apply Rpower_sqrt. Qed.

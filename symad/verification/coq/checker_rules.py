@@ -11,7 +11,11 @@ DERIVATIVES: dict[str, tuple[str, str]] = {
     "tanh": ("d_tanh", ""), "asin": ("d_asin", "-1 < x < 1"), "atan": ("d_atan", ""),
     "asinh": ("d_asinh", ""), "abs": ("d_abs", "x <> 0"), "sign": ("d_sign", "x <> 0"),
     "sigmoid": ("d_sigmoid", ""), "softplus": ("d_softplus", ""), "logcosh": ("d_logcosh", ""),
-    "erf": ("d_erf", ""), "pow": ("d_power", "0 < u t"),
+    "erf": ("d_erf", ""), "pow": ("d_power", "0 < u t"), "max": ("d_max", "u t - v t <> 0"),
+    "min": ("d_min", "u t - v t <> 0"), "less": ("d_less", "v t - u t <> 0"),
+    "at most": ("d_at_most", "v t - u t <> 0"), "equal": ("d_equal", "v t - u t <> 0"),
+    "Heaviside": ("d_heaviside", "x <> 0"), "floor": ("d_floor", "x <> floor x"),
+    "ceiling": ("d_ceiling", "x <> ceiling x"),
 }  # fmt: skip
 """∂f/∂x of the checker's table of functions."""
 
@@ -27,6 +31,7 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
     "less": ("c_less", "b - a <> 0"), "at most": ("c_at_most", "b - a <> 0"),
     "equal": ("c_equal", "b - a <> 0"), "sign": ("c_sign", "a <> 0"),
     "Heaviside": ("c_heaviside", "a <> 0"), "pow": ("c_pow", "0 < a"), "select": ("c_select", "c * c = c"),
+    "sqrt": ("c_sqrt", "0 < a"),
 }  # fmt: skip
 """f = definition, always or by a step."""
 
@@ -57,13 +62,10 @@ RELATIONS: dict[str, tuple[str, str]] = {
 }
 """What steps of a proof use, and what is known of generators."""
 
-_POINTWISE = "0 away from jumps: the derivative of a step, which is constant on each side"
 _SPECIAL = "Coquelicot has no definition of it"
 NOT_IN_COQ: dict[str, str] = {
-    **dict.fromkeys(["floor", "ceiling", "Heaviside", "less", "at most", "equal"], _POINTWISE),
-    "max": "the slope of the larger argument, by cases", "min": "the slope of the smaller argument, by cases",
     "gamma": _SPECIAL, "loggamma": _SPECIAL, "polygamma": _SPECIAL, "digamma": _SPECIAL,
     "atan2": "its branches meet along half lines", "sinc": "its value at 0 is a limit",
-    "sqrt": "a power with the exponent 1/2", "relu": "max(x, 0)", "gelu": "a formula of erf",
+    "relu": "max(x, 0)", "gelu": "a formula of erf",
 }  # fmt: skip
 """Entries of the tables without a lemma, and why; the rules of ops and of networks are not in Coq either."""

@@ -51,6 +51,9 @@ HEADS: dict[Any, CoqHead] = {
     sympy.atanh: _of("Atanh", "atanh", "d_atanh"),
     sympy.Abs: _of("Abs", "Rabs", "d_abs"),
     sympy.sign: _of("Sign", "sign", "d_sign"),
+    sympy.Heaviside: _of("Heaviside", "heaviside", "d_heaviside"),
+    sympy.Max: _of("Maximum", "Rmax", "d_max"),
+    sympy.Min: _of("Minimum", "Rmin", "d_min"),
     sympy.erf: _of("Erf", "erf", "d_erf"),
     sympy.erfc: _of("Erfc", "erfc", "d_erfc"),
     sympy.erfi: _of("Erfi", "erfi", "d_erfi"),
@@ -77,10 +80,13 @@ POWERS = {
 }
 """What SymPy writes as a power."""
 
-FUNCTIONS = {h.constructor: h.function for h in (*HEADS.values(), *POWERS.values())}
+CONDITIONS = {"Less": CoqHead("Less", "less", "d_less")}
+"""What conditions are made of."""
+
+FUNCTIONS = {h.constructor: h.function for h in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values())}
 """What the constructors stand for."""
 
-STEP = "a step or a choice between branches; the region away from its jumps has no form here"
+STEP = "a step with many jumps; the region away from them has no form here"
 BY_DECREE = "its derivative is 0 by definition and not that of its values"
 NO_DEFINITION = (
     "Coquelicot has no definition of it; it would need a theory of its series or integral with a parameter"
@@ -91,9 +97,9 @@ INTEGER = "its other argument is an order or a degree, which is an integer"
 SINGULAR = "an integral from a singular or removable point, which needs a continuation"
 
 WITHOUT_LEMMA: dict[str, str] = {
-    **dict.fromkeys(["floor", "ceiling", "Heaviside", "frac", "Mod", "Max", "Min", "relu"], STEP),
+    **dict.fromkeys(["floor", "ceiling", "frac", "Mod"], STEP),
     "stop_gradient": BY_DECREE,
-    **dict.fromkeys(["asec", "acsc", "asech", "acsch", "acoth", "gelu", "log_ndtr", "normal_ratio",
+    **dict.fromkeys(["asec", "acsc", "asech", "acsch", "acoth", "relu", "gelu", "log_ndtr", "normal_ratio",
                      "normal_excess"], OF_PARTS),
     "atan2": "its branches meet along half lines; each branch is an arctangent, which has a lemma",
     "sinc": "its value at 0 is a limit; elsewhere it is sin(x)/x, which is written by lemmas",

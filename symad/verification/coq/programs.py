@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from symad.verification.coq.terms import Term, Terms
 
-NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign"}
+NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign", "Heaviside"}
 POSITIVE = {"Log", "Sqrt", "Log2", "Log10"}
 STATED = {"Tan", "Sec", "Csc", "Cot", "Asin", "Acos", "Atanh", "Acosh", "Log1p"}
 ALWAYS_POSITIVE = {"Exp", "Cosh", "Sech", "Sigmoid", "Softplus"}
@@ -133,6 +133,9 @@ class _Conditions:
                 found.append((kind, part.args[0]))
             elif part.function == "Power":
                 found.append(("Log", part.args[0]))
+            elif part.function in {"Maximum", "Minimum", "Less"}:
+                sides = part.args[::-1] if part.function == "Less" else part.args
+                found.append(("Inv", self.terms.make("Sub", *sides)))
             elif part.function == "Xlogy":
                 found.append(("Log", part.args[1]))
             elif part.function == "Hypot":
@@ -185,6 +188,10 @@ class _Conditions:
                 return True, True, True
             case "App2", "Power":
                 return True, True, True
+            case "App2", "Maximum":
+                return p or q, n or m, False
+            case "App2", "Less":
+                return False, True, False
             case "App2", "Hypot":
                 return z or y, True, False
         return False, False, False

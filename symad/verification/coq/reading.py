@@ -15,6 +15,17 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.verification.coq.branches import (
+    choice,
+    compared,
+    extreme,
+    is_count_of_winners,
+    node_condition,
+    settled,
+    sympy_condition,
+    winner,
+    won,
+)
 from symad.verification.coq.heads import HEADS
 from symad.verification.coq.terms import CoqError, Term, Terms
 
@@ -51,6 +62,10 @@ def number(terms: Terms, value: Any) -> Term:
 
 def function(terms: Terms, head: Any, args: Sequence[Term]) -> Term:
     """A function of the derivative table."""
+    if head in (sympy.Max, sympy.Min):
+        return extreme(terms, head.__name__, args)
+    if head is sympy.Heaviside and (len(args) == 1 or args[1] is terms.rational(1, 2)):
+        args = args[:1]
     if head not in HEADS or len(args) != (
         2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1
     ):
@@ -98,8 +113,9 @@ def from_sympy(terms: Terms, expressions: Sequence[Any], leaves: Mapping[Any, in
     """
 
     def parts_of(expression: Any) -> Sequence[Any]:
-        whole = expression in leaves or expression.is_Atom or isinstance(expression, sympy.Piecewise)
-        return () if whole else expression.args
+        if isinstance(expression, sympy.Piecewise):
+            return [*(branch for branch, _ in expression.args), *compared(expression)]
+        return () if expression in leaves or expression.is_Atom else expression.args
 
     named = repeated(expressions, parts_of, WHOLE)
     fractional = _fractional(e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow)
@@ -135,9 +151,25 @@ def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set
             *([] if base is sympy.E else [found[base]]),
             found[exponent],
         )
-    if e.is_Function and not isinstance(e, sympy.Piecewise):
+    if isinstance(e, sympy.Piecewise):
+        return _piecewise(terms, e, found)
+    if e.is_Function:
         return function(terms, e.func, [found[a] for a in e.args])
     raise refused(f"{type(e).__name__} {e}")
+
+
+def _piecewise(terms: Terms, e: Any, found: Mapping[Any, Term]) -> Term:
+    """The branches from the last to the first; the last one has to be for all other cases."""
+    *cases, (last, otherwise) = e.args
+    if otherwise != sympy.true:
+        raise refused(f"a Piecewise without a branch for all other cases, {e},")
+    total = found[last]
+    for branch, condition in reversed(cases):
+        holds = sympy_condition(terms, condition, found)
+        if holds is None:
+            raise refused(f"the condition {condition} of a Piecewise")
+        total = choice(terms, holds, found[branch], total)
+    return total
 
 
 def _signed(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any]) -> tuple[bool, Term]:
@@ -185,9 +217,13 @@ def from_graph(
     Raises:
         CoqError: an op has no form in Coq.
     """
+    outputs = settled(outputs)
 
     def parts_of(node: Node) -> Sequence[Node]:
-        return () if node in leaves else _regular(node) or node.args
+        if node in leaves or is_count_of_winners(node):
+            return ()
+        extreme = won(node)
+        return extreme[0].args if extreme is not None else _regular(node) or node.args
 
     named = repeated(outputs, parts_of, whole)
     order = _postorder(outputs, parts_of)
@@ -223,6 +259,12 @@ def _regular(node: Node) -> tuple[Node, ...]:
 
 
 def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional: set[Node]) -> Term:
+    if is_count_of_winners(node):
+        return terms.integer(1)
+    extreme_won = won(node)
+    if extreme_won is not None:
+        whole, number_of_it = extreme_won
+        return winner(terms, whole.op.head.__name__, [found[a] for a in whole.args], number_of_it)
     op, args = node.op, [found[a] for a in (_regular(node) or node.args)]
     if isinstance(op, Constant):
         return number(terms, op.value)
@@ -243,4 +285,9 @@ def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional:
         return function(terms, op.head, args)
     if _regular(node):
         return args[0]
+    if isinstance(op, Select):
+        return choice(terms, *args)
+    holds = node_condition(terms, node, args)
+    if holds is not None:
+        return holds
     raise refused(f"the operation {type(op).__name__}")

@@ -114,6 +114,7 @@ class Terms:
 
     def quotient(self, over: list[Term], under: list[Term]) -> Term:
         """A product over a product."""
+        under = [u for u in under if u is not self.integer(1)]
         below = self.product(under)
         if not over:
             return self.integer(1) if not under else self.app("Inv", below)

@@ -17,7 +17,7 @@ of the inputs alone: there the question is which digits are lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mpmath
@@ -66,7 +66,7 @@ SEEN = 1e-6
 UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""
 
-ORDINARY = 24
+ORDINARY, FEW = 24, 4
 
 Flat = Callable[[Any], "list[Any]"]
 """From what a numeric function returned its outputs, in order."""
@@ -131,6 +131,7 @@ def measure(
     hostile: bool = True,
     inside: Inside = lambda point: True,
     bounds: Bounds | None = None,
+    valued: Inside = lambda point: True,
 ) -> tuple[list[Entry], list[Loss]]:
     """One entry for each output, and where digits are lost.
 
@@ -144,6 +145,8 @@ def measure(
         hostile: whether hostile points are visited as well.
         inside: the domain of the claim.
         bounds: a box around it, in which points are drawn where few others lie inside.
+        valued: where the function has a value whose derivative is claimed; a formula of the derivative may
+            have values elsewhere. Where this is seldom so, all points count.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
@@ -155,6 +158,8 @@ def measure(
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
     if bounds and sum(inside(p) for _, p in ordinary) < ORDINARY // 2:
         ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
+    if sum(inside(p) and valued(p) for _, p in ordinary) >= FEW:
+        task = replace(task, inside=lambda point: inside(point) and valued(point))
     far = far_points(nodes, task.integers, outputs)
     turning = (("turning", point) for point in turning_points(outputs, task.integers))
     found = _visited(task, [*ordinary, *far, *turning], False)

@@ -17,6 +17,7 @@ from symad.verification.budget import Meter
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
+from symad.verification.function_domain import have_values
 from symad.verification.measuring.call_users_code import BadReturn
 from symad.verification.measuring.hostile_points import Bounds
 from symad.verification.measuring.instance_sizes import sizes_of
@@ -33,6 +34,8 @@ class Program:
     names: tuple[str, ...]
     kind: str
     assumes: tuple[str, ...]
+    of: tuple[Node, ...] = ()
+    """The function whose derivative it is."""
 
 
 class Context(tuple[Any, ...]):
@@ -94,9 +97,9 @@ def measured(
     """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers."""
     reference = program.reference
     sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
-    concrete = reference.at(sizes)
+    concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
     if domain is not None:
         moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
         options["inside"] = inside_of(rebuild((domain,), moved)[0])

@@ -226,7 +226,7 @@ class DualReference:
         count = self._count()
         self._check(count)
         columns = [self._tangents([self._unit(k)]) for k in range(count)]
-        return [columns[k][row] for row in range(len(columns[0])) for k in range(count)]
+        return [part for row in zip(*columns, strict=True) for part in row]
 
     def second(self) -> list[Node]:
         """The Hessian of the one output, row by row, by nested Dual numbers."""

@@ -32,13 +32,13 @@ CLOSE = mpmath.mpf(10) ** -12
 """A difference of more than this, relative, is none of rounding."""
 
 SAME = mpmath.mpf(10) ** -40
-"""A smaller difference than this is no difference; between both, the rule may have rounded constants, or not."""
+"""A smaller difference than this is none; between both, the rule may have rounded constants, or be wrong."""
 
 NEAR = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
 FAR = tuple(sign * Fraction(31, 10) * 3**k for k in range(7) for sign in (1, -1))
 POINTS = (*NEAR, *FAR)
-"""Where functions are tried, up to some thousands: a rule may be right for small arguments alone. Each argument is
-moved by a little more than the one before."""
+"""Where functions are tried, up to some thousands: a rule may be right for small arguments alone. Each argument
+is moved by a little more than the one before."""
 
 ENOUGH = 2
 """Points at which the rule has to agree."""

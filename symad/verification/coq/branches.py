@@ -1,0 +1,196 @@
+"""Branches in Coq: a choice is y + c (x − y) with c = 1 where its condition holds and 0 elsewhere.
+
+Conditions are made of `less`, which is 1 or 0; where both of its sides are equal nothing is claimed, so that
+< and ≤ are told apart by their values there alone. Derivatives are read away from the ties as well: of
+max(x, y) the part by x is [y < x].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.verification.coq.terms import Term, Terms
+
+EXTREMES = {"Max": "Maximum", "Min": "Minimum"}
+
+
+# ---- terms ----------------------------------------------------------------------------------------
+
+
+def less(terms: Terms, a: Term, b: Term) -> Term:
+    """1 where a < b, else 0."""
+    return terms.app("Less", a, b)
+
+
+def no(terms: Terms, c: Term) -> Term:
+    """Not c."""
+    return terms.sub(terms.integer(1), c)
+
+
+def every(terms: Terms, parts: Sequence[Term]) -> Term:
+    """All of some conditions."""
+    return terms.product(list(parts))
+
+
+def some(terms: Terms, parts: Sequence[Term]) -> Term:
+    """At least one of some conditions."""
+    return no(terms, every(terms, [no(terms, p) for p in parts]))
+
+
+def choice(terms: Terms, c: Term, x: Term, y: Term) -> Term:
+    """X where c is 1, y where it is 0."""
+    zero = terms.integer(0)
+    first = c if x is terms.integer(1) else terms.mul(c, x)
+    rest = no(terms, c) if y is terms.integer(1) else terms.mul(no(terms, c), y)
+    if x is zero or y is zero:
+        return rest if x is zero else first
+    return terms.add(first, rest)
+
+
+def extreme(terms: Terms, kind: str, args: Sequence[Term]) -> Term:
+    """The largest or smallest of some terms, from the left."""
+    total = args[0]
+    for term in args[1:]:
+        total = terms.app(EXTREMES[kind], total, term)
+    return total
+
+
+def winner(terms: Terms, kind: str, args: Sequence[Term], number: int) -> Term:
+    """1 where an argument is the largest or smallest, else 0: the derivative of `extreme`."""
+    found: list[Term] = []
+    for k in range(len(args) - 1, max(number, 1) - 1, -1):
+        before = extreme(terms, kind, args[:k])
+        wins, loses = (args[k], before) if k == number else (before, args[k])
+        found.append(less(terms, loses, wins) if kind == "Max" else less(terms, wins, loses))
+    return terms.product(found)
+
+
+# ---- SymPy ------------------------------------------------------------------------------------------
+
+
+def sympy_condition(terms: Terms, condition: Any, found: Mapping[Any, Term]) -> Term | None:
+    """1 where a SymPy condition holds, else 0; None for what has no form here."""
+    if condition in (sympy.true, sympy.false):
+        return terms.integer(int(condition == sympy.true))
+    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
+        parts = [sympy_condition(terms, c, found) for c in condition.args]
+        known = [p for p in parts if p is not None]
+        if len(known) < len(parts):
+            return None
+        if isinstance(condition, sympy.Not):
+            return no(terms, known[0])
+        return every(terms, known) if isinstance(condition, sympy.And) else some(terms, known)
+    if isinstance(condition, (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)):
+        a, b = found[condition.lts], found[condition.gts]
+        strict = isinstance(condition, (sympy.Lt, sympy.Gt))
+        return less(terms, a, b) if strict else no(terms, less(terms, b, a))
+    return None
+
+
+def compared(expression: Any) -> list[Any]:
+    """What the conditions of a Piecewise compare."""
+    sides: list[Any] = []
+    stack = [condition for _, condition in expression.args]
+    while stack:
+        condition = stack.pop()
+        (sides if isinstance(condition, sympy.core.relational.Relational) else stack).extend(condition.args)
+    return sides
+
+
+# ---- graphs -----------------------------------------------------------------------------------------
+
+
+def node_condition(terms: Terms, node: Node, args: Sequence[Term]) -> Term | None:
+    """1 where a comparison or logic of conditions holds, else 0; None for what has no form here."""
+    if isinstance(node.op, Compare) and node.op.relation in ("<", "<="):
+        a, b = args
+        return less(terms, a, b) if node.op.relation == "<" else no(terms, less(terms, b, a))
+    if isinstance(node.op, Logic) and node.op.kind in ("and", "or", "not"):
+        if node.op.kind == "not":
+            return no(terms, args[0])
+        return every(terms, args) if node.op.kind == "and" else some(terms, args)
+    return None
+
+
+def won(node: Node) -> tuple[Node, int] | None:
+    """Of [x_k = max(x_1, ..., x_n)], 1 or 0, the extreme and k."""
+    if not isinstance(node.op, Select) or tuple(map(constant_value, node.args[1:])) != (1, 0):
+        return None
+    condition = node.args[0]
+    if not isinstance(condition.op, Compare) or condition.op.relation != "==":
+        return None
+    argument, whole = condition.args
+    if not isinstance(whole.op, Apply) or whole.op.head.__name__ not in EXTREMES:
+        return None
+    return (whole, whole.args.index(argument)) if argument in whole.args else None
+
+
+def is_count_of_winners(node: Node) -> bool:
+    """Whether a sum counts the arguments that are the largest: there is one, away from ties."""
+    parts = [won(a) for a in _summands(node)]
+    known = [p for p in parts if p is not None]
+    if not isinstance(node.op, Add) or len(known) < len(parts) or len({whole for whole, _ in known}) != 1:
+        return False
+    return sorted(k for _, k in known) == list(range(len(known[0][0].args)))
+
+
+def _summands(node: Node) -> list[Node]:
+    if isinstance(node.op, Add) and set(node.op.signs) == {1}:
+        return [part for a in node.args for part in _summands(a)]
+    return [node]
+
+
+def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Scalar nodes in which a branch holds no selection by the condition under which it is taken."""
+    made: dict[Node, Node] = {}
+    for node in topological(tuple(outputs)):
+        args = tuple(made.get(a, a) for a in node.args)
+        if isinstance(node.op, Select) and any(isinstance(n.op, Select) for n in topological(args[1:])):
+            condition = args[0]
+            args = (condition, *(_under(b, _facts(condition, k == 0)) for k, b in enumerate(args[1:])))
+        made[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(made[o] for o in outputs)
+
+
+def _facts(condition: Node, holds: bool) -> dict[Node, bool]:
+    """What is known where a condition holds, or where it does not."""
+    if isinstance(condition.op, Logic):
+        if condition.op.kind == "not":
+            return {condition: holds, **_facts(condition.args[0], not holds)}
+        if condition.op.kind == ("and" if holds else "or"):
+            found = {condition: holds}
+            for part in condition.args:
+                found.update(_facts(part, holds))
+            return found
+    return {condition: holds}
+
+
+def _under(branch: Node, facts: Mapping[Node, bool]) -> Node:
+    """A branch, with the selections that what is known decides."""
+    made: dict[Node, Node] = {}
+    for node in topological((branch,)):
+        args = tuple(made.get(a, a) for a in node.args)
+        if isinstance(node.op, Select) and node.args[0] in facts:
+            made[node] = args[1] if facts[node.args[0]] else args[2]
+        else:
+            made[node] = node if args == node.args else _without_ones(node, args)
+    return made[branch]
+
+
+def _without_ones(node: Node, args: Sequence[Node]) -> Node:
+    """A node with other arguments; a product without the factors that have become 1."""
+    if isinstance(node.op, Mul):
+        kept = [(p, a) for p, a in zip(node.op.powers, args, strict=True) if constant_value(a) != 1]
+        if [p for p, _ in kept] in ([], [1]):
+            return kept[0][1] if kept else constant(1)
+        powers, args = zip(*kept, strict=True)
+        return Node.of(Mul(tuple(powers)), tuple(args))
+    return Node.of(node.op, tuple(args))

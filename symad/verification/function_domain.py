@@ -1,0 +1,63 @@
+"""Where a function has values: a claim about its derivative says nothing elsewhere.
+
+log x has no value for x < 0, and so no derivative there: 1/|x| is as right for it as 1/x. A formula without
+kinks or roots that is wrong outside of the domain is wrong inside, too: points outside show as much there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.ops.arrays.sources import Input
+from symad.transforms.values import unchecked
+from symad.verification.checker import Derivative
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.scouting import as_floats
+from symad.verification.rewriting.discontinuities import is_jump
+from symad.verification.rewriting.positive_domains import is_partial
+
+Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
+
+
+def have_values(function: Sequence[Node], point: Mapping[Node, Any]) -> Array:
+    """For each element of some nodes, in order, whether floats find a value there, perhaps an infinite one.
+
+    Where an op has no value at all, one flag stands for all elements. Inputs of which the point says nothing,
+    since the derivative does not depend on them, are 1.
+    """
+    others = [n for n in topological(tuple(function)) if isinstance(n.op, Input) and n not in point]
+    given = {node: as_floats(value) for node, value in point.items()}
+    given.update({n: np.ones([int(d) for d in n.shape]) if n.shape else 1.0 for n in others})
+    try:
+        values = unchecked(function, given)
+    except OverflowError:
+        return np.ones(1, dtype=bool)
+    except (SymadError, ArithmeticError, ValueError):
+        return np.zeros(1, dtype=bool)
+    return np.asarray(~np.isnan(np.concatenate([np.asarray(v, dtype=float).ravel() for v in values])))
+
+
+def where_claimed(claim: Derivative | None, function: Sequence[Node], sides: Sequence[Node]) -> Holds | None:
+    """Where the elements of a derivative are claimed, as flags for the axes of an array; None for everywhere.
+
+    Args:
+        claim: what kind of derivative it is; None is no claim about a derivative.
+        function: what is differentiated; its sizes are numbers.
+        sides: what is compared.
+    """
+    if claim is None or claim.kind == "value":
+        return None
+    if not any(is_jump(n) or is_partial(n) for n in topological(tuple(sides))):
+        return None
+    by_rows = claim.kind == "jacobian"
+
+    def holds(point: Mapping[Node, Any]) -> Array:
+        found = have_values(function, point)
+        return found[:, None] if by_rows else np.asarray(found.all())
+
+    return holds

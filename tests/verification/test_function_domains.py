@@ -1,0 +1,73 @@
+"""A claim about a derivative is made where the function has values; scans and arrays without elements."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+
+x, y = sp.symbols("x y", real=True)
+
+RIGHT = {
+    "log": (sp.log(x), sp.Piecewise((1 / x, x > 0), (7, True))),
+    "log, by a size": (sp.log(x), 1 / sp.Abs(x)),
+    "atanh": (sp.atanh(x), sp.Piecewise((1 / (1 - x**2), sp.Abs(x) < 1), (7, True))),
+    "a root": (x ** sp.Rational(3, 2) + x, sp.Rational(3, 2) * sp.sqrt(sp.Abs(x)) + 1),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_a_derivative_is_outside_of_the_domain_refutes_nothing(name):
+    f, candidate = RIGHT[name]
+    assert symad.verify(f, x, gradient=candidate).status != "refuted"
+    assert symad.verify(f, x, gradient=2 * candidate).status == "refuted"
+    program = sp.lambdify(x, candidate, "numpy")
+    assert symad.verify(f, x, gradient=program, hostile=False).status == "measured"
+    doubled = symad.verify(f, x, gradient=lambda v: 2 * program(v), hostile=False)
+    assert doubled.status == "refuted"
+
+
+def test_rows_of_a_jacobian_have_domains_of_their_own():
+    f = [sp.log(x), x]
+    wrong = sp.Matrix([[1 / x], [sp.sign(x)]])
+    assert symad.verify(f, x, jacobian=wrong).status == "refuted"
+    outside = symad.verify(f, x, jacobian=sp.Matrix([[1 / sp.Abs(x)], [1]]))
+    assert {e.status for e in outside.entries} <= {"undecided", "proved", "tested"}
+
+
+def test_formulas_without_kinks_are_looked_at_outside_as_well():
+    """Ten coordinates: hardly any point lies inside, and a wrong formula is wrong everywhere."""
+    v = sp.symbols("v0:10", real=True)
+    f = sp.log(1 - sum(a**2 for a in v))
+    right = [-2 * a / (1 - sum(b**2 for b in v)) for a in v]
+    assert symad.verify(f, v, gradient=right).status in ("proved", "tested")
+    assert symad.verify(f, v, gradient=[*right[:-1], 2 * right[-1]]).status == "refuted"
+
+
+def states(count, factor=1):
+    return symad.trace(
+        lambda h, xs: factor * np.sum(functions.scan(lambda c, u: np.tanh(c + u), h, xs)), [(), (count,)]
+    )
+
+
+def test_a_scan_of_no_steps_has_no_states():
+    assert symad.check(states(0)).status == "proved"
+    assert symad.equal(states(0), states(0, 2)).status == "proved"  # a sum of nothing
+    assert states(0)(0.5, np.zeros(0)) == 0
+    value, h_bar, xs_bar = symad.value_and_gradient(states(0))(0.5, np.zeros(0))
+    assert value == 0 and h_bar == 0 and xs_bar.shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+def test_sums_of_no_elements_have_no_derivatives(shape):
+    assert symad.check(symad.trace(lambda a: (a**2).sum(), [shape])).status == "proved"
+
+
+def test_a_scan_of_any_number_of_steps_is_no_other():
+    steps = sp.Symbol("T", integer=True, positive=True)
+    assert symad.equal(states(steps), states(steps)).status == "proved"
+    assert symad.equal(states(steps), states(steps, 2)).status == "refuted"
+    few = symad.trace(lambda xs: xs.sum() * (1 + (xs.shape[0] - 2) * (xs.shape[0] - 3)), [(steps,)])
+    total = symad.trace(lambda xs: functions.fold(lambda c, u: c + u, np.zeros(()), xs), [(steps,)])
+    assert symad.equal(few, total).status == "refuted"
