@@ -32,7 +32,7 @@ CLOSE = mpmath.mpf(10) ** -12
 """A difference of more than this, relative, is none of rounding."""
 
 SAME = mpmath.mpf(10) ** -40
-"""A smaller difference than this is none; between both, the rule may have rounded constants, or be wrong."""
+"""A smaller difference than this is none; between both, a rule may have rounded constants, or be wrong."""
 
 NEAR = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
 FAR = tuple(sign * Fraction(31, 10) * 3**k for k in range(7) for sign in (1, -1))
