@@ -128,9 +128,14 @@ def won(node: Node) -> tuple[Node, int] | None:
     if not isinstance(condition.op, Compare) or condition.op.relation != "==":
         return None
     argument, whole = condition.args
-    if not isinstance(whole.op, Apply) or whole.op.head.__name__ not in EXTREMES:
-        return None
-    return (whole, whole.args.index(argument)) if argument in whole.args else None
+    known = kind_of(whole) and argument in whole.args
+    return (whole, whole.args.index(argument)) if known else None
+
+
+def kind_of(node: Node) -> str:
+    """Max or Min; empty for other nodes."""
+    name = node.op.head.__name__ if isinstance(node.op, Apply) else ""
+    return name if name in EXTREMES else ""
 
 
 def is_count_of_winners(node: Node) -> bool:

@@ -20,6 +20,7 @@ from symad.verification.coq.branches import (
     compared,
     extreme,
     is_count_of_winners,
+    kind_of,
     node_condition,
     settled,
     sympy_condition,
@@ -263,8 +264,8 @@ def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional:
         return terms.integer(1)
     extreme_won = won(node)
     if extreme_won is not None:
-        whole, number_of_it = extreme_won
-        return winner(terms, whole.op.head.__name__, [found[a] for a in whole.args], number_of_it)
+        whole, place = extreme_won
+        return winner(terms, kind_of(whole), [found[a] for a in whole.args], place)
     op, args = node.op, [found[a] for a in (_regular(node) or node.args)]
     if isinstance(op, Constant):
         return number(terms, op.value)
