@@ -37,8 +37,10 @@ SAME = mpmath.mpf(10) ** -40
 NEAR = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
 FAR = tuple(sign * Fraction(31, 10) * 3**k for k in range(7) for sign in (1, -1))
 POINTS = (*NEAR, *FAR)
-"""A smaller difference is none; between both, a rule may have rounded constants, or be wrong."""
-is moved by a little more than the one before."""
+"""Where functions are tried, up to some thousands: a rule may be right for small arguments alone.
+
+Each argument is moved by a little more than the one before.
+"""
 
 ENOUGH = 2
 """Points at which the rule has to agree."""
