@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symad.core.dims import dim_symbols, format_shape
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.errors import LoweringError
 from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
 from symad.gpu.pairs.printer import has_kernels, pair_lines
@@ -254,7 +254,7 @@ class CuPyPrinter(ArrayPrinter):
     def _scan(self, node: Node) -> list[str]:
         """A scan whose initial state and constants are arrays."""
         lines, before, types = [], dict(self.text), dict(self.kernels.types)
-        for local, arg in zip(node.op.body.input_nodes, node.args, strict=True):  # type: ignore[attr-defined]
+        for local, arg in zip(op_of(node, Scan).body.input_nodes, node.args, strict=True):
             self.kernels.types[local] = self.kernels.type_of(arg)
         for arg in node.args:
             if arg in self.host:

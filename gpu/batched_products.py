@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.gpu.views import Take
 from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.stacking import stack
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.loops.scan import Local, Scan
@@ -58,7 +59,7 @@ class _Stacks:
         """The stack of some constants, made before the loop; of all slices of an array that array."""
         key = tuple(matrices)
         if key not in self.more:
-            outer = [self.args[m.op.position] for m in matrices]  # type: ignore[attr-defined]
+            outer = [self.args[op_of(m, Local).position] for m in matrices]
             whole = _whole(outer)
             array = stack(outer) if whole is None else whole
             position = len(self.op.body.input_nodes) + len(self.more)
@@ -142,7 +143,7 @@ class _Stacks:
         """The products in the order in which their matrices stand in one array, if they do."""
 
         def place(node: Node) -> int:
-            outer: Any = self.args[node.args[constant].op.position]  # type: ignore[attr-defined]
+            outer: Any = self.args[op_of(node.args[constant], Local).position]
             return int(outer.op.start[0]) if _is_row(outer) else 0
 
         return sorted(members, key=place)
@@ -166,7 +167,7 @@ def _whole(rows: Sequence[Node]) -> Node | None:
     if not all(_is_row(r) for r in rows) or len({r.args[0] for r in rows}) > 1:
         return None
     array = rows[0].args[0]
-    starts = [r.op.start[0] for r in rows]  # type: ignore[attr-defined]
+    starts = [op_of(r, Slice).start[0] for r in rows]
     return array if starts == list(range(len(rows))) and array.shape[0] == len(rows) else None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import Shape, plus, same_dim, same_shape
-from symad.core.graph import Node, rebuild, shape
+from symad.core.graph import Node, op_of, rebuild, shape
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Pad, Reshape, ShapingOp, Slice
 from symad.ops.arrays.stacking import concatenate
@@ -68,7 +68,9 @@ def _side_by_side(node: Node) -> Node | None:
         blocks = [n for sign, n in terms if sign == 1 and _is_block(n, axis)]
         chain: list[Node] = []
         place: Any = 0
-        while following := [b for b in blocks if b not in chain and same_dim(b.op.start[axis], place)]:  # type: ignore[attr-defined]
+        while following := [
+            b for b in blocks if b not in chain and same_dim(op_of(b, Pad).start[axis], place)
+        ]:
             chain.append(following[0])
             place = plus(place, following[0].args[0].shape[axis])
         if len(chain) > 1 and same_dim(place, dim):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Node, Op, rebuild, shape, topological
+from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.ops.arrays.contraction import Einsum, contract
 
@@ -51,7 +51,7 @@ def joined_sums(outputs: Sequence[Node]) -> Nodes:
     found = [node for node in dict.fromkeys(outputs) if node not in read and _is_sum(node)]
     if len(found) < 2:
         return tuple(outputs)
-    kept = tuple(tuple(n.op.inputs[0].index(x) for x in n.op.output) for n in found)  # type: ignore[attr-defined]
+    kept = tuple(tuple(op_of(n, Einsum).inputs[0].index(x) for x in op_of(n, Einsum).output) for n in found)
     args = tuple(node.args[0] for node in found)
     return rebuild(outputs, {node: Node.of(Sums(kept, k), args) for k, node in enumerate(found)})
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.gpu.passes.known_numbers import filled
 from symad.gpu.printers.indices import fits
@@ -61,7 +61,7 @@ def _in_order(node: Node) -> bool:
 
 def _added(node: Node) -> Node:
     """An addition to rows by another op, where it is one."""
-    (indices, updates), rows = node.args, node.op.size  # type: ignore[attr-defined]
+    (indices, updates), rows = node.args, op_of(node, ScatterAdd).size
     if _in_order(indices) and isinstance(rows, int) and indices.shape[0] <= rows:
         if indices.shape[0] == rows:
             return updates

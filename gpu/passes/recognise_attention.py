@@ -24,7 +24,7 @@ import sympy as sp
 
 from symad.core.dims import Shape
 from symad.core.formula import Formula
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.gpu.passes.mask_formulas import mask_formula
 from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.contraction import Einsum, contract
@@ -33,7 +33,7 @@ from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, co
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.attention import attention, in_part
-from symad.ops.fused.attention_ops import AttentionCotangent
+from symad.ops.fused.attention_ops import Attention, AttentionCotangent
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 WIDEST = 256
@@ -285,7 +285,7 @@ def _constant(node: Node, axes: tuple[int, ...]) -> Any:
     while isinstance(node.op, Reshape):
         (node,) = node.args
     known = isinstance(node.op, ArrayConstant) and node.op.array.dtype.kind == "b"
-    return node.op.array.reshape(shape) if known else None  # type: ignore[attr-defined]
+    return op_of(node, ArrayConstant).array.reshape(shape) if known else None
 
 
 def _four(node: Node) -> Node:
@@ -328,13 +328,13 @@ def _made(
     made = {out: _shaped(o, out, weights)}
     if bar is not None:
         zero = broadcast_to(constant(0), lse.shape)
-        args = (*o.args, o, lse, _four(bar), zero)
+        op, args = op_of(o, Attention), (*o.args, o, lse, _four(bar), zero)
         dense = {node: arg for node in gradients for arg in node.args if arg.shape == weights.shape}
         for node, part in gradients.items():
             if part == BIAS:
-                made[node] = in_part(o.op, AttentionCotangent, BIAS, args)  # type: ignore[arg-type]
+                made[node] = in_part(op, AttentionCotangent, BIAS, args)
                 continue
-            made[node] = _shaped(in_part(o.op, AttentionCotangent, part, args), node, dense[node])  # type: ignore[arg-type]
+            made[node] = _shaped(in_part(op, AttentionCotangent, part, args), node, dense[node])
     return made
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
@@ -74,7 +74,7 @@ def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> d
     args = group[0].args
     initial, xs, constants = pieces(op, args)
     _check(op, xs, [*xs, *constants, *initial], integers)
-    numbers = [*range(op.states), *sorted({n.op.k for n in group if n.op.k >= op.states})]  # type: ignore[attr-defined]
+    numbers = [*range(op.states), *sorted({op_of(n, Loop).k for n in group if op_of(n, Loop).k >= op.states})]
     peeled = [_peeled(op.body.output_nodes[k]) for k in numbers]
     body = Graph(op.body.input_nodes, tuple(inner for inner, _ in peeled))
     step_of(body, op.states)

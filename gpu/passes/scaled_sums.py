@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum
@@ -64,7 +64,7 @@ def scaled_sums(outputs: Sequence[Node]) -> Nodes:
         if isinstance(total.op, FusedSum) and not total.shape:
             return Node.of(SumThen(total.op.body, then), total.args)
         whole = isinstance(total.op, Einsum) and len(total.args) == 1 and not total.shape
-        if not whole or len(set(total.op.inputs[0])) < len(total.args[0].shape):  # type: ignore[attr-defined]
+        if not whole or len(set(op_of(total, Einsum).inputs[0])) < len(total.args[0].shape):
             return made
         local = Node.of(Local(0, total.args[0].shape))
         return Node.of(SumThen(Graph((local,), (local,)), then), total.args)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Node, Op, rebuild, shape, topological
+from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
@@ -161,7 +161,7 @@ class _Stacks:
 def _terms(node: Node, users: dict[Node, int], sign: int = 1) -> list[tuple[int, Node]]:
     """The terms of a sum, and of the sums in it that nothing else reads."""
     found = []
-    for own, arg in zip(node.op.signs, node.args, strict=True):  # type: ignore[attr-defined]  # an Add
+    for own, arg in zip(op_of(node, Add).signs, node.args, strict=True):
         if isinstance(arg.op, Add) and users[arg] == 1 and arg.shape == node.shape:
             found += _terms(arg, users, sign * own)
         else:
@@ -216,7 +216,7 @@ def _copied_once(outputs: Sequence[Node]) -> Nodes:
         products = isinstance(node.op, Einsum) and len(node.args) == 2
         if products:
             args = tuple(rebuild((replaced[a],), new)[0] if a in replaced else new[a] for a in node.args)
-            inputs, output = node.op.inputs, node.op.output  # type: ignore[attr-defined]
+            inputs, output = op_of(node, Einsum).inputs, op_of(node, Einsum).output
             new[node] = contract(inputs, output, *args)
         else:
             new[node] = node if args == node.args else Node.of(node.op, args)

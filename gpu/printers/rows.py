@@ -10,11 +10,11 @@ from __future__ import annotations
 from string import Template
 from typing import Any
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.gpu.printers.library import CuPy, real_type
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.targets import helpers
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 START = """extern "C" __global__ void $name(
     const $real *x, const $real *t, $real *result, long long rows, long long columns) {
@@ -82,7 +82,7 @@ def row_source(kind: str, dtype: str) -> str:
 
 def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:
     """The call of a row kernel; None where the axes are not the last ones."""
-    axes = node.op.axes  # type: ignore[attr-defined]
+    axes = op_of(node, ExponentialOp).axes
     shape = node.args[0].shape
     rank = len(shape)
     if axes != tuple(range(rank - len(axes), rank)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.gpu.passes.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
@@ -108,7 +108,7 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
             continue
         parts_ = [local[op.states + place] for place in places]
         stacked = parts_[0].shape != here.shape
-        replaced[here] = stack(parts_, x.op.axis - 1) if stacked else parts_[0]  # type: ignore[attr-defined]
+        replaced[here] = stack(parts_, op_of(x, Stack).axis - 1) if stacked else parts_[0]
     body = Graph(local, rebuild(op.body.output_nodes, replaced))
     numbers = range(len(op.body.output_nodes))
     loops = [Node.of(Loop(op.body, op.slices, k, op.states), group[0].args) for k in numbers]
@@ -126,7 +126,7 @@ def _opened(node: Node, args: Nodes) -> Node:
     if not isinstance(made.op, Slice) or not isinstance(args[0].op, Stack):
         return _unthinned(made)
     op, (whole,) = made.op, args
-    axis = whole.op.axis  # type: ignore[attr-defined]
+    axis = op_of(whole, Stack).axis
     if not isinstance(op.start[axis], int) or not isinstance(op.count[axis], int):
         return made
     rest = [k for k in range(len(op.start)) if k != axis]

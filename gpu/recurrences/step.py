@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
+from symad.ops.loops.scan import Local
 
 MEMBERS, ARRAYS = 400, 80
 """Nodes of a body that become one kernel, and arrays, which take 48 bytes each of its 4096 for parameters."""
@@ -71,7 +72,8 @@ class Step:
             for _, leaf in self.used(part):
                 if isinstance(leaf, Product):
                     return False
-                if leaf.array.op.position < self.states and leaf.index not in (plain, (ROW, *plain)):  # type: ignore[attr-defined]
+                is_state = op_of(leaf.array, Local).position < self.states
+                if is_state and leaf.index not in (plain, (ROW, *plain)):
                     return False
         return True
 

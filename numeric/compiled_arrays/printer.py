@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import same_shape
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, op_of
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody, functions
 from symad.numeric.compiled_arrays.c.chain_text import (
@@ -38,7 +38,7 @@ from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import IntArray
 
@@ -341,7 +341,7 @@ class NativePrinter(InPlacePrinter):
 
     def _is_over_rows(self, node: Node) -> bool:
         rank = len(node.args[0].shape)
-        return bool(node.op.axes == (rank - 1,))  # type: ignore[attr-defined]
+        return bool(op_of(node, ExponentialOp).axes == (rank - 1,))
 
     def _softmax(self, node: Node) -> list[str]:
         kind = SOFTMAX[type(node.op)]

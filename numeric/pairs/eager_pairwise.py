@@ -147,7 +147,7 @@ def cotangents(
 ) -> PairCotangents:
     """`pairwise_vjp` on the arrays of a library."""
     call = _Call.make(library, f, x, y, b, reduce, params)
-    expected = (len(x),) if call.is_column else (len(x), b.shape[1])  # type: ignore[union-attr]
+    expected = (len(x),) if b is None or call.is_column else (len(x), b.shape[1])
     for name, array in (("out", out), ("out_bar", out_bar)):
         if np.shape(array) != expected:
             raise ShapeError(f"{name} has shape {np.shape(array)}; this sum's is {expected}")

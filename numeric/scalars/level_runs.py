@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.ops.arrays.sources import Constant, constant_value
@@ -124,7 +124,7 @@ class Steps:
 
     def applied(self, node: Node, args: Sequence[int]) -> int:
         """A function by its SymPy head."""
-        head: Any = node.op.head  # type: ignore[attr-defined]
+        head = op_of(node, Apply).head
         if head in (sympy.Max, sympy.Min):
             return self.joined("maximum" if head is sympy.Max else "minimum", args)
         return self.value(head, *args)

@@ -193,8 +193,9 @@ HALF = Fraction(1, 2)
 def exponent_of(node: Compute) -> Any:
     """The exponent of a power where it is a number, or None."""
     exponent = node.args[1]
-    found = isinstance(exponent, Compute) and isinstance(exponent.op, Constant)
-    return exponent.op.value if found else None  # type: ignore[attr-defined]  # a Constant, see above
+    if isinstance(exponent, Compute) and isinstance(exponent.op, Constant):
+        return exponent.op.value
+    return None
 
 
 @write.dispatch

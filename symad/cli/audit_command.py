@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import symad
@@ -43,8 +43,8 @@ def run(options: Namespace) -> int:
         for name in names:
             task = progress.add_task(name, total=None)
 
-            def report(row: Row, task: object = task, name: str = name) -> None:
-                progress.update(task, description=f"{name}: {row.target}")  # type: ignore[arg-type]
+            def report(row: Row, task: TaskID = task, name: str = name) -> None:
+                progress.update(task, description=f"{name}: {row.target}")
 
             rows += audit(name, report, options.seconds)
             progress.remove_task(task)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
@@ -20,8 +20,11 @@ from symad.errors import ShapeError
 
 __all__ = [
     "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
-    "bind_op", "dims_of", "leaves", "pack", "rebuild", "shape", "topological",
+    "bind_op", "dims_of", "leaves", "op_of", "pack", "rebuild", "shape", "topological",
 ]  # fmt: skip
+
+
+OpKind = TypeVar("OpKind", bound="Op")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,12 @@ def shape(
     return register
 
 
+def op_of(node: Node, kind: type[OpKind]) -> OpKind:
+    """The op of a node that is known to be of this kind."""
+    assert isinstance(node.op, kind), node
+    return node.op
+
+
 def topological(outputs: Iterable[Node]) -> list[Node]:
     """All nodes the outputs need, arguments first; the order depends on the graph alone."""
     order: list[Node] = []
@@ -220,7 +229,7 @@ class Graph(metaclass=Interned):
     @property
     def inputs(self) -> tuple[Any, ...]:
         """The symbols of the inputs, in calling order."""
-        return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]
+        return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]  # an Input
 
     @property
     def classes(self) -> tuple[type[Any], ...]:

@@ -37,7 +37,7 @@ class Question(Protocol):
 
 def question(declared: Callable[..., Any]) -> Question:
     """Declare a generic function; its docstring is the question."""
-    made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]
+    made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]  # see Question
     lock = getattr(made, "_lock", None)  # held while rules are looked up for the first time
     if lock is not None:
         hold_while_forking(lock)

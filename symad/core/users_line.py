@@ -19,10 +19,11 @@ LIBRARIES = frozenset(
 
 def scipys_call() -> str:
     """The function of SciPy in whose code this happens; empty if there is none."""
-    frame, found = sys._getframe(1), ""
+    frame: FrameType | None = sys._getframe(1)
+    found = ""
     while frame is not None:
         found = _name_in_scipy(frame) or found
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found
 
 
@@ -50,11 +51,11 @@ def is_users_code(frame: FrameType) -> bool:
 
 def users_line() -> str:
     """The innermost line that is not of symad or of a library below it, as " (model.py, line 3: ...)"."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
         if not path.startswith("<") and is_users_code(frame):
             text = linecache.getline(path, frame.f_lineno, frame.f_globals).strip()
             return f" ({Path(path).name}, line {frame.f_lineno}{': ' + text if text else ''})"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return ""

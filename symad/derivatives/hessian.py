@@ -13,7 +13,8 @@ Jacobian of a Jacobian.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from symad.core.arguments import Part
@@ -126,7 +127,7 @@ def _forward_over_reverse(value: Node, wrt: Sequence[Node]) -> Node:
     made: dict[tuple[Block, Block], Node] = {}
     for k, block in enumerate(order):
         others = [w for later in order[k:] for w in later.members]
-        lanes = through_lanes(lambda dots, ws=others: push([gradient[w] for w in ws], dots), block)  # type: ignore[misc]
+        lanes = through_lanes(partial(push, [gradient[w] for w in others]), block)
         column = dict(zip(others, lanes, strict=True))
         for other in order[k:]:
             parts = flat_columns([column[w] for w in other.members], other.members, block.total)
@@ -156,7 +157,7 @@ def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
     return concatenate(rows_of_blocks, 0)
 
 
-def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]) -> list[Tangent]:
+def _directional_gradient(value: Node, wrt: Sequence[Node], dots: Mapping[Node, Tangent]) -> list[Tangent]:
     (value_dot,) = push([value], dots)
     return pull([value_dot], [constant(1)], wrt)
 

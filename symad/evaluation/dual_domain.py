@@ -41,7 +41,7 @@ class Duals(NestedDomain):
     def __init__(self, inner: Domain) -> None:
         """Dual domains outrank all others, and deeper ones outrank shallower ones."""
         self.inner = inner
-        self.rank = 10 + inner.rank  # type: ignore[misc]
+        self.rank = 10 + inner.rank
 
     def of(self, value: Any) -> Domain:
         """The domain of one Dual number: that of its components, one level up."""

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -154,7 +154,7 @@ def of_expressions(head: Any, values: Iterable[Any]) -> Any:
 class Domain:
     """Arithmetic on one kind of number."""
 
-    rank: ClassVar[int] = 0
+    rank: int = 0
 
     def of(self, value: Any) -> Domain:
         """The domain of one number of this kind."""

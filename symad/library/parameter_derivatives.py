@@ -14,7 +14,7 @@ import mpmath
 import sympy
 from sympy.core.function import ArgumentIndexError
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Tangent
 from symad.errors import DerivativeError
 from symad.evaluation.number_domains import MPMATH_SPECIAL, HighPrecision
@@ -22,7 +22,7 @@ from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.probability import gammainc, gammaincc, stdtr
 from symad.library.special_functions import SpecialFunction, hyp0f1, hyp1f1, hyp2f1
 from symad.ops.arrays.sources import constant, constant_value, input_node
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 
 PARAMETERS: dict[Any, tuple[int, ...]] = {
     sympy.lowergamma: (0,), sympy.uppergamma: (0,), gammainc: (0,), gammaincc: (0,), stdtr: (0,),
@@ -82,7 +82,7 @@ def by_parameter(y: Node, i: int, partial: Partial) -> Node | None:
 
     ``partial`` knows the formulas.
     """
-    head, args = y.op.head, y.args  # type: ignore[attr-defined]
+    head, args = op_of(y, Apply).head, y.args
     if i in PARAMETERS.get(head, ()):
         orders = [constant(int(place == i)) for place in PARAMETERS[head]]
         return apply(COMPANIONS[head], *orders, *args)
@@ -105,7 +105,7 @@ def _along_argument(y: Node, i: int, partial: Partial) -> Node:
     """∂/∂x_i of a derivative by parameters: that derivative of the formula for ∂f/∂x_i."""
     from symad.transforms.tangents import dense, push
 
-    head = y.op.head.of  # type: ignore[attr-defined]
+    head = op_of(y, Apply).head.of
     positions = PARAMETERS[head]
     orders, args = y.args[: len(positions)], y.args[len(positions) :]
     inputs = [input_node(sympy.Dummy(f"x{k}", real=True)) for k in range(len(args))]

@@ -169,9 +169,9 @@ def einsum_series(op: Einsum, y: Node, k: int, coefficient: Any) -> Tangent:
     found = [up_to(a, k, coefficient) for a in y.args]
     terms = []
     for places in compositions(k, [k if _moves(x) else 0 for x in found]):
-        chosen = [x[j] for x, j in zip(found, places, strict=True)]
-        if all(isinstance(c, Node) for c in chosen):
-            terms.append(contract(op.inputs, op.output, *chosen))  # type: ignore[arg-type]
+        chosen = [c for x, j in zip(found, places, strict=True) if isinstance(c := x[j], Node)]
+        if len(chosen) == len(found):
+            terms.append(contract(op.inputs, op.output, *chosen))
     return add_tangents(terms)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from symad.errors import SavingError
 from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.evaluation.numpy_names import NUMPY_NAMES
 
-OPERATORS: dict[str, Callable[..., Any]] = {
+OPERATORS: dict[str, type[sympy.Expr]] = {
     "+": sympy.Add,
     "*": sympy.Mul,
     "floor": sympy.floor,

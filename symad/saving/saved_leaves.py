@@ -105,7 +105,7 @@ def write_dim(dim: Any) -> Any:
     if isinstance(dim, sympy.Pow) and isinstance(dim.exp, sympy.Integer):
         return ["^", write_dim(dim.base), int(dim.exp)]
     for name, head in OPERATORS.items():
-        if isinstance(dim, head):  # type: ignore[arg-type]
+        if isinstance(dim, head):
             return [name, *map(write_dim, dim.args)]
     raise SavingError(f"the dimension {dim} cannot be saved: it is not made of + * ^ floor max mod")
 

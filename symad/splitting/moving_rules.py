@@ -26,6 +26,7 @@ from symad.splitting.analysis import states_of
 from symad.splitting.rules import added, is_zero, multiplied
 from symad.splitting.states import (
     SAME,
+    WEIGHTED,
     Positions,
     Rows,
     Same,
@@ -39,12 +40,11 @@ from symad.splitting.states import (
 
 def moved(state: State, to: Mapping[int, int]) -> State | None:
     """The state after axes have moved; None where one that it names is gone."""
-    weight = getattr(state, "weight", None)
-    if weight is not None:
-        kept = weight.moved(to)
+    if isinstance(state, WEIGHTED) and state.weight is not None:
+        kept = state.weight.moved(to)
         if kept is None:
             return None
-        state = replace(state, weight=kept)  # type: ignore[call-arg]
+        state = replace(state, weight=kept)
     if isinstance(state, (Rows, Positions)):
         return replace(state, axis=to[state.axis]) if state.axis in to else None
     return state
@@ -172,10 +172,11 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Any) -> An
     if isinstance(indices, Positions):
         rows = isinstance(updates, Rows) and updates.axis == 0 and indices.axis == 0
         return moved(updates, {0: 0, **to}) if rows and _reads(indices, op.size, n) else None
-    plain = isinstance(indices, Rows) and indices.weight is None
-    if not plain or has(op.size, n) or not isinstance(updates, (Rows, Same)):
+    if not isinstance(indices, Rows) or indices.weight is not None:
         return None
-    if isinstance(updates, Rows) and updates.axis != indices.axis:  # type: ignore[attr-defined]
+    if has(op.size, n) or not isinstance(updates, (Rows, Same)):
+        return None
+    if isinstance(updates, Rows) and updates.axis != indices.axis:
         return None
     return moved(Total("sum", updates.weight), to)
 

@@ -21,7 +21,19 @@ from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.fused.softmax import logsumexp as logsumexp_of
 from symad.splitting.analysis import by_definition
-from symad.splitting.states import SAME, SUM, Positions, Rows, Same, State, Total, Weight, has, is_multiple
+from symad.splitting.states import (
+    SAME,
+    SUM,
+    WEIGHTED,
+    Positions,
+    Rows,
+    Same,
+    State,
+    Total,
+    Weight,
+    has,
+    is_multiple,
+)
 
 
 @splitting.dispatch
@@ -262,9 +274,8 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Any) -> Any:
 
 def _labelled(state: State, labels: tuple[int, ...]) -> State:
     """The state with labels for axes."""
-    weight = getattr(state, "weight", None)
-    if weight is not None:
-        state = replace(state, weight=weight.moved(dict(enumerate(labels))))  # type: ignore[call-arg]
+    if isinstance(state, WEIGHTED) and state.weight is not None:
+        state = replace(state, weight=state.weight.moved(dict(enumerate(labels))))
     return replace(state, axis=labels[state.axis]) if isinstance(state, Rows) else state
 
 
@@ -273,11 +284,10 @@ def _placed(state: State, output: tuple[int, ...]) -> State | None:
     places = {label: k for k, label in enumerate(output)}
     if isinstance(state, Rows):
         state = replace(state, axis=places[state.axis])
-    weight = getattr(state, "weight", None)
-    if weight is None:
+    if not isinstance(state, WEIGHTED) or state.weight is None:
         return state
-    moved = weight.moved(places)
-    return None if moved is None else replace(state, weight=moved)  # type: ignore[call-arg]
+    moved = state.weight.moved(places)
+    return None if moved is None else replace(state, weight=moved)
 
 
 # ---- reductions ---------------------------------------------------------------------------------

@@ -94,6 +94,9 @@ class Mixed(State):
     node: Node
 
 
+WEIGHTED = (Same, Rows, Total)
+"""What may have a weight."""
+
 SAME, SUM, WHOLE = Same(), Total(), Whole()
 
 

@@ -117,7 +117,7 @@ class Model:
 
         names = ["parameters", *names] if shapes else names
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        model.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+        model.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]  # for inspect
         return trace(model, [shapes, *data] if shapes else list(data))
 
     def state(self, parameters: Mapping[str, Any]) -> dict[str, Any]:

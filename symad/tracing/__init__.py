@@ -16,7 +16,7 @@ from sympy.core.function import AppliedUndef
 from symad.core.arguments import Argument
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, op_of
 from symad.core.identifiers import printed, short_name
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
@@ -322,4 +322,4 @@ def regrouped(graph: Graph, inputs: Any) -> Graph:
 
 def graph_inputs(graph: Graph) -> tuple[Input, ...]:
     """The input ops of a graph."""
-    return tuple(node.op for node in graph.input_nodes)  # type: ignore[misc]
+    return tuple(op_of(node, Input) for node in graph.input_nodes)

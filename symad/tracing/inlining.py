@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from symad.core.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
-from symad.core.graph import Graph, Node, pack, rebuild
+from symad.core.graph import Graph, Node, op_of, pack, rebuild
 from symad.errors import ShapeError
 from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.loops.captured import captured_nodes
+from symad.ops.loops.captured import Captured, captured_nodes
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import is_tracing, seen
 from symad.tracing.wrapped import Wrapped, number
@@ -53,7 +53,8 @@ def inline(graph: Graph, values: Sequence[Any]) -> Any:
 
 def _outer(graph: Graph) -> dict[Node, Node]:
     """The values of enclosing functions that a graph uses, as the function being traced sees them."""
-    return {node: seen(node.op.node, node.op.owner) for node in captured_nodes(graph)}  # type: ignore[attr-defined]
+    ops = {node: op_of(node, Captured) for node in captured_nodes(graph)}
+    return {node: seen(op.node, op.owner) for node, op in ops.items()}
 
 
 def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:

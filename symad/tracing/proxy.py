@@ -69,7 +69,7 @@ class Proxy(Valueless):
     __slots__ = ()
     __array_priority__ = 1000.0
     _op_priority = 1000.0  # SymPy's operators leave the operation to ours
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # says that there is none
 
     def __init__(self, node: Node) -> None:
         """``node``: what the proxy stands for."""

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Shape, broadcast_shapes
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import Einsum, matmul
 from symad.ops.arrays.gathering import ScatterAdd
@@ -97,7 +97,7 @@ def _stacked(values: Iterable[Any]) -> Node:
 def _constant_array(node: Node) -> Any:
     if isinstance(node.op, ArrayConstant):
         return node.op.array
-    value = node.op.value  # type: ignore[attr-defined]
+    value = op_of(node, Constant).value
     return value if isinstance(value, (bool, int)) else float(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from symad.core.graph import Node, Tangent
 from symad.ops.arrays.shaping import reshape
@@ -55,7 +55,7 @@ def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
     rows = []
     for block in blocks_of(outputs):
 
-        def pulled(bars: dict[Node, Tangent], block: Block = block) -> list[Tangent]:
+        def pulled(bars: Mapping[Node, Tangent], block: Block = block) -> list[Tangent]:
             return pull(block.members, [bars[y] for y in block.members], wrt)
 
         rows.append(flat_columns(through_lanes(pulled, block), wrt, block.total))

@@ -7,7 +7,7 @@ the graph together as arrays (dense derivatives of many inputs). Array inputs al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import Dim, plus, size
@@ -28,7 +28,7 @@ UNROLL = 60_000
 DENSE = 40
 """... or less than this many for each node of the graph."""
 
-Linear = Callable[[dict[Node, Tangent]], "list[Tangent]"]
+Linear = Callable[[Mapping[Node, Tangent]], "list[Tangent]"]
 """A linear map: from tangents of the wrt nodes to output nodes."""
 
 
@@ -79,7 +79,7 @@ def seed_matrix_rows(block: Block) -> dict[Node, Node]:
     return {node: take(identity, 1, k) for k, node in enumerate(block.members)}
 
 
-def through_lanes(linear: Linear, block: Block) -> list[Node]:
+def through_lanes(linear: Linear, block: Block) -> list[Tangent]:
     """A linear map applied to all unit seeds of a block at once: outputs (total, *shape)."""
     placeholders: dict[Node, Tangent] = {node: fresh_seed(node) for node in block.members}
     results = linear(placeholders)
@@ -87,7 +87,7 @@ def through_lanes(linear: Linear, block: Block) -> list[Node]:
     replaced = {p: rows[n] for n, p in placeholders.items() if isinstance(p, Node)}
     nodes = [r for r in results if isinstance(r, Node)]
     batched = iter(batch_outputs(nodes, replaced, block.total))
-    return [next(batched) if isinstance(r, Node) else ZERO for r in results]  # type: ignore[misc]
+    return [next(batched) if isinstance(r, Node) else ZERO for r in results]
 
 
 def scalar_parts(nodes: Sequence[Node]) -> list[Node] | None:

@@ -8,6 +8,7 @@ from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import symbol_of
 from symad.tracing import as_graph
 from symad.verification.budget import Budget
 from symad.verification.certificate.assumptions import trusted
@@ -67,7 +68,7 @@ ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prim
 
 def _alike(a: Node, b: Node) -> bool:
     """Whether two inputs of one name promise the same: every symbol is real, but not every one positive."""
-    first, second = a.op.symbol, b.op.symbol  # type: ignore[attr-defined]
+    first, second = symbol_of(a), symbol_of(b)
     if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
         return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)
     return all(getattr(first, f"is_{k}", None) is getattr(second, f"is_{k}", None) for k in ASSUMED)
@@ -90,11 +91,11 @@ def fit(node: Node, like: Node) -> Node:
 
 def with_inputs_of(left: Graph, right: Graph) -> Graph:
     """The right graph on the left one's inputs where symbols, or names and shapes, agree."""
-    by_symbol = {node.op.symbol: node for node in left.input_nodes}  # type: ignore[attr-defined]
+    by_symbol = {symbol_of(node): node for node in left.input_nodes}
     by_name = {str(symbol): node for symbol, node in by_symbol.items()}
     replaced: dict[Node, Node] = {}
     for node in right.input_nodes:
-        symbol = node.op.symbol  # type: ignore[attr-defined]
+        symbol = symbol_of(node)
         found = by_symbol.get(symbol) or by_name.get(str(symbol))
         if found is not None and found is not node and found.shape == node.shape and _alike(found, node):
             replaced[node] = found

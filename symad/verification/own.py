@@ -15,6 +15,7 @@ from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import input_names, select_wrt
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import symbol_of
 from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
@@ -84,7 +85,7 @@ def check(
     nodes, _ = select_wrt(graph, wrt)
     if not nodes:
         raise DerivativeError(f"check: {graph.name} has no inputs, so there is no derivative to check")
-    symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+    symbols = [symbol_of(n) for n in nodes]
     budget = budget or Budget()
     meter = Meter(budget)
     patience = Meter(budget, budget.steps / 2)
@@ -163,7 +164,7 @@ def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: E
 
 
 def _symbols(nodes: Sequence[Node]) -> list[Any]:
-    return [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+    return [symbol_of(n) for n in nodes]
 
 
 # ---- entry by entry -----------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import Constant, Input, constant_value
+from symad.ops.arrays.sources import Constant, Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.certificate.certificate import Certificate
@@ -38,7 +38,7 @@ def box_of(graph: Graph, where: Any) -> Box:
     """
     found: dict[Node, Interval] = {}
     for node in graph.input_nodes:
-        symbol = node.op.symbol  # type: ignore[attr-defined]
+        symbol = symbol_of(node)
         if getattr(symbol, "is_nonnegative", None):
             _narrow(found, node, above(0, bool(symbol.is_positive)))
         elif getattr(symbol, "is_nonpositive", None):
@@ -61,7 +61,7 @@ def bounds_of(box: Box) -> dict[Node, tuple[float, float]]:
 
 def _bound(node: Node, found: dict[Node, Interval]) -> None:
     """What a < b says of an input, or of its size."""
-    (a, b), strict = node.args, node.op.relation == "<"  # type: ignore[attr-defined]
+    (a, b), strict = node.args, op_of(node, Compare).relation == "<"
     low, high = constant_value(a), constant_value(b)
     if isinstance(b.op, Input) and low is not None:
         _narrow(found, b, above(low, strict))
@@ -133,7 +133,7 @@ def _can_settle(node: Node) -> bool:
 
 def _reached(node: Node, known: Mapping[Node, Any]) -> list[int]:
     """The arguments of an extreme without the constants that another argument never lets through."""
-    largest = node.op.head is sympy.Max  # type: ignore[attr-defined]
+    largest = op_of(node, Apply).head is sympy.Max
     others = [k for k, arg in enumerate(node.args) if not isinstance(arg.op, Constant)]
     kept = []
     for k, arg in enumerate(node.args):

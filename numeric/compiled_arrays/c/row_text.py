@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import same_shape
-from symad.core.graph import Graph
+from symad.core.graph import Graph, op_of
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head, signature
 from symad.numeric.fusion.row_statements import RowText
@@ -29,7 +29,7 @@ class NativeRows(RowText):
         direct = {a for n in others for a in n.args}
         found = []
         for local in self.body.input_nodes:
-            k = local.op.position  # type: ignore[attr-defined]
+            k = op_of(local, Local).position
             if same_shape(local.shape, self.full):
                 found.append(Operand(f"x{k}", True, k, self.c.real))
                 continue

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.library.scalar_functions import gelu, sigmoid, silu
 from symad.ops.arrays.sources import Constant, constant
@@ -61,7 +61,7 @@ def _number(op: Any, args: Nodes) -> float | None:
     """The value of a function of constants."""
     if not args or not all(isinstance(a.op, Constant) for a in args):
         return None
-    values = tuple(a.op.value for a in args)  # type: ignore[attr-defined]
+    values = tuple(op_of(a, Constant).value for a in args)
     if any(isinstance(v, bool) for v in values):
         return None
     try:

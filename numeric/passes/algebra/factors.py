@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.sources import Constant, constant, constant_value, is_exact
@@ -92,7 +92,7 @@ class _Gathering:
         """Π (c_i b_i)^p_i = (Π c_i^p_i) Π b_i^p_i."""
         factor: Number = Fraction(1)
         rest: list[tuple[int, Node]] = []
-        for power, arg in zip(node.op.powers, node.args, strict=True):  # type: ignore[attr-defined]
+        for power, arg in zip(op_of(node, Mul).powers, node.args, strict=True):
             number, base = self.split[arg]
             own = number_of(base) if isinstance(base.op, Constant) else None
             if own is not None:
@@ -132,7 +132,7 @@ class _Gathering:
         if any(_size(c) != size or isinstance(b.op, Constant) for c, b in parts):
             size = 1
         terms = []
-        for sign, (c, b) in zip(node.op.signs, parts, strict=True):  # type: ignore[attr-defined]
+        for sign, (c, b) in zip(op_of(node, Add).signs, parts, strict=True):
             scale = _size(c) / size
             terms.append((sign if c > 0 else -sign, b if scale == 1 else mul(constant(scale), b)))
         if all(sign < 0 for sign, _ in terms):

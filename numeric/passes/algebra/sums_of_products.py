@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.evaluation.number_domains import as_float
 from symad.numeric.passes.loops.loop import Loop, with_body
@@ -233,8 +233,8 @@ def _joined(
             for f in factors:
                 inner = part if f.shape else ()
                 if _is_outer(f):
-                    names = dict(zip(f.op.output, inner, strict=True))  # type: ignore[attr-defined]
-                    for sub, a in zip(f.op.inputs, f.args, strict=True):  # type: ignore[attr-defined]
+                    names = dict(zip(op_of(f, Einsum).output, inner, strict=True))
+                    for sub, a in zip(op_of(f, Einsum).inputs, f.args, strict=True):
                         made_labels.append(tuple(names[x] for x in sub))
                         made.append(a)
                 else:

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.library.scalar_functions import relu, sigmoid, softplus
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
@@ -80,7 +80,7 @@ def input_range(node: Node, args: list[Range]) -> Range:
 
 def constant_range(node: Node, args: list[Range]) -> Range:
     """The number, widened where it is no float."""
-    value: Any = node.op.value  # type: ignore[attr-defined]
+    value = op_of(node, Constant).value
     number = float(value)
     if number == value:
         return number, number
@@ -89,20 +89,20 @@ def constant_range(node: Node, args: list[Range]) -> Range:
 
 def array_constant_range(node: Node, args: list[Range]) -> Range:
     """The least and the largest element."""
-    array: Any = node.op.array  # type: ignore[attr-defined]
+    array = op_of(node, ArrayConstant).array
     return (float(array.min()), float(array.max())) if array.size else UNIT
 
 
 def sum_range(node: Node, args: list[Range]) -> Range:
     """Sums of bounds."""
-    signs: Any = node.op.signs  # type: ignore[attr-defined]
+    signs = op_of(node, Add).signs
     bounds = [r if s == 1 else (-r[1], -r[0]) for s, r in zip(signs, args, strict=True)]
     return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
 
 
 def product_range(node: Node, args: list[Range]) -> Range:
     """Products of bounds; an even number of equal factors is no less than 0."""
-    powers: Any = node.op.powers  # type: ignore[attr-defined]
+    powers = op_of(node, Mul).powers
     factors: dict[tuple[Node, int], int] = {}
     for arg, power in zip(node.args, powers, strict=True):
         factors[arg, power] = factors.get((arg, power), 0) + 1
@@ -142,7 +142,7 @@ def power_range(node: Node, args: list[Range]) -> Range:
 
 def function_range(node: Node, args: list[Range]) -> Range:
     """What is known of the function; the extremes of the arguments' bounds for Max and Min."""
-    head: Any = node.op.head  # type: ignore[attr-defined]
+    head = op_of(node, Apply).head
     if head in (sympy.Max, sympy.Min):
         choose = max if head is sympy.Max else min
         return choose(r[0] for r in args), choose(r[1] for r in args)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.ops.arrays.contraction import Einsum, contract, matrix_transpose
@@ -31,8 +31,8 @@ BATCH = 4
 
 def feature_major(graph: Graph) -> Graph:
     """The graph with the last two axes exchanged in loops that work on pieces of rows."""
-    loops = [n for n in graph.nodes if isinstance(n.op, (Scan, Loop))]
-    chosen = {body for body in {n.op.body for n in loops} if _has_pieces(body)}  # type: ignore[attr-defined]
+    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, (Scan, Loop))}
+    chosen = {body for body in bodies if _has_pieces(body)}
     if not chosen:
         return graph
     made = _Turning(chosen, graph.output_nodes).outputs(graph.output_nodes)
@@ -168,7 +168,7 @@ def _turned_op(node: Node) -> Any:
 
 def _turned_broadcast(node: Node) -> Node:
     """The repetition with its last two axes exchanged."""
-    axes, (arg,) = node.op.axes, node.args  # type: ignore[attr-defined]
+    axes, (arg,) = op_of(node, Broadcast).axes, node.args
     while isinstance(arg.op, Broadcast):
         axes, (arg,) = tuple(axes[k] for k in arg.op.axes), arg.args
     rank = len(node.shape)

@@ -69,7 +69,8 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
     """Values of loops, those of one loop together."""
     groups: dict[tuple[Graph, Nodes], list[Node]] = {}
     for node in values:
-        groups.setdefault((node.op.body, node.args), []).append(node)  # type: ignore[attr-defined]
+        if isinstance(node.op, (Scan, Loop)):
+            groups.setdefault((node.op.body, node.args), []).append(node)
     return [*groups.values()]
 
 

@@ -110,7 +110,8 @@ def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
     numbered = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(inputs)}
     body = Graph(tuple(numbered.values()), rebuild(results, numbered))
     args = (initial, *maker.moving, *maker.still)
-    return [Node.of(with_body(n.op, body, len(maker.moving)), args) for n in group]  # type: ignore[arg-type]
+    ops = [n.op for n in group if isinstance(n.op, (Scan, Loop))]
+    return [Node.of(with_body(op, body, len(maker.moving)), args) for op in ops]
 
 
 class _Steps:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symad.core.dims import plus
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.numpy_arrays.box_sums import boxes, source
 from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
@@ -56,8 +56,8 @@ def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node,
     states = [Node.of(Loop(body, op.slices, k, n), new) for k in range(n)]
     made: dict[Node, Node] = {}
     for value in group:
-        if value.op.k:  # type: ignore[attr-defined]
-            made[value] = Node.of(Loop(body, op.slices, value.op.k + n - 1, n), new)  # type: ignore[attr-defined]
+        if op_of(value, Loop).k:
+            made[value] = Node.of(Loop(body, op.slices, op_of(value, Loop).k + n - 1, n), new)
             continue
         if value in kept:
             return None

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import plus, size
-from symad.core.graph import Node, rebuild, topological
+from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
+from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape, reshape, slice_axis
 from symad.ops.arrays.sources import constant_value
@@ -48,7 +49,7 @@ class Joined:
 
     def _parts(self) -> dict[Node, tuple[int, int, int]]:
         """Matrices with the elements of one part: the axis of its rows, where they begin, and how many."""
-        first = reshape(self.state.args[self.state.op.k], (1, *self.state.shape[1:]))  # type: ignore[attr-defined]
+        first = reshape(self.state.args[op_of(self.state, Loop).k], (1, *self.state.shape[1:]))
         steps = self.state.shape[0]
         before = Node.of(Concatenate(0), (first, slice_axis(self.state, 0, 0, plus(steps, -1))))
         found: dict[Node, tuple[int, int, int]] = {}

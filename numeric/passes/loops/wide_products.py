@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
 from symad.numeric.passes.loops.wide_gradients import Joined
@@ -96,7 +96,7 @@ def _wide(
     product = contract(["kj", "kb"], "jb", weights, rows)
     rest = [
         (sign, term)
-        for sign, term in zip(found.node.op.signs, found.node.args, strict=True)  # type: ignore[attr-defined]
+        for sign, term in zip(op_of(found.node, Add).signs, found.node.args, strict=True)
         if term not in (found.product, found.here)
     ]
     rest = [(sign, rebuild([term], replaced)[0]) for sign, term in rest]
@@ -104,7 +104,7 @@ def _wide(
     results = [*rebuild(op.body.output_nodes, replaced), rows]
     body, count, new = _closed(states, moving, results, initial)
     n, last = len(states), len(results) - 1
-    made = {v: Node.of(Loop(body, count, v.op.k, n), new) for v in group}  # type: ignore[attr-defined]
+    made = {v: Node.of(Loop(body, count, op_of(v, Loop).k, n), new) for v in group}
     state = Node.of(Loop(body, count, found.state, n), new)
     return made, Joined(Node.of(Loop(body, count, last, n), new), state, found.xs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import plus, same_dim
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.written_out import in_bodies
 from symad.ops.arrays.shaping import Pad, broadcast_to, reshape
@@ -47,7 +47,7 @@ def _row_among_zeros(node: Node, args: Nodes) -> Node:
     if len(axes) != 1 or len(made.shape) < 2:
         return made
     (axis,) = axes
-    length, start = made.shape[axis], made.op.start[axis]  # type: ignore[attr-defined]  # a Pad
+    length, start = made.shape[axis], op_of(made, Pad).start[axis]
     if args[0].shape[axis] != 1 or not isinstance(length, int) or length > MAX_ROWS_AMONG_ZEROS:
         return made
     rest = (*made.shape[:axis], *made.shape[axis + 1 :])
@@ -64,7 +64,7 @@ def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
     waiting, filled = list(pads), []
     place = plus(0, 0)
     while waiting:
-        found = next((p for p in waiting if same_dim(p.op.start[axis], place)), None)  # type: ignore[attr-defined]
+        found = next((p for p in waiting if same_dim(op_of(p, Pad).start[axis], place)), None)
         if found is None:
             return otherwise
         waiting.remove(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes
 from symad.numeric.numpy_arrays.box_sums import boxes
 from symad.ops.arrays.shaping import Pad
@@ -62,7 +62,7 @@ def _overlay(op: Add, pairs: Iterable[tuple[Node, Node]], pads: set[Node]) -> No
     others = []
     for sign, (old, new) in zip(op.signs, pairs, strict=True):
         if old in pads:
-            parts.append((sign, new.op.start[0], new.args[0]))  # type: ignore[attr-defined]
+            parts.append((sign, op_of(new, Pad).start[0], new.args[0]))
             size = new.shape[0]
         else:
             others.append((sign, new))

@@ -37,7 +37,7 @@ def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) 
         return f(dict(zip(shapes, values, strict=False)), *values[len(shapes) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    flat.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    flat.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]  # for inspect
     flat.__name__ = getattr(f, "__name__", "model")
     return trace(flat, [*shapes.values(), *data])
 

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.dims import Shape, same_dim, size
-from symad.core.graph import ZERO, Node, Tangent, rebuild
+from symad.core.graph import ZERO, Node, Tangent, op_of, rebuild
 from symad.core.questions import Nodes, Tangents
 from symad.library.score_functions import LOOPS, Load, S, extract_reads
 from symad.ops.arrays.contraction import contract, sum_axes
@@ -59,7 +59,7 @@ def on_fresh(op: AttentionOp, shapes: Sequence[Shape]) -> tuple[Nodes, Node]:
 
 def definition_of(y: Node) -> Node:
     """The definition of an attention node."""
-    fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
+    fresh, made = on_fresh(op_of(y, AttentionOp), [a.shape for a in y.args])
     return at([made], fresh, y.args)[0]
 
 
@@ -70,14 +70,14 @@ def at(outputs: Sequence[Node], fresh: Nodes, args: Nodes) -> Nodes:
 
 def push_through(y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the definition."""
-    fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
+    fresh, made = on_fresh(op_of(y, AttentionOp), [a.shape for a in y.args])
     (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
     return at([moved], fresh, y.args)[0] if isinstance(moved, Node) else ZERO
 
 
 def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
     """The cotangents of the arguments in which the definition is linear."""
-    fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
+    fresh, made = on_fresh(op_of(y, AttentionOp), [a.shape for a in y.args])
     seeds = [f for f, flag in zip(fresh, linear, strict=True) if flag]
     bars = iter(transpose_linear([made], [y_bar], seeds))
     found = [next(bars) if flag else ZERO for flag in linear]

@@ -123,7 +123,8 @@ def symmetric_part_of_lower(a: Node) -> Node:
 
 @jvp.dispatch
 def triangle_jvp(op: Triangle, y: Node, tangents: Tangents) -> Tangent:
-    return Node.of(op, tangents) if isinstance(tangents[0], Node) else ZERO  # type: ignore[arg-type]
+    (a_dot,) = tangents
+    return Node.of(op, (a_dot,)) if isinstance(a_dot, Node) else ZERO
 
 
 @transpose.dispatch

@@ -209,5 +209,5 @@ def _depth_first(
             run[v], offset[v], sign[v] = run[u], cursor[u], -sign[u]
             cursor[u] += size[v]
         cursor[v] = offset[v] + 1
-    arrays = (np.array(values, np.int64) for values in (run, offset, size))
-    return (*arrays, np.array(sign, np.int8))  # type: ignore[return-value]
+    runs_, offsets, sizes = (np.array(values, np.int64) for values in (run, offset, size))
+    return runs_, offsets, sizes, np.array(sign, np.int8)

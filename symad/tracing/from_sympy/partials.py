@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
 from symad.library.parameter_derivatives import by_parameter
@@ -36,7 +36,7 @@ def partial(y: Node, i: int) -> Tangent:
     Raises:
         DerivativeError: neither SymPy nor the user knows the derivative; names function and argument.
     """
-    head = y.op.head  # type: ignore[attr-defined]
+    head = op_of(y, Apply).head
     rule = SLOPES.get(head)
     if rule is not None:
         return rule(y, y.args, i)
@@ -123,7 +123,7 @@ def jn_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def bessel_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """(C_{ν−1} ∓ C_{ν+1})/2, with − for J and Y, and −(K_{ν−1} + K_{ν+1})/2 (DLMF 10.6.1, 10.29.1)."""
     order, x = args
-    head = y.op.head  # type: ignore[attr-defined]
+    head = op_of(y, Apply).head
     if i == 0 or _exact(order) is not None:
         return _by_sympy(head, i, args)
     below, above = (apply(head, _plus(order, c), x) for c in (-1, 1))

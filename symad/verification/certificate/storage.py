@@ -178,7 +178,7 @@ def _read_model(saved: Any) -> Model | None:
             inputs = graph.input_nodes
             if not all(type(k) is int and 0 <= k < len(inputs) for k in places):
                 raise SavingError("the model of the certificate names inputs that it has not")
-            wrt = tuple(inputs[k].op.symbol for k in places)  # type: ignore[attr-defined]
+            wrt = tuple(symbol_of(inputs[k]) for k in places)
             return Model(graph, graph, wrt)
     raise SavingError("the model of the certificate lacks its graph or its inputs")
 

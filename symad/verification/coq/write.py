@@ -16,7 +16,7 @@ from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import select_wrt
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input, constant
+from symad.ops.arrays.sources import Input, constant, symbol_of
 from symad.ops.arrays.stacking import element
 from symad.transforms.values import unchecked
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
@@ -103,14 +103,14 @@ def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[
     for node in order:
         shape = tuple(int(d) for d in node.shape)
         if len(shape) > 3:
-            raise CoqError(f"to_coq: {node.op.symbol} has {len(shape)} axes; at most three can be written")  # type: ignore[attr-defined]
-        name = coq_name(short_name(node.op.symbol), taken)  # type: ignore[attr-defined]
+            raise CoqError(f"to_coq: {symbol_of(node)} has {len(shape)} axes; at most three can be written")
+        name = coq_name(short_name(symbol_of(node)), taken)
         taken.add(name)
         first = len(numbers) + 1
         for index in np.ndindex(*shape):
             numbers[element(node, *index) if index else node] = len(numbers) + 1
-        positive = bool(getattr(node.op.symbol, "is_positive", False)) and not shape  # type: ignore[attr-defined]
-        arguments.append(Argument(name, node.op.symbol, shape, first, node in set(wrt), positive))  # type: ignore[attr-defined]
+        positive = bool(getattr(symbol_of(node), "is_positive", False)) and not shape
+        arguments.append(Argument(name, symbol_of(node), shape, first, node in set(wrt), positive))
     return arguments, numbers
 
 

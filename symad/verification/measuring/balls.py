@@ -105,7 +105,7 @@ class Ball:
     def __eq__(self, other: object) -> Any:
         return _compare("==", self, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # says that there is none
 
     def __int__(self) -> int:
         """An index; an error for what is no exact integer."""

@@ -13,11 +13,12 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 from symad.transforms.values import unchecked
@@ -199,7 +200,7 @@ def _distance(node: Node, args: Sequence[Any]) -> Any:
     """How far the argument of a jump is from it."""
     if isinstance(node.op, Compare):
         return np.asarray(args[0]) - np.asarray(args[1])
-    head = node.op.head  # type: ignore[attr-defined]
+    head = op_of(node, Apply).head
     value = np.asarray(args[0]) / np.asarray(args[1]) if head is sympy.Mod else np.asarray(args[0])
     if head in STEPS or head is sympy.Mod:
         return np.asarray(np.frompyfunc(lambda v: v - mpmath.nint(v), 1, 1)(value))
@@ -342,11 +343,11 @@ def _around(point: Point) -> list[Point]:
         if isinstance(value, np.ndarray):
             return np.frompyfunc(partial(moved, node), 1, 1)(value) if value.dtype == object else value
         apart = Fraction(rng.randrange(1000, 2000), 1 << 40)
-        turn = -1 if getattr(node.op.symbol, "is_nonpositive", False) else 1  # type: ignore[attr-defined]
+        turn = -1 if getattr(symbol_of(node), "is_nonpositive", False) else 1
         return value * (1 + apart) if value else turn * apart
 
     def is_whole(node: Node) -> bool:
-        return bool(getattr(node.op.symbol, "is_integer", False))  # type: ignore[attr-defined]
+        return bool(getattr(symbol_of(node), "is_integer", False))
 
     return [{n: v if is_whole(n) or is_zero(n) else moved(n, v) for n, v in point.items()} for _ in range(2)]
 
@@ -372,9 +373,9 @@ def regions_of(nodes: Sequence[Node], values: Mapping[Node, Any]) -> bytes:
             sides.append(np.asarray(values[node]).astype(bool).tobytes())
         elif isinstance(node.op, Extreme):
             sides.append(np.asarray(args[0] == np.asarray(values[node]).max()).astype(bool).tobytes())
-        elif node.op.head in JUMPS:  # type: ignore[attr-defined]
+        elif op_of(node, Apply).head in JUMPS:
             sides.append(np.asarray(args[0] > 0).astype(bool).tobytes())
-        elif len(args) > 1 and node.op.head is not sympy.Mod:  # type: ignore[attr-defined]
+        elif len(args) > 1 and op_of(node, Apply).head is not sympy.Mod:
             sides.append(np.asarray(args[0] == values[node]).astype(bool).tobytes())
     return b"|".join(sides)
 

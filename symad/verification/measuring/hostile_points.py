@@ -11,7 +11,7 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.arrays.sources import ArrayConstant, Constant, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.transforms.values import unchecked
@@ -101,7 +101,7 @@ def far_points(
 
 
 def _scaled(node: Node, value: Any, integers: Mapping[Node, Any], size: float, kept: bool) -> Any:
-    symbol = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     if node in integers or getattr(symbol, "is_integer", False):
         return value
     signed = getattr(symbol, "is_nonnegative", False) or getattr(symbol, "is_nonpositive", False)
@@ -123,7 +123,7 @@ def _as_float(value: Any) -> Any:
 
 def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) -> Any:
     shape = tuple(int(d) for d in node.shape)
-    symbol = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     count = int(np.prod(shape))
     if span is not None:
         return np.full(shape, span[0], dtype=np.int64)

@@ -25,6 +25,7 @@ import numpy as np
 
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
+from symad.ops.arrays.sources import symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
@@ -242,7 +243,7 @@ def _finite(values: Array) -> Array:
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
-    where = {str(n.op.symbol): plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
+    where = {str(symbol_of(n)): plain(v) for n, v in point.items()}
     try:
         numbers = _called(task, point)
     except OutOfBudget:

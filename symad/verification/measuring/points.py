@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Node
+from symad.ops.arrays.sources import symbol_of
 from symad.verification.random_fields.prime_fields import Array
 
 DENOMINATORS = (3, 4, 5, 7, 8, 9, 11, 16)
@@ -40,11 +41,11 @@ def points(
 
 def is_zero(node: Node) -> bool:
     """Whether an input is a scalar that is promised to be 0."""
-    return not node.shape and bool(getattr(node.op.symbol, "is_zero", False))  # type: ignore[attr-defined]
+    return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
 
 
 def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Any:
-    symbol = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     shape = tuple(int(d) for d in node.shape)
     count = int(np.prod(shape))
     if span is not None:
@@ -110,7 +111,7 @@ def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
 
 def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
     """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
-    names = [str(node.op.symbol) for node in point]  # type: ignore[attr-defined]
+    names = [str(symbol_of(node)) for node in point]
     return {
         name if names.count(name) == 1 else f"{name} ({_promise(node)})": _plain(value)
         for name, (node, value) in zip(names, point.items(), strict=True)
@@ -119,7 +120,7 @@ def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
 
 def _promise(node: Node) -> str:
     """What tells two symbols of one name apart."""
-    symbol = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     words = ("zero", "positive", "negative", "nonnegative", "nonpositive")
     sign = next((w for w in words if getattr(symbol, f"is_{w}", None)), "")
     whole = "integer" if getattr(symbol, "is_integer", False) else ""

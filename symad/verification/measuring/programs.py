@@ -76,7 +76,7 @@ def as_called(function: Callable[..., Any], graph: Graph, wrt: Selection) -> Cal
 
     called.__name__ = getattr(function, "__name__", "the function")
     if signature is not None and not backward:
-        called.__signature__ = signature  # type: ignore[attr-defined]
+        called.__signature__ = signature  # type: ignore[attr-defined]  # for inspect
     return called
 
 

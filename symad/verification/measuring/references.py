@@ -20,7 +20,7 @@ from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
 from symad.evaluation.number_domains import Undefined
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.linalg.adjugate import Adjugate
 from symad.ops.linalg.slogdet import DeterminantSign
@@ -126,7 +126,7 @@ class SympyReference:
 
     def _symbol(self, node: Node, part: Node) -> Any:
         """A real symbol for one element, with the assumptions of the input's symbol."""
-        old = node.op.symbol  # type: ignore[attr-defined]
+        old = symbol_of(node)
         given = {k: getattr(old, f"is_{k}", None) for k in ("positive", "negative", "nonnegative", "integer")}
         symbol = sympy.Dummy("x", real=True, **{k: True for k, v in given.items() if v})
         self.replaced[input_node(symbol)] = part

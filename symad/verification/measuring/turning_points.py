@@ -17,7 +17,7 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input, input_node
+from symad.ops.arrays.sources import Input, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import sub
 from symad.ops.elementwise.selection import Compare
@@ -128,7 +128,7 @@ def _lines(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iterator[Lin
 
 
 def _is_whole(node: Node) -> bool:
-    return bool(getattr(node.op.symbol, "is_integer", False))  # type: ignore[attr-defined]
+    return bool(getattr(symbol_of(node), "is_integer", False))
 
 
 def _as_floats(value: Any) -> Any:
@@ -140,7 +140,7 @@ def _as_floats(value: Any) -> Any:
 def _grid(node: Node, numbers: set[float]) -> Array:
     """Where a line is looked at first: powers of √2, and the numbers of the formula."""
     sizes = np.concatenate([2.0 ** (np.arange(-24, 80) / 2), np.array(sorted(numbers)[:40])])
-    symbol = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     if getattr(symbol, "is_nonnegative", None):
         return np.unique(sizes)
     if getattr(symbol, "is_nonpositive", None):
@@ -193,7 +193,7 @@ def _brackets(values: Array) -> Array:
 def _values(watched: Sequence[Node], line: Line, t: Array) -> Array | None:
     """What is watched, along a line: (places, quantities); None where floats do not reach."""
     count = len(t)
-    running = input_node(line.node.op.symbol, (count, *line.node.shape))  # type: ignore[attr-defined]
+    running = input_node(symbol_of(line.node), (count, *line.node.shape))
     try:
         outputs = batch_outputs(watched, {line.node: running}, count)
         rest = {n: v for n, v in line.base.items() if n is not line.node}

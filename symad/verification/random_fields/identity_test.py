@@ -22,7 +22,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.sources import Input, constant_value
+from symad.ops.arrays.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
@@ -317,7 +317,7 @@ def _over_draws(
     drawn = [{n: _draw(n, low, high, sampler.rng) for n, (low, high) in ranges.items()} for _ in range(DRAWS)]
     for choice in all_choices(ranges) or drawn:
         sampler.integers = choice
-        said.append(", ".join(f"{n.op.symbol} = {v.tolist()}" for n, v in choice.items()))  # type: ignore[attr-defined]
+        said.append(", ".join(f"{symbol_of(n)} = {v.tolist()}" for n, v in choice.items()))
         results.append(way(sampler))
         if not any(r.equal.any() for r in results[-1]):
             break

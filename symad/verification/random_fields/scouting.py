@@ -20,7 +20,7 @@ from symad.errors import SymadError
 from symad.evaluation.number_domains import as_float, implementation
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.parameter_derivatives import is_numerical
-from symad.ops.arrays.sources import Input, input_node
+from symad.ops.arrays.sources import Input, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.transforms.batches import batch_outputs
 from symad.transforms.values import unchecked
@@ -80,7 +80,7 @@ def scout(
     rng = np.random.default_rng(0)
     numbers = _numbers(topological([a, b]))
     for column in (_column, partial(_far_column, numbers)):
-        columns = {node: column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
+        columns = {node: column(symbol_of(node), rng) for node in inputs}
         meter.spend(MANY * len(topological([a, b])) / 10)
         yield from islice(_at_once(a, b, columns, watched), FOUND)
 
@@ -136,7 +136,7 @@ def relative_gaps(u: Any, v: Any, watched: Array) -> Array:
 
 def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) -> Iterator[dict[Node, Any]]:
     """Scalar inputs: one evaluation of all points together."""
-    batched = {node: input_node(node.op.symbol, (MANY,)) for node in columns}  # type: ignore[attr-defined]
+    batched = {node: input_node(symbol_of(node), (MANY,)) for node in columns}
     try:
         outputs = batch_outputs((a, b), batched, MANY)
         u, v = unchecked(outputs, {batched[n]: column for n, column in columns.items()})
@@ -222,7 +222,7 @@ def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
             return np.frompyfunc(scaled, 1, 1)(value) if value.dtype == object else value
         return value * Fraction(2) ** rng.choice(SCALES)
 
-    whole = (bool(getattr(n.op.symbol, "is_integer", False)) for n in point)  # type: ignore[attr-defined]
+    whole = (bool(getattr(symbol_of(n), "is_integer", False)) for n in point)
     return {n: v if is_whole else scaled(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
@@ -234,7 +234,7 @@ def beside(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
             return np.frompyfunc(moved, 1, 1)(value) if value.dtype == object else value
         return value * (1 + Fraction(rng.randrange(1, 1 << 20), 1 << 31))
 
-    whole = (bool(getattr(n.op.symbol, "is_integer", False)) for n in point)  # type: ignore[attr-defined]
+    whole = (bool(getattr(symbol_of(n), "is_integer", False)) for n in point)
     return {n: v if is_whole else moved(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 

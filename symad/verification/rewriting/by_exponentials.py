@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import add, div, sub
 from symad.ops.elementwise.selection import Select
@@ -44,10 +44,10 @@ def by_exponentials(outputs: Sequence[Node]) -> list[Node] | None:
 
 def _written(x: Node, head: type) -> Node:
     """(E ∓ 1/E)/2 for asinh and acosh; E = 1 + F with F > 0 where E > 1."""
-    free = input_node(sympy.Dummy(str(x.op.symbol), positive=True), x.shape)  # type: ignore[attr-defined]
-    large = head is sympy.acosh or getattr(x.op.symbol, "is_nonnegative", None)  # type: ignore[attr-defined]
+    free = input_node(sympy.Dummy(str(symbol_of(x)), positive=True), x.shape)
+    large = head is sympy.acosh or getattr(symbol_of(x), "is_nonnegative", None)
     e = add(constant(1), free) if large else free
     over = div(constant(1), e)
-    if not large and getattr(x.op.symbol, "is_nonpositive", None):  # type: ignore[attr-defined]
+    if not large and getattr(symbol_of(x), "is_nonpositive", None):
         e, over = div(constant(1), add(constant(1), free)), add(constant(1), free)
     return div(add(e, over) if head is sympy.acosh else sub(e, over), constant(2))

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -69,7 +69,7 @@ def _inverse_of_exponential(m: Node, basis: Basis) -> Node | None:
     """exp of the inverse hyperbolic functions: exp(asinh x) = x + √(x² + 1), and so on."""
     x = m.args[0]
     one, half = constant(1), Fraction(1, 2)
-    head = m.op.head  # type: ignore[attr-defined]
+    head = op_of(m, Apply).head
     if head is sympy.asinh:
         return add(x, rational_power(add(mul(x, x), one), half, basis))
     if head is sympy.acosh:

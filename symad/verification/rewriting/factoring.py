@@ -8,7 +8,7 @@ from math import gcd, lcm
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
@@ -97,7 +97,8 @@ def _factors(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | N
 
 def _content(n: Node) -> Terms | None:
     """A sum as its positive rational content times the rest; None where that is 1."""
-    terms = [(s * c, m) for s, a in zip(n.op.signs, n.args, strict=True) for c, m in _one_multiple(a)]  # type: ignore[attr-defined]
+    signed = zip(op_of(n, Add).signs, n.args, strict=True)
+    terms = [(s * c, m) for s, a in signed for c, m in _one_multiple(a)]
     numerators = gcd(*[c.numerator for c, _ in terms])
     content = Fraction(numerators, lcm(*[c.denominator for c, _ in terms]))
     if content == 1 or max(content.numerator, content.denominator) > 1 << 62:
@@ -121,7 +122,7 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     if not common:
         return None
     terms = []
-    for turn, (powers, rest) in zip(n.op.signs, parts, strict=True):  # type: ignore[attr-defined]
+    for turn, (powers, rest) in zip(op_of(n, Add).signs, parts, strict=True):
         left = {b: powers.get(b, 0) - common.get(b, 0) for b in (*powers, *common)}
         factors = [power(b, constant(k)) for b, k in left.items() if k]
         terms.append((turn, mul(signed_product(rest), *factors) if rest else mul(*factors, constant(1))))

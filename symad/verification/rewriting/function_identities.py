@@ -10,12 +10,12 @@ import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow
 from symad.verification.random_fields.constant_exponents import is_never_whole
@@ -44,7 +44,7 @@ ALIASES: dict[Any, Alias] = {}
 
 def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     """A function node in the basis, from its arguments in the basis."""
-    head = node.op.head  # type: ignore[attr-defined]
+    head = op_of(node, Apply).head
     if head in (sympy.Max, sympy.Min):
         return elementwise_extreme(args, "max" if head is sympy.Max else "min", node, basis)
     inner = node.args[0]

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.evaluation.evaluate import run
 from symad.functions import relu, sigmoid, silu, softplus
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -182,7 +182,7 @@ def _compare(node: Node, args: Sequence[Node], parts: Parts) -> Node | None:
     masked = a or b
     if masked is None or (a is not None and b is not None):
         return None
-    relation = node.op.relation  # type: ignore[attr-defined]
+    relation = op_of(node, Compare).relation
     below = (masked.sign < 0) == (a is not None)
     truth = {"<": below, "<=": below, "==": False, "!=": True}[relation]
     finite = [x if p is None else p.finite for x, p in zip(args, parts, strict=True)]

@@ -8,7 +8,7 @@ from typing import cast
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import constant, constant_value, is_exact
@@ -123,7 +123,7 @@ def _is_short_sum(n: Node) -> bool:
 
 def _distributed(n: Node) -> Terms | None:
     """A scalar product of a short sum as a sum of products; None if no factor is one."""
-    factors = list(zip(n.op.powers, n.args, strict=True))  # type: ignore[attr-defined]
+    factors = list(zip(op_of(n, Mul).powers, n.args, strict=True))
     if any(p == -1 and isinstance(arg.op, Add) for p, arg in factors):
         return None  # (x² − 1)/(x + 1) is better left together
     for k, (p, arg) in enumerate(factors):
@@ -193,7 +193,7 @@ def multiple(n: Node) -> Terms | None:
     """A product as a rational multiple of the rest; None if it has no rational factor."""
     scale = Fraction(1)
     rest: list[tuple[int, Node]] = []
-    for p, arg in zip(n.op.powers, n.args, strict=True):  # type: ignore[attr-defined]
+    for p, arg in zip(op_of(n, Mul).powers, n.args, strict=True):
         value = number(arg)
         if value:
             scale *= value**p

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, rebuild, topological
+from symad.core.graph import Node, op_of, rebuild, topological
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
@@ -126,7 +126,7 @@ class Vanishing:
         if len(node.args) == 1:
             return may[0]
         signs = map(self._weak_sign, node.args)
-        turned = {s * sign for s, sign in zip(node.op.signs, signs, strict=True)}  # type: ignore[attr-defined]
+        turned = {s * sign for s, sign in zip(op_of(node, Add).signs, signs, strict=True)}
         if len(turned) == 1 and turned != {0}:
             return all(may)
         for k, term in enumerate(node.args):

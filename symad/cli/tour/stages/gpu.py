@@ -25,7 +25,7 @@ def slopes(s: sp.Expr, b: sp.Expr, h: sp.Expr, i: sp.Expr, j: sp.Expr, slope: sp
 def tiled() -> Model:
     """The squared output of causal attention with learned slopes."""
 
-    def loss(q, k, v, slope):  # type: ignore[no-untyped-def]
+    def loss(q, k, v, slope):  # type: ignore[no-untyped-def]  # as users write it
         out = attention(q, k, v, causal=True, score=slopes, params={"slope": slope})
         return (out**2).sum()
 

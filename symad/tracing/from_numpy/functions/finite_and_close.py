@@ -71,7 +71,7 @@ def isneginf(x: Any) -> Any:
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether |a − b| ≤ atol + rtol |b|, or both are equal and infinite, or both NaN if ``equal_nan``."""
     x, y = (Proxy(number(v)) for v in (a, b))
-    near = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y)  # type: ignore[operator]
+    near = np.logical_and(np.abs(np.subtract(x, y)) <= atol + rtol * abs(y), np.isfinite(y))
     found = near | (x == y)
     return found | (np.isnan(x) & np.isnan(y)) if equal_nan else found
 

@@ -214,7 +214,7 @@ def pad(
         if not isinstance(length, int):
             raise ShapeError(f"np.pad(mode={mode!r}) needs axes of known length, not {length}")
         if before or after:
-            positions = np.pad(np.arange(length), (before, after), mode)  # type: ignore[call-overload]
+            positions = np.pad(np.arange(length), (before, after), mode)  # type: ignore[call-overload]  # checked above
             result = result[(*(slice(None),) * k, positions)]
     return result
 
@@ -251,7 +251,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: Any = "raise") -> Proxy:
         raise TraceError(f"np.take(mode={mode!r}) is not defined; use 'raise', 'wrap' or 'clip'")
     if mode != "raise":
         places, count = Proxy(as_node(indices)), Proxy(dimension(node.shape[k]))
-        indices = np.clip(places, 0, count - 1) if mode == "clip" else places % count  # type: ignore[operator]
+        indices = np.clip(places, 0, np.subtract(count, 1)) if mode == "clip" else np.mod(places, count)
     return Proxy(node)[(*(slice(None),) * k, indices)]
 
 

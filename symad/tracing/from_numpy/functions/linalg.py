@@ -213,11 +213,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy
 def multi_dot(arrays: Any) -> Proxy:
     """The product of matrices, in the order of fewest operations."""
     nodes = [number(a) for a in arrays]
-    labels = [(k, k + 1) for k in range(len(nodes))]
+    labels: list[tuple[int, ...]] = [(k, k + 1) for k in range(len(nodes))]
     if len(nodes[0].shape) == 1:
-        labels[0] = labels[0][1:]  # type: ignore[assignment]
+        labels[0] = labels[0][1:]
     if len(nodes[-1].shape) == 1:
-        labels[-1] = labels[-1][:1]  # type: ignore[assignment]
+        labels[-1] = labels[-1][:1]
     wrong = [n for n, own in zip(nodes, labels, strict=True) if len(n.shape) != len(own)]
     if len(nodes) < 2 or wrong:
         shapes = ", ".join(format_shape(n.shape) for n in nodes)
