@@ -1,0 +1,77 @@
+"""Arrays as models and rules see them: those of NumPy, and traced values, which have the same face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Shape
+
+
+class Array(Protocol):
+    """What functions compute with: a NumPy array, a traced value, an array of exact or symbolic numbers."""
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of the axes; those of a traced value may be SymPy expressions."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+
+    @property
+    def T(self) -> Array:
+        """The axes in reverse order."""
+
+    @property
+    def reshape(self) -> Callable[..., Array]:
+        """The elements under another shape."""
+
+    @property
+    def sum(self) -> Callable[..., Any]:
+        """Sums over axes."""
+
+    @property
+    def mean(self) -> Callable[..., Any]:
+        """Means over axes."""
+
+    def copy(self) -> Array:
+        """An array of its own."""
+
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Array: ...
+    def __radd__(self, other: Any, /) -> Array: ...
+    def __sub__(self, other: Any, /) -> Array: ...
+    def __rsub__(self, other: Any, /) -> Array: ...
+    def __mul__(self, other: Any, /) -> Array: ...
+    def __rmul__(self, other: Any, /) -> Array: ...
+    def __truediv__(self, other: Any, /) -> Array: ...
+    def __rtruediv__(self, other: Any, /) -> Array: ...
+    def __matmul__(self, other: Any, /) -> Array: ...
+    def __rmatmul__(self, other: Any, /) -> Array: ...
+    def __pow__(self, other: Any, /) -> Array: ...
+    def __rpow__(self, other: Any, /) -> Array: ...
+    def __lt__(self, other: Any, /) -> Array: ...
+    def __le__(self, other: Any, /) -> Array: ...
+    def __gt__(self, other: Any, /) -> Array: ...
+    def __ge__(self, other: Any, /) -> Array: ...
+    def __neg__(self) -> Array: ...
+    def __abs__(self) -> Array: ...
+
+
+ArrayLike: TypeAlias = "Array | complex | Fraction | sympy.Basic | Sequence[ArrayLike]"
+"""What becomes an array: numbers, arrays, and nested lists of them."""
