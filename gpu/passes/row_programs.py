@@ -14,7 +14,7 @@ from typing import Any
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.step import step_of
 from symad.numeric.fusion.c_expressions import has_c_form
@@ -53,7 +53,7 @@ def row_program_shape(op: RowProgram, args: Nodes) -> Shape:
 
 
 @evaluate.dispatch
-def row_program_evaluate(op: RowProgram, values: Values) -> Any:
+def row_program_evaluate(op: RowProgram, values: Values) -> Array:
     """The body."""
     return unchecked((op.body.output_nodes[op.k],), dict(zip(op.body.input_nodes, values, strict=True)))[0]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
-from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.ops.arrays.contraction import Einsum, contract
@@ -33,7 +32,7 @@ def sum_then_shape(op: SumThen, args: Nodes) -> Shape:
 
 
 @evaluate.dispatch
-def sum_then_evaluate(op: SumThen, values: Values) -> Any:
+def sum_then_evaluate(op: SumThen, values: Values) -> Array:
     """By NumPy."""
     (mapped,) = unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))
     (made,) = unchecked(op.then.output_nodes, {op.then.input_nodes[0]: mapped.sum()})

@@ -14,7 +14,7 @@ import numpy as np
 
 from symad.core.dims import Shape, is_concrete, plus
 from symad.core.graph import Graph, Node, Op, shape
-from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.loops.loop import Loop, loop_evaluate, pieces
 from symad.ops.arrays.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.arrays.sources import constant
@@ -68,7 +68,7 @@ def _starts(op: Recurrence, initial: Sequence[Any]) -> list[Any]:
 
 
 @evaluate.dispatch
-def recurrence_evaluate(op: Recurrence, values: Values) -> Any:
+def recurrence_evaluate(op: Recurrence, values: Values) -> Array:
     """Step by step."""
     given = iter(values)
     initial = [None if zero else next(given) for zero in op.zeros]

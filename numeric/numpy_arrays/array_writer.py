@@ -100,7 +100,7 @@ class ArrayWriter(Writer):
             self.printer.helper(name, source)
         return function.__name__
 
-    def constant(self, array: np.ndarray[Any, Any]) -> str:
+    def constant(self, array: np.ndarray) -> str:
         """An array of the module."""
         name: str = self.printer.constant_array(array)
         return name

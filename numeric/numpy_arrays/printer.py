@@ -302,7 +302,7 @@ class ArrayPrinter:
         self.helpers[name] = source
         return name
 
-    def constant_array(self, array: np.ndarray[Any, Any]) -> Name:
+    def constant_array(self, array: np.ndarray) -> Name:
         """A module-level constant array; its name."""
         dtype = (
             self.type_text

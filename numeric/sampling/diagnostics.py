@@ -12,7 +12,7 @@ import numpy as np
 
 from symad.errors import EvaluationError
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def _checked(draws: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from symad.numeric.sampling.diagnostics import effective_sample_size, split_r_hat, standard_error
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 DIVERGENT = 1000.0
 """A larger error of the energy is no rounding: the step is too long for the density there."""

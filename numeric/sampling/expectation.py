@@ -14,7 +14,7 @@ from symad.errors import EvaluationError, ShapeError
 from symad.numeric.lowering import lower
 from symad.tracing import as_graph
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from symad.numeric.lowering import lower
 from symad.numeric.sampling.draws import Draws
 from symad.numeric.solvers.solver_variables import Unknowns, is_scalar
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def metropolis(log_density: Any, x0: Any, **options: Any) -> Draws:

@@ -24,7 +24,7 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 BLOCK = 8
 """Rows are filled up to whole blocks of lanes, as vector instructions take them."""

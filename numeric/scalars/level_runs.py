@@ -24,7 +24,7 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 MANY = 32

@@ -17,7 +17,7 @@ from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 @dataclass(frozen=True)

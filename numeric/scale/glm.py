@@ -22,7 +22,7 @@ from symad.numeric.scale.distribute import distribute
 from symad.numeric.scale.fits import minimize
 from symad.numeric.solvers.newton import Minimum
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 FAMILIES: dict[str, Callable[[Any, Any], Any]] = {
     "gaussian": lambda eta, y: (y - eta) ** 2 / 2,

@@ -18,7 +18,7 @@ from symad.numeric.scale.chunks import is_dask
 from symad.numeric.scale.distribute import Distributed, distribute
 from symad.tracing import as_graph
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 PARTS = 64
 """The default number of parts into which values are cut; many parts keep many workers evenly busy."""

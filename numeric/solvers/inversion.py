@@ -12,7 +12,7 @@ import symad
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def invert(

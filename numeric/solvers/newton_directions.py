@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cho_solve_banded, cholesky_banded
 
-Vector = np.ndarray[Any, Any]
+Vector = np.ndarray
 Solve = Callable[[Vector], Vector]
 
 NARROW = 64

@@ -22,7 +22,7 @@ from symad.numeric.lowering import lower
 from symad.numeric.solvers.named_values import Named
 from symad.tracing import as_graph
 
-Vector = np.ndarray[Any, Any]
+Vector = np.ndarray
 
 FEW = 100
 """With fewer unknowns than this a Hessian is dense."""

@@ -12,7 +12,7 @@ from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.program_passes.views import as_index
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import dimension, write
+from symad.numeric.targets.scalars import Written, dimension, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
@@ -33,7 +33,9 @@ else:
 
 
 @write.dispatch
-def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_array_constant(
+    op: ArrayConstant, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Written:
     array = op.array
     if array.size and array.dtype.kind != "b" and not array.any() and not np.signbit(array).any():
         return Text(f"{target.np}.zeros({writer.shape(op.shape)}{writer.float_type()})")
@@ -43,12 +45,12 @@ def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: 
 
 
 @write.dispatch
-def write_iota(op: Iota, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_iota(op: Iota, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     return Text(f"{target.np}.arange({writer.dim(op.size)}, dtype={target.np}.{writer.dtype})")
 
 
 @write.dispatch
-def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     kind = "" if writer.dtype == "float64" else f", dtype={target.np}.{writer.dtype}"
     return Text(f"{target.np}.eye({writer.dim(op.size)}{kind})")
 
@@ -57,7 +59,7 @@ def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer
 
 
 @write.dispatch
-def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """Zeros, ones, a repeated number, or a repeated array."""
     shape, (arg,) = writer.shape(op.shape), node.args
     if is_number(arg):
@@ -74,14 +76,14 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
 
 
 @write.dispatch
-def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     view = as_index(node)
     assert view is not None  # slices are
     return writer.index_text(view)
 
 
 @write.dispatch
-def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """Those that only add or drop axes of length 1 are indices."""
     view = as_index(node)
     if view is not None:
@@ -95,7 +97,7 @@ def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer
 
 
 @write.dispatch
-def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """Zeros with the array in them."""
     index = []
     for start, step, count, dim in zip(op.start, op.step, node.args[0].shape, op.shape, strict=True):
@@ -110,7 +112,7 @@ def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer
 
 
 @write.dispatch
-def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """The entries, and one argument of the function: at many points they all have its axes."""
     shape = "".join(f"{d}, " for d in op.shape)
     helper = writer.helper(helpers._stacked)
@@ -118,13 +120,13 @@ def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writ
 
 
 @write.dispatch
-def write_concatenate(op: Concatenate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_concatenate(op: Concatenate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     axis = f", axis={op.axis}" if op.axis else ""
     return Text(f"{target.np}.concatenate([{', '.join(a.text for a in args)}]{axis})")
 
 
 @write.dispatch
-def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     entries = ", ".join(a.text for a in args)
     if not node.args[0].shape:
         numbers = all(map(is_number, node.args))  # of which NumPy might make integers
@@ -138,7 +140,7 @@ def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Wr
 
 
 @write.dispatch
-def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """Checked positions, joined to one number for several axes; integers, exact in every precision."""
     helper, made = writer.helper(helpers._positions), None
     for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
@@ -155,13 +157,13 @@ def rows_text(indices: Expression, text: Text, length: str, writer: Writer) -> s
 
 
 @write.dispatch
-def write_gather(op: Gather, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_gather(op: Gather, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     rows = rows_text(node.args[1], args[1], writer.dim(node.args[0].shape[0]), writer)
     return Text(f"{args[0].inside(Level.ATOM)}[{rows}]")
 
 
 @write.dispatch
-def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     length = writer.dim(op.size)
     rows = rows_text(node.args[0], args[0], length, writer)
     return Text(f"{writer.helper(helpers._scatter_add)}({rows}, {args[1]}, {length})")
@@ -170,7 +172,7 @@ def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts,
 @write.dispatch
 def write_sorting_positions(
     op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     return Text(f"{target.np}.argsort({args[0]}, axis=-1, kind='stable').astype({target.np}.{writer.dtype})")
 
 
@@ -183,13 +185,13 @@ def axes_text(axes: tuple[int, ...]) -> str:
 
 
 @write.dispatch
-def write_extreme(op: Extreme, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_extreme(op: Extreme, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     every = len(op.axes) == len(node.args[0].shape)
     return Text(f"{args[0].inside(Level.ATOM)}.{op.kind}({'' if every else f'axis={axes_text(op.axes)}'})")
 
 
 @write.dispatch
-def write_product(op: Product, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_product(op: Product, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     return Text(f"{args[0].inside(Level.ATOM)}.prod(axis=-1)")
 
 
@@ -203,14 +205,14 @@ ALONG_AXES = {
 @write.dispatch
 def write_exponentials(
     op: Softmax | LogSoftmax | LogSumExp, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     return Text(f"{writer.helper(ALONG_AXES[type(op)])}({args[0]}, {axes_text(op.axes)})")
 
 
 @write.dispatch
 def write_softmax_tangent(
     op: SoftmaxTangent, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     """p ∘ (t − Σ p t): (diag p − p pᵀ) t, row by row."""
     p, t = (a.inside(Level.SIGN) for a in args)
     mean = f"({p}*{t}).sum({axes_text(op.axes)}, keepdims=True)"

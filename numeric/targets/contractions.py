@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import size
 from symad.numeric.program.expressions import Compute
-from symad.numeric.targets.scalars import write
+from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
 from symad.ops.arrays.contraction import Einsum, Labels
 
@@ -32,7 +32,7 @@ class MatrixProduct:
 
 
 @write.dispatch
-def write_einsum(op: Einsum, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_einsum(op: Einsum, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """The plainest expression of a contraction."""
     made = contraction(op, node, args, writer)
     return made.text() if isinstance(made, MatrixProduct) else made

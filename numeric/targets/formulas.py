@@ -22,7 +22,7 @@ from symad.numeric.program.expressions import (
     Value,
 )
 from symad.numeric.program.statements import Loop, Store
-from symad.numeric.targets.scalars import exponent_of, write
+from symad.numeric.targets.scalars import Written, exponent_of, write
 from symad.numeric.targets.target import Level, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.contraction import Einsum
@@ -107,25 +107,27 @@ class FormulaWriter(Writer):
 
 
 @write.dispatch
-def write_product(op: Mul, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_product(op: Mul, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     over = [a.inside(Level.SIGN) for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a.inside(Level.POWER) for p, a in zip(op.powers, args, strict=True) if p == -1]
     return Text("/".join([" ".join(over) or "1", *under]), Level.PRODUCT)
 
 
 @write.dispatch
-def write_power(op: Pow, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_power(op: Pow, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     raised = {2: "²", 3: "³"}.get(exponent_of(node), f"^{args[1].inside(Level.ATOM)}")
     return Text(f"{args[0].inside(Level.ATOM)}{raised}", Level.POWER)
 
 
 @write.dispatch
-def write_function(op: Apply, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_function(op: Apply, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     return Text(f"{op.head.__name__}({', '.join(a.text for a in args)})")
 
 
 @write.dispatch
-def write_matrix_product(op: Einsum, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_matrix_product(
+    op: Einsum, target: Formula, node: Compute, args: Texts, writer: AnyWriter
+) -> Written:
     """W h, Wᵀ h, hᵀ h; other contractions have no short formula."""
     if len(op.inputs) != 2 or any(len(set(labels)) != len(labels) for labels in op.inputs):
         raise LoweringError("no product of two matrices")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = "np.ndarray"
 
 
 def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: Any = None) -> Array:

@@ -11,7 +11,7 @@ from symad.core.graph import Op
 from symad.evaluation import philox
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import write
+from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
 from symad.ops.fused.random import FoldIn, Uniform
 from symad.ops.linalg import adjugate
@@ -57,7 +57,7 @@ CALLS: dict[type[Op], str | Callable[..., Any]] = {
 
 
 @write.dispatch
-def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     function = CALLS[type(op)]
     name = f"{target.np}.{function}" if isinstance(function, str) else writer.helper(function)
     return Text(f"{name}({', '.join(a.text for a in args)})")
@@ -66,62 +66,64 @@ def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Wr
 @write.dispatch
 def write_triangular_solve(
     op: TriangularSolve, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     return Text(f"{writer.helper(helpers._solve_triangular)}({args[0]}, {args[1]}, {op.lower})")
 
 
 @write.dispatch
 def write_determinant_sign(
     op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     return Text(f"{target.np}.linalg.slogdet({args[0]})[0]")
 
 
 @write.dispatch
-def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     if op.diagonal in (0, 1):
         return Text(f"{target.np}.tril({args[0]}{', -1' if op.diagonal == 0 else ''})")
     return Text(f"{writer.helper(helpers._lower_triangle)}({args[0]}, {float(op.diagonal)})")
 
 
 @write.dispatch
-def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """The power 1 is the matrix itself: a copy."""
     return Text(f"{target.np}.linalg.matrix_power({args[0]}, int({args[1]})).copy()")
 
 
 @write.dispatch
-def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """Memory of its own: results do not share it."""
     return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :].copy()")
 
 
 @write.dispatch
-def write_eigenvectors(op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_eigenvectors(
+    op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Written:
     return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :].copy()")
 
 
 @write.dispatch
-def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """h_t = a_t h_{t−1} + b_t by joining pairs of steps."""
     return Text(f"{writer.helper(join_pairs)}({args[0]}, {args[1]}, {op.matrices}, {op.backward})")
 
 
 @write.dispatch
-def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     shape = "".join(f"{writer.dim(d)}, " for d in op.shape)
     return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), {target.np}.{writer.dtype})")
 
 
 @write.dispatch
-def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, {target.np}.{writer.dtype})")
 
 
 @write.dispatch
 def write_compressed_rows(
     op: CompressedRows, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
+) -> Written:
     pairs = zip(args, op.places_of, strict=True)
     entries = ", ".join(f"({a}, {places_text(places, writer)})" for a, places in pairs)
     starts, columns = writer.constant(op.rows), writer.constant(op.columns)
@@ -140,6 +142,6 @@ def places_text(places: Any, writer: Writer) -> str:
 
 
 @write.dispatch
-def write_sparse_solve(op: SparseSolve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_sparse_solve(op: SparseSolve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     pattern = ", ".join(writer.constant(np.asarray(part)) for part in (op.starts, op.columns))
     return Text(f"{writer.helper(solve_sparse)}({args[0]}, {args[1]}, {pattern}, {op.transposed})")

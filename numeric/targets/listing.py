@@ -14,7 +14,7 @@ from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex
 from symad.display.typesetting.pieces import Atom, Entries, Piece, Term, as_term, name_of, total, write
-from symad.display.typesetting.rules import interval, subscript, typeset
+from symad.display.typesetting.rules import Shaped, Shown, interval, subscript, typeset
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack
@@ -46,7 +46,7 @@ class Row:
 
 
 @typeset.dispatch
-def typeset_pack(op: Pack, node: Any, args: Any) -> Any:
+def typeset_pack(op: Pack, node: Shaped, args: Any) -> Shown:
     """Entries at their places."""
     return Entries(tuple(args), op.shape)
 

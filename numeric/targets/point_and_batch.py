@@ -23,7 +23,7 @@ from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets import scalar_helpers as helpers
-from symad.numeric.targets.scalars import HALF, call, exponent_of, number, write
+from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, number, write
 from symad.numeric.targets.target import Function, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.sources import ArrayConstant, Constant
@@ -145,7 +145,7 @@ class BodyWriter(Writer):
 
 
 @write.dispatch
-def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     if op not in writer.numbers:
         text = writer.numbers[op] = number(op.value, target)
         for name in ("inf", "nan"):
@@ -155,19 +155,19 @@ def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer:
 
 
 @write.dispatch
-def write_power_of_body(op: Pow, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_power_of_body(op: Pow, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     if exponent_of(node) == HALF:
         return call(writer.bound("sqrt"), node.args[:1], args[:1], writer)
     return call(writer.bound("power"), node.args, args, writer)
 
 
 @write.dispatch
-def write_logic_of_body(op: Logic, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_logic_of_body(op: Logic, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     return call(writer.bound(f"logical_{op.kind}"), node.args, args, writer)
 
 
 @write.dispatch
-def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     return call(writer.bound("where"), node.args, args, writer)
 
 
@@ -175,7 +175,7 @@ def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, w
 
 
 @write.dispatch
-def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     """The entries; of many that are mostly zeros, those that are not and their places."""
     shape = tuple(op.shape)
     filled = [k for k, entry in enumerate(node.args) if not _is_zero(entry)]
@@ -186,7 +186,7 @@ def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, write
 
 
 @write.dispatch
-def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
+def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
     """The entries on a copy of a matrix of zeros that is made once."""
     writer.imports.add("from scipy.sparse import csr_array")
     indices = []
@@ -203,7 +203,7 @@ def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, 
 @write.dispatch
 def write_constant_array(
     op: ArrayConstant, target: Body, node: Compute, args: Texts, writer: AnyWriter
-) -> Any:
+) -> Written:
     """A copy, which the caller may change."""
     return Text(f"{writer.bound('array')}({writer.constant(op.array)})")
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = "np.ndarray"
 
 # ---- functions of numbers -----------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import sympy
 
@@ -30,18 +30,21 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
 if TYPE_CHECKING:
+    from symad.numeric.targets.contractions import MatrixProduct
     from symad.numeric.targets.writer import Writer
+
+    Written: TypeAlias = "Text | MatrixProduct"
 else:
-    Writer = Any
+    Writer = Written = Any
 
 
 @question
-def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     """The expression ``node = op(*args)`` for a target, as `Text`; ``writer`` notes what it needs."""
 
 
 @write.dispatch
-def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     """No rule: graph passes write an op by its definition before, or there is none."""
     return writer.without_rule(op)
 
@@ -83,12 +86,12 @@ def truth(value: bool, target: Target) -> str:
 
 
 @write.dispatch
-def write_constant(op: Constant, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_constant(op: Constant, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     return number(op.value, target)
 
 
 @write.dispatch
-def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     return dimension(op.expression, writer)
 
 
@@ -162,7 +165,7 @@ def _product(dim: Any, writer: NamesOfDims) -> Text:
 
 
 @write.dispatch
-def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     first = args[0].inside(Level.SUM) if op.signs[0] == 1 else f"-{args[0].inside(Level.POWER)}"
     text = first
     for sign, arg in zip(op.signs[1:], args[1:], strict=True):
@@ -172,7 +175,7 @@ def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Write
 
 
 @write.dispatch
-def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     """Factors, then divisors; a quotient of Python numbers alone must not raise where a divisor is 0."""
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
@@ -199,7 +202,7 @@ def exponent_of(node: Compute) -> Any:
 
 
 @write.dispatch
-def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, writer: Writer) -> Written:
     if exponent_of(node) == HALF:
         library = target.np if isinstance(target, NumPy) else "math"
         return call(f"{library}.sqrt", node.args[:1], args[:1], writer)
@@ -210,7 +213,7 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
 
 
 @write.dispatch
-def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Writer) -> Written:
     """Small powers of names by products."""
     exponent, base = exponent_of(node), args[0].text
     form = POWERS_IN_C.get(exponent) if not isinstance(exponent, bool) else None
@@ -243,7 +246,7 @@ def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writ
 
 
 @write.dispatch
-def write_apply(op: Apply, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_apply(op: Apply, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     return function_of(op, target, node, args, writer)
 
 
@@ -274,7 +277,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
 
 
 @write.dispatch
-def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: Writer) -> Written:
     """A function, or an expression in others."""
     form = target.forms.get(op.head)
     if form is None:
@@ -283,7 +286,7 @@ def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: W
 
 
 @write.dispatch
-def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """The rule of all heads, with NumPy's own two-argument functions for Max and Min."""
     if op.head not in (sympy.Max, sympy.Min):
         return function_of(op, target, node, args, writer)
@@ -298,13 +301,13 @@ def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts
 
 
 @write.dispatch
-def write_compare(op: Compare, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_compare(op: Compare, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     left, right = (a.inside(Level.SUM) for a in args)
     return Text(f"{left} {op.relation} {right}", Level.COMPARISON)
 
 
 @write.dispatch
-def write_logic(op: Logic, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_logic(op: Logic, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     words = {"and": "&&", "or": "||", "xor": "!="} if isinstance(target, C) else {"xor": "!="}
     levels = {"and": Level.AND, "or": Level.OR, "xor": Level.COMPARISON}
     if op.kind == "not":
@@ -321,7 +324,7 @@ def write_logic(op: Logic, target: Target, node: Compute, args: Texts, writer: W
 
 
 @write.dispatch
-def write_logic_of_arrays(op: Logic, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_logic_of_arrays(op: Logic, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     if op.kind == "not":
         return Text(f"{target.np}.logical_not({args[0]})")
     text = args[0].text
@@ -331,19 +334,19 @@ def write_logic_of_arrays(op: Logic, target: NumPy, node: Compute, args: Texts, 
 
 
 @write.dispatch
-def write_select_in_python(op: Select, target: Python, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_select_in_python(op: Select, target: Python, node: Compute, args: Texts, writer: Writer) -> Written:
     yes, no = args[1].inside(Level.OR), args[2].inside(Level.CONDITION)
     return Text(f"{yes} if {args[0].inside(Level.OR)} else {no}", Level.CONDITION)
 
 
 @write.dispatch
-def write_select_in_c(op: Select, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_select_in_c(op: Select, target: C, node: Compute, args: Texts, writer: Writer) -> Written:
     yes, no = args[1].inside(Level.OR), args[2].inside(Level.CONDITION)
     return Text(f"{args[0].inside(Level.OR)} ? {yes} : {no}", Level.CONDITION)
 
 
 @write.dispatch
-def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     """``np.where`` of numbers alone makes integers of them, or doubles: told the type."""
     text = f"{target.np}.where({', '.join(a.text for a in args)})"
     numbers = all(map(is_number, node.args[1:]))

@@ -229,7 +229,7 @@ SMALL = 4
 """Elements up to which a constant array is written where it is used; for the eye, not for speed."""
 
 
-def _display(array: np.ndarray[Any, Any]) -> str:
+def _display(array: NDArray[Any]) -> str:
     """Nested lists with exact numbers; an empty array keeps its shape by zeros."""
     if array.size == 0:
         return f"np.zeros({array.shape})"
@@ -238,7 +238,7 @@ def _display(array: np.ndarray[Any, Any]) -> str:
     return _nested(array)
 
 
-def _nested(array: np.ndarray[Any, Any]) -> str:
+def _nested(array: NDArray[Any]) -> str:
     if array.ndim == 0:
         value = float(array)
         if np.isnan(value):

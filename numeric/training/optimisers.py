@@ -9,7 +9,7 @@ import numpy as np
 
 from symad.errors import EvaluationError
 
-Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
+Arrays: TypeAlias = "dict[str, np.ndarray]"
 State: TypeAlias = "dict[str, Arrays]"
 
 

@@ -103,7 +103,7 @@ def inflated(term: Term) -> Term:
     return mixed
 
 
-def likelihood(term: Term, counts: np.ndarray[Any, Any]) -> sympy.Expr:
+def likelihood(term: Term, counts: np.ndarray) -> sympy.Expr:
     """The sum over the data."""
     return sympy.Add(*[term(int(y), rate(x)) for y, x in zip(counts, X, strict=True)])
 

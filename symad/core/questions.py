@@ -13,7 +13,7 @@ Signatures use plain classes only, so that plum can cache every lookup.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from plum import Dispatcher
 
@@ -47,19 +47,29 @@ def question(declared: Callable[..., Any]) -> Question:
 # For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
+    import sympy
+
+    from symad.core.arrays import Array as Array
+    from symad.core.dims import Dim, Shape
     from symad.core.graph import Tangent as Tangent
 
     Nodes = tuple[Node, ...]
     Tangents = tuple[Tangent, ...]
     Flags = tuple[bool, ...]
     Values = tuple[Any, ...]
-    Forms = tuple[Any, ...]
-    Shapes = tuple[tuple[Any, ...], ...]
+    Form: TypeAlias = sympy.Basic
+    Length: TypeAlias = sympy.Symbol
+    Count = Dim
+    Forms = tuple[Form, ...]
+    Shapes = tuple[Shape, ...]
     from symad.splitting.states import State
+
+    Split = State | None
 
     States = tuple[State, ...]
 else:
     Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any
+    Array = Form = Length = Count = Split = Any
 
 
 @question
@@ -91,7 +101,7 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
 
 
 @question
-def batch(op: Op, args: Nodes, batched: Flags, count: Any) -> Any:
+def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Any:
     """``op`` applied along a new leading axis of length ``count``.
 
     ``args[i]`` carries the leading axis where ``batched[i]``; the answer carries it.
@@ -99,7 +109,7 @@ def batch(op: Op, args: Nodes, batched: Flags, count: Any) -> Any:
 
 
 @question
-def evaluate(op: Op, values: Values) -> Any:
+def evaluate(op: Op, values: Values) -> Array:
     """The value of the op on numbers or arrays: floats, Fractions, mpmath, SymPy, Dual.
 
     Arrays are NumPy arrays; exact and symbolic numbers stand in arrays of dtype object. All
@@ -108,12 +118,12 @@ def evaluate(op: Op, values: Values) -> Any:
 
 
 @question
-def sympy_form(op: Op, y: Node, forms: Forms) -> Any:
+def sympy_form(op: Op, y: Node, forms: Forms) -> Form:
     """The SymPy expression of ``y``, from the expressions of its arguments."""
 
 
 @question
-def flops(op: Op, y: Node) -> Any:
+def flops(op: Op, y: Node) -> Count:
     """Floating-point operations of one evaluation: add, multiply or function count 1 each."""
 
 
@@ -131,7 +141,7 @@ def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
 
 
 @question
-def splitting(op: Op, y: Node, states: States, n: Any) -> Any:
+def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
     """How the value of y on all data comes from its values on parts of them: a state, or None.
 
     ``states[k]`` says the same of argument k; see `symad.splitting.states`. The length n is split. None: no

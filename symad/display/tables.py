@@ -121,7 +121,7 @@ def _cut(long: str) -> str:
     return long if len(long) <= WIDTH else long[: WIDTH - 1] + "…"
 
 
-def _array_text(array: np.ndarray[Any, Any]) -> str:
+def _array_text(array: np.ndarray) -> str:
     if array.size <= ENTRIES:
         if not array.ndim:
             return text(array[()])

@@ -232,7 +232,7 @@ def tangent_of(number: Any) -> Any:
     return number.tangent if isinstance(number, Dual) else 0
 
 
-def primals(numbers: Any) -> np.ndarray[Any, Any]:
+def primals(numbers: Any) -> np.ndarray:
     """An array of numbers without their tangents, at any depth."""
     array = np.asarray(numbers)
     while depth(array):
@@ -301,7 +301,7 @@ def split(numbers: Any) -> tuple[Any, Any]:
     return _tidy(values), _tidy(tangents)
 
 
-def _tidy(entries: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _tidy(entries: np.ndarray) -> np.ndarray:
     """Plain numbers as an array of floats."""
     plain = all(isinstance(entry, (int, float)) for entry in entries.flat)
     return entries.astype(np.float64) if plain else entries

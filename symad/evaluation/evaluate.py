@@ -187,7 +187,7 @@ NO_NUMBERS = (
 """Types of values that are refused; others may be numbers of a user's own type."""
 
 
-def _array_of(values: Any, symbol: Any) -> np.ndarray[Any, Any]:
+def _array_of(values: Any, symbol: Any) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:

@@ -16,7 +16,7 @@ from symad.errors import EvaluationError
 from symad.evaluation.dual import Dual
 from symad.evaluation.number_domains import divide, raise_to
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def _over_stack(function: Callable[..., Any], *stacks: Any) -> Any:

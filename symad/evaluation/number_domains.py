@@ -422,7 +422,7 @@ def _spread(function: Callable[..., Any], domain: Domain, values: tuple[Any, ...
     return function(*values)
 
 
-def box(value: Any) -> np.ndarray[Any, Any]:
+def box(value: Any) -> np.ndarray:
     """A number as an object array without axes."""
     array = np.empty((), dtype=object)
     array[()] = value

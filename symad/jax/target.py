@@ -15,7 +15,7 @@ from symad.jax import helpers as replacing
 from symad.numeric.program.expressions import Compute
 from symad.numeric.program.statements import Loop, Store
 from symad.numeric.targets.pasting import pasted
-from symad.numeric.targets.scalars import function_of, write
+from symad.numeric.targets.scalars import Written, function_of, write
 from symad.numeric.targets.statements import indented, lines, lines_of
 from symad.numeric.targets.target import NUMPY, Function, NumPy, Text, Texts
 from symad.numeric.targets.writer import Writer
@@ -75,7 +75,7 @@ IN_JAX = {"digamma", "erf", "erfc", "erfinv", "gamma"}
 
 
 @write.dispatch
-def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     function = target.functions.get(op.head)
     if function is None or not is_on_host(function):
         return function_of(op, target, node, args, writer)
@@ -115,7 +115,7 @@ def _listed(names: list[str]) -> str:
 
 
 @write.dispatch
-def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     """Rows; what is no row is NaN, since code that JAX has compiled raises no error."""
     rows = f"{writer.helper(replacing._indices)}({args[1]}, {writer.dim(node.args[0].shape[0])})"
     return Text(f"np.asarray({args[0]}).at[{rows}].get(mode='fill', fill_value=np.nan)")
@@ -124,18 +124,18 @@ def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, wri
 @write.dispatch
 def write_sorting_positions_in_jax(
     op: SortingPositions, target: Jax, node: Compute, args: Texts, writer: Any
-) -> Any:
+) -> Written:
     return Text(f"np.argsort({args[0]}, axis=-1, stable=True).astype(np.{writer.dtype})")
 
 
 @write.dispatch
-def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     """JAX takes vectors and matrices as right sides, as NumPy did before its version 2."""
     return Text(f"{writer.helper(replacing._solve)}({args[0]}, {args[1]}, {len(node.args[1].shape)})")
 
 
 @write.dispatch
-def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     """JAX's own takes the mean of both triangles."""
     return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
@@ -145,20 +145,22 @@ def _refused(op: Any, writer: Any) -> Any:
 
 
 @write.dispatch
-def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_sparse_in_jax(op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_sparse_in_jax(op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_sparse_solve_in_jax(op: SparseSolve, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+def write_sparse_solve_in_jax(
+    op: SparseSolve, target: Jax, node: Compute, args: Texts, writer: Any
+) -> Written:
     return _refused(op, writer)

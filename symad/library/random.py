@@ -24,7 +24,7 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 
 
-def key(seed: int) -> np.ndarray[Any, Any]:
+def key(seed: int) -> np.ndarray:
     """The key of a seed in 0 … 2⁶⁴ − 1: an array of four integers of 16 bits.
 
     Raises:

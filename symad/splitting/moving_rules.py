@@ -8,7 +8,7 @@ from typing import Any
 
 from symad.core.dims import Dim, same_dim, size, times
 from symad.core.graph import Node
-from symad.core.questions import States, splitting
+from symad.core.questions import Length, Split, States, splitting
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions as PositionsOp
@@ -54,7 +54,7 @@ def moved(state: State, to: Mapping[int, int]) -> State | None:
 
 
 @splitting.dispatch
-def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Any) -> Any:
+def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Length) -> Split:
     """What is the same on every part, repeated along the split axis, is rows."""
     state = moved(states[0], dict(enumerate(op.axes)))
     new = [k for k in split_axes(op.shape, n) if k not in op.axes]
@@ -64,7 +64,7 @@ def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def reshape_splitting(op: Reshape, y: Node, states: States, n: Any) -> Any:
+def reshape_splitting(op: Reshape, y: Node, states: States, n: Length) -> Split:
     """Rows stay rows where as many elements stand in front of their axis."""
     before, state = y.args[0].shape, states[0]
     to: dict[int, int] = {}
@@ -85,7 +85,7 @@ def _kept_axes(whole: Callable[[int], bool], rank: int) -> dict[int, int]:
 
 
 @splitting.dispatch
-def slice_splitting(op: Slice, y: Node, states: States, n: Any) -> Any:
+def slice_splitting(op: Slice, y: Node, states: States, n: Length) -> Split:
     """Of every row the same elements; some of the rows only, or another order of them, is no rule."""
     before = y.args[0].shape
     if any(has(start, n) for start in op.start):
@@ -98,7 +98,7 @@ def slice_splitting(op: Slice, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def pad_splitting(op: Pad, y: Node, states: States, n: Any) -> Any:
+def pad_splitting(op: Pad, y: Node, states: States, n: Length) -> Split:
     """Zeros around every row; log Σ exp of zeros is not zero."""
     before = y.args[0].shape
     if isinstance(states[0], Positions) or getattr(states[0], "kind", "") == "logsumexp":
@@ -113,7 +113,7 @@ def pad_splitting(op: Pad, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def concatenate_splitting(op: Concatenate, y: Node, states: States, n: Any) -> Any:
+def concatenate_splitting(op: Concatenate, y: Node, states: States, n: Length) -> Split:
     """Side by side; one after the other along the rows mixes the order of the parts."""
     state = _together(y, states)
     gone = state is not None and not _keeps(state, op.axis)
@@ -135,7 +135,7 @@ def _keeps(state: State, axis: int) -> bool:
 
 
 @splitting.dispatch
-def stack_splitting(op: Stack, y: Node, states: States, n: Any) -> Any:
+def stack_splitting(op: Stack, y: Node, states: States, n: Length) -> Split:
     """Along a new axis."""
     state = _together(y, states)
     rank = len(y.shape) - 1
@@ -143,7 +143,7 @@ def stack_splitting(op: Stack, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def gather_splitting(op: Gather, y: Node, states: States, n: Any) -> Any:
+def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
     """Rows of indices into one table, or a table of which every row is read alike."""
     (table, indices), lead = states, len(y.args[1].shape)
     if table == SAME:
@@ -163,7 +163,7 @@ def _reads(positions: Positions, length: Dim, n: Any) -> bool:
 
 
 @splitting.dispatch
-def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Any) -> Any:
+def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) -> Split:
     """Rows added into one table: the tables of the parts add up."""
     (indices, updates), lead = states, len(y.args[0].shape)
     to = {k: 1 + k - lead for k in range(lead, len(y.args[1].shape))}
@@ -182,7 +182,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Any) -> An
 
 
 @splitting.dispatch
-def positions_splitting(op: PositionsOp, y: Node, states: States, n: Any) -> Any:
+def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> Split:
     """The number of a row of all data, in front of indices of its own: strides add up."""
     axes: set[int] = set()
     stride: Any = 0
@@ -204,7 +204,7 @@ def positions_splitting(op: PositionsOp, y: Node, states: States, n: Any) -> Any
 
 
 @splitting.dispatch
-def sorting_positions_splitting(op: SortingPositions, y: Node, states: States, n: Any) -> Any:
+def sorting_positions_splitting(op: SortingPositions, y: Node, states: States, n: Length) -> Split:
     """Each line of the last axis by itself."""
     return _lines(states, len(y.shape) - 1)
 
@@ -219,7 +219,7 @@ def _lines(states: tuple[State, ...], rank: int) -> State | None:
 
 
 @splitting.dispatch
-def compressed_rows_splitting(op: CompressedRows, y: Node, states: States, n: Any) -> Any:
+def compressed_rows_splitting(op: CompressedRows, y: Node, states: States, n: Length) -> Split:
     """A sparse matrix is linear in its entries."""
     state = added(y.args, states)
     return state if isinstance(state, (Same, Total)) and _is_sum(state) else None
@@ -234,7 +234,7 @@ def _is_sum(state: State) -> bool:
 
 
 @splitting.dispatch
-def matrix_splitting(op: MatrixOp, y: Node, states: States, n: Any) -> Any:
+def matrix_splitting(op: MatrixOp, y: Node, states: States, n: Length) -> Split:
     """Each matrix of a stack by itself."""
     return _lines(states, min(rank for arg in y.args if (rank := len(arg.shape)) >= 2) - 2)
 
@@ -253,17 +253,17 @@ def _in_columns(y: Node, states: tuple[State, ...], n: Any) -> State | None:
 
 
 @splitting.dispatch
-def solve_splitting(op: Solve, y: Node, states: States, n: Any) -> Any:
+def solve_splitting(op: Solve, y: Node, states: States, n: Length) -> Split:
     return _in_columns(y, states, n)
 
 
 @splitting.dispatch
-def triangular_solve_splitting(op: TriangularSolve, y: Node, states: States, n: Any) -> Any:
+def triangular_solve_splitting(op: TriangularSolve, y: Node, states: States, n: Length) -> Split:
     return _in_columns(y, states, n)
 
 
 @splitting.dispatch
-def triangle_splitting(op: Triangle, y: Node, states: States, n: Any) -> Any:
+def triangle_splitting(op: Triangle, y: Node, states: States, n: Length) -> Split:
     """Linear, elementwise but for the zeros; a matrix of rows has no triangle part by part."""
     (state,) = states
     if isinstance(state, Rows):
@@ -275,12 +275,12 @@ def triangle_splitting(op: Triangle, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def scan_splitting(op: Scan, y: Node, states: States, n: Any) -> Any:
+def scan_splitting(op: Scan, y: Node, states: States, n: Length) -> Split:
     return None if has(y.shape[0], n) else _history(op, y, states, n)
 
 
 @splitting.dispatch
-def kept_splitting(op: Kept, y: Node, states: States, n: Any) -> Any:
+def kept_splitting(op: Kept, y: Node, states: States, n: Length) -> Split:
     """Some states of a recurrence."""
     return None if has(y.shape[0], n) else _history(op, y, states, n)
 
@@ -317,7 +317,7 @@ def _in_step(state: State) -> State | None:
 
 
 @splitting.dispatch
-def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Any) -> Any:
+def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Length) -> Split:
     """Every axis but that of time by itself; linear in what is added."""
     rank = len(y.shape)
     if states[0] == SAME:
@@ -333,7 +333,7 @@ def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Any) -> An
 
 
 @splitting.dispatch
-def root_splitting(op: Root, y: Node, states: States, n: Any) -> Any:
+def root_splitting(op: Root, y: Node, states: States, n: Length) -> Split:
     """Independent problems along their axis."""
     shared = all(s == SAME or (flag and s == Rows(0)) for s, flag in zip(states, op.batched, strict=True))
     return Rows(0) if shared else None
@@ -343,12 +343,12 @@ def root_splitting(op: Root, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def uniform_splitting(op: Uniform, y: Node, states: States, n: Any) -> Any:
+def uniform_splitting(op: Uniform, y: Node, states: States, n: Length) -> Split:
     """One stream for each key; numbers of one stream depend on their position in it."""
     return None if any(has(d, n) for d in op.shape) else _lines(states, len(y.args[0].shape) - 1)
 
 
 @splitting.dispatch
-def fold_in_splitting(op: FoldIn, y: Node, states: States, n: Any) -> Any:
+def fold_in_splitting(op: FoldIn, y: Node, states: States, n: Length) -> Split:
     """One key for each key and number."""
     return _lines(states, len(y.shape) - 1)

@@ -10,7 +10,7 @@ import sympy
 
 from symad.core.dims import as_dim
 from symad.core.graph import Node, Op
-from symad.core.questions import States, splitting
+from symad.core.questions import Length, Split, States, splitting
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.shaping import ShapingOp, reshape
@@ -37,7 +37,7 @@ from symad.splitting.states import (
 
 
 @splitting.dispatch
-def general_splitting(op: Op, y: Node, states: States, n: Any) -> Any:
+def general_splitting(op: Op, y: Node, states: States, n: Length) -> Split:
     """By the definition; without one no rule is known."""
     return by_definition(y, states, n)
 
@@ -111,7 +111,7 @@ def is_length(node: Node, n: Any) -> bool:
 
 
 @splitting.dispatch
-def dimension_splitting(op: Dimension, y: Node, states: States, n: Any) -> Any:
+def dimension_splitting(op: Dimension, y: Node, states: States, n: Length) -> Split:
     """n = Σ_p n_p."""
     if not has(op.expression, n):
         return SAME
@@ -119,13 +119,13 @@ def dimension_splitting(op: Dimension, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def iota_splitting(op: Iota, y: Node, states: States, n: Any) -> Any:
+def iota_splitting(op: Iota, y: Node, states: States, n: Length) -> Split:
     """The position of a row among all rows is that in its part after the rows before the part."""
     return Positions(0) if is_multiple(op.size, n) else None
 
 
 @splitting.dispatch
-def eye_splitting(op: Eye, y: Node, states: States, n: Any) -> Any:
+def eye_splitting(op: Eye, y: Node, states: States, n: Length) -> Split:
     """A matrix of pairs of rows."""
     return None
 
@@ -134,7 +134,7 @@ def eye_splitting(op: Eye, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def elementwise_splitting(op: ElementwiseOp, y: Node, states: States, n: Any) -> Any:
+def elementwise_splitting(op: ElementwiseOp, y: Node, states: States, n: Length) -> Split:
     return _row_by_row(states)
 
 
@@ -146,7 +146,7 @@ def _row_by_row(states: Sequence[State]) -> State | None:
 
 
 @splitting.dispatch
-def add_splitting(op: Add, y: Node, states: States, n: Any) -> Any:
+def add_splitting(op: Add, y: Node, states: States, n: Length) -> Split:
     """A sum is linear; max(v_p + c) = max(v_p) + c, and log Σ exp(v_p + c) = log Σ exp(v_p) + c."""
     moving = [k for k, s in enumerate(states) if s != SAME]
     if len(moving) == 1:
@@ -175,7 +175,7 @@ def _with_sign(sign: int, kind: str) -> State | None:
 
 
 @splitting.dispatch
-def mul_splitting(op: Mul, y: Node, states: States, n: Any) -> Any:
+def mul_splitting(op: Mul, y: Node, states: States, n: Length) -> Split:
     """Linear in each factor; 1/n is (1/n_p) weighted by n_p/n, which makes means of sums."""
     factors: list[State] = []
     for power, arg, state in zip(op.powers, y.args, states, strict=True):
@@ -211,7 +211,7 @@ def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | 
 
 
 @splitting.dispatch
-def select_splitting(op: Select, y: Node, states: States, n: Any) -> Any:
+def select_splitting(op: Select, y: Node, states: States, n: Length) -> Split:
     """Linear in its branches, under a condition on the same row."""
     condition, branches = states[0], states[1:]
     if condition != SAME and not (isinstance(condition, Rows) and condition.weight is None):
@@ -231,7 +231,7 @@ GROWING = (sympy.exp, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh
 
 
 @splitting.dispatch
-def apply_splitting(op: Apply, y: Node, states: States, n: Any) -> Any:
+def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
     """Row by row; a growing function keeps extremes; exp log Σ exp = Σ exp."""
     (state, *rest) = states
     if rest or not isinstance(state, Total):
@@ -247,7 +247,7 @@ def apply_splitting(op: Apply, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def einsum_splitting(op: Einsum, y: Node, states: States, n: Any) -> Any:
+def einsum_splitting(op: Einsum, y: Node, states: States, n: Length) -> Split:
     """Linear in each operand; a sum over the split axis is the sum of the parts' sums."""
     split: set[int] = set()
     named: list[State] = []
@@ -303,27 +303,27 @@ def _reduced(state: State, axes: tuple[int, ...], rank: int, kind: str) -> State
 
 
 @splitting.dispatch
-def extreme_splitting(op: Extreme, y: Node, states: States, n: Any) -> Any:
+def extreme_splitting(op: Extreme, y: Node, states: States, n: Length) -> Split:
     """The extreme of the parts' extremes."""
     kind = "maximum" if op.kind == "max" else "minimum"
     return _reduced(states[0], op.axes, len(y.args[0].shape), kind)
 
 
 @splitting.dispatch
-def product_splitting(op: Product, y: Node, states: States, n: Any) -> Any:
+def product_splitting(op: Product, y: Node, states: States, n: Length) -> Split:
     """The product of the parts' products."""
     rank = len(y.args[0].shape)
     return _reduced(states[0], (rank - 1,), rank, "product")
 
 
 @splitting.dispatch
-def logsumexp_splitting(op: LogSumExp, y: Node, states: States, n: Any) -> Any:
+def logsumexp_splitting(op: LogSumExp, y: Node, states: States, n: Length) -> Split:
     """log Σ_p exp of the parts' values."""
     return _reduced(states[0], op.axes, len(y.args[0].shape), "logsumexp")
 
 
 @splitting.dispatch
-def softmax_splitting(op: Softmax, y: Node, states: States, n: Any) -> Any:
+def softmax_splitting(op: Softmax, y: Node, states: States, n: Length) -> Split:
     """Over the split axis: rows exp(x − L) = exp(x − L_p) exp(L_p − L), the online rule."""
     (state,) = states
     if not isinstance(state, Rows) or state.weight is not None:
@@ -336,7 +336,7 @@ def softmax_splitting(op: Softmax, y: Node, states: States, n: Any) -> Any:
 
 
 @splitting.dispatch
-def softmax_tangent_splitting(op: SoftmaxTangent, y: Node, states: States, n: Any) -> Any:
+def softmax_tangent_splitting(op: SoftmaxTangent, y: Node, states: States, n: Length) -> Split:
     """Linear in its second argument, row by row unless its sum runs over the rows."""
     state = multiplied(states)
     return state if isinstance(state, Rows) and state.axis not in op.axes and _same_axes(state, op) else None

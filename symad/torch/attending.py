@@ -14,7 +14,7 @@ from symad.errors import ShapeError, TraceError
 from symad.models.sequences.recurrent import affine
 from symad.models.transformers import attention
 from symad.torch.elementary import dropout
-from symad.torch.modules import Weights, layer, refuse
+from symad.torch.modules import Array, Result, Weights, layer, refuse
 from symad.tracing import wrapped
 
 Masks = tuple[Any, Any]
@@ -103,7 +103,7 @@ def attend(module: Any, at: Weights, data: tuple[Any, ...], masks: Masks = (None
 
 
 @layer.dispatch
-def multi_head(module: nn.MultiheadAttention, at: Weights, *data: Any) -> Any:
+def multi_head(module: nn.MultiheadAttention, at: Weights, *data: Array) -> Result:
     """(output, weights): the mean of the weights over the heads, or all, or None, as the options say.
 
     Data: query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal.
@@ -162,7 +162,7 @@ def masks_of(data: tuple[Any, ...], *places: int) -> tuple[Any, ...]:
 
 
 @layer.dispatch
-def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Any) -> Any:
+def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Array) -> Result:
     """Self-attention and a feed-forward block; data: src, src_mask, src_key_padding_mask, is_causal."""
 
     def block(x: Any) -> Any:
@@ -173,7 +173,7 @@ def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Any) -
 
 
 @layer.dispatch
-def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Any) -> Any:
+def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Array) -> Result:
     """Attention to oneself and to a memory, then a block.
 
     Data: tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, is_causal twice.
@@ -193,13 +193,13 @@ def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Any) -
 
 
 @layer.dispatch
-def encoder(module: nn.TransformerEncoder, at: Weights, *data: Any) -> Any:
+def encoder(module: nn.TransformerEncoder, at: Weights, *data: Array) -> Result:
     """Layers one after the other, and perhaps a norm."""
     return stack(module, at, *data)
 
 
 @layer.dispatch
-def decoder(module: nn.TransformerDecoder, at: Weights, *data: Any) -> Any:
+def decoder(module: nn.TransformerDecoder, at: Weights, *data: Array) -> Result:
     """Layers one after the other, and perhaps a norm."""
     return stack(module, at, *data)
 
@@ -212,7 +212,7 @@ def stack(module: Any, at: Weights, x: Any, *others: Any) -> Any:
 
 
 @layer.dispatch
-def transformer(module: nn.Transformer, at: Weights, *data: Any) -> Any:
+def transformer(module: nn.Transformer, at: Weights, *data: Array) -> Result:
     """Data: src, tgt, src_mask, tgt_mask, memory_mask, and the masks of keys of src, tgt and memory."""
     src, tgt = data[:2]
     memory = layer(module.encoder, at, src, *masks_of(data, 2, 5))

@@ -10,7 +10,7 @@ from torch import nn
 from symad import functions
 from symad.errors import TraceError
 from symad.models.layers.convolution import convolve, convolve_transposed, windows
-from symad.torch.modules import Weights, layer, refuse
+from symad.torch.modules import Array, Result, Weights, layer, refuse
 
 
 def channels_last(x: Any, axes: int) -> Any:
@@ -68,13 +68,13 @@ def convolution(module: Any, at: Weights, x: Any) -> Any:
 
 
 @layer.dispatch
-def convolution_1d(module: nn.Conv1d, at: Weights, *data: Any) -> Any:
+def convolution_1d(module: nn.Conv1d, at: Weights, *data: Array) -> Result:
     """x (N, C, L) or (C, L)."""
     return convolution(module, at, data[0])
 
 
 @layer.dispatch
-def convolution_2d(module: nn.Conv2d, at: Weights, *data: Any) -> Any:
+def convolution_2d(module: nn.Conv2d, at: Weights, *data: Array) -> Result:
     """x (N, C, H, W) or (C, H, W)."""
     return convolution(module, at, data[0])
 
@@ -93,13 +93,13 @@ def transposed(module: Any, at: Weights, x: Any) -> Any:
 
 
 @layer.dispatch
-def transposed_1d(module: nn.ConvTranspose1d, at: Weights, *data: Any) -> Any:
+def transposed_1d(module: nn.ConvTranspose1d, at: Weights, *data: Array) -> Result:
     """x (N, C, L) or (C, L)."""
     return transposed(module, at, data[0])
 
 
 @layer.dispatch
-def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Any) -> Any:
+def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Array) -> Result:
     """x (N, C, H, W) or (C, H, W)."""
     return transposed(module, at, data[0])
 
@@ -122,32 +122,32 @@ def largest(module: Any, x: Any, axes: int) -> Any:
 
 
 @layer.dispatch
-def max_pool_1d(module: nn.MaxPool1d, at: Weights, *data: Any) -> Any:
+def max_pool_1d(module: nn.MaxPool1d, at: Weights, *data: Array) -> Result:
     """x (N, C, L) or (C, L)."""
     return largest(module, data[0], 1)
 
 
 @layer.dispatch
-def max_pool_2d(module: nn.MaxPool2d, at: Weights, *data: Any) -> Any:
+def max_pool_2d(module: nn.MaxPool2d, at: Weights, *data: Array) -> Result:
     """x (N, C, H, W) or (C, H, W)."""
     return largest(module, data[0], 2)
 
 
 @layer.dispatch
-def mean_pool_1d(module: nn.AvgPool1d, at: Weights, *data: Any) -> Any:
+def mean_pool_1d(module: nn.AvgPool1d, at: Weights, *data: Array) -> Result:
     """x (N, C, L) or (C, L)."""
     return channels_first(np.mean(pooled(module, data[0], 1, 1), axis=-2), 1)
 
 
 @layer.dispatch
-def mean_pool_2d(module: nn.AvgPool2d, at: Weights, *data: Any) -> Any:
+def mean_pool_2d(module: nn.AvgPool2d, at: Weights, *data: Array) -> Result:
     """x (N, C, H, W) or (C, H, W)."""
     refuse(module, divisor_override=module.divisor_override)
     return channels_first(np.mean(pooled(module, data[0], 2, 1), axis=-2), 2)
 
 
 @layer.dispatch
-def global_mean_pool(module: nn.AdaptiveAvgPool2d, at: Weights, *data: Any) -> Any:
+def global_mean_pool(module: nn.AdaptiveAvgPool2d, at: Weights, *data: Array) -> Result:
     """The mean over all places, for an output of one place."""
     if tuple_of(module.output_size, 2) != (1, 1):
         raise TraceError(f"from_torch: AdaptiveAvgPool2d({module.output_size}) has no rule; (1, 1) has")

@@ -11,11 +11,11 @@ from symad import functions
 from symad.errors import TraceError
 from symad.models.layers import activations
 from symad.models.sequences.recurrent import affine
-from symad.torch.modules import Weights, layer, refuse
+from symad.torch.modules import Array, Result, Weights, layer, refuse
 
 
 @layer.dispatch
-def sequential(module: nn.Sequential, at: Weights, *data: Any) -> Any:
+def sequential(module: nn.Sequential, at: Weights, *data: Array) -> Result:
     """One after the other."""
     for part in module:
         data = (layer(part, at, *data),)
@@ -23,26 +23,26 @@ def sequential(module: nn.Sequential, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def identity(module: nn.Identity, at: Weights, *data: Any) -> Any:
+def identity(module: nn.Identity, at: Weights, *data: Array) -> Result:
     """X."""
     return data[0]
 
 
 @layer.dispatch
-def linear(module: nn.Linear, at: Weights, *data: Any) -> Any:
+def linear(module: nn.Linear, at: Weights, *data: Array) -> Result:
     """X Wᵀ + b."""
     return affine(data[0], at(module.weight), at(module.bias))
 
 
 @layer.dispatch
-def bilinear(module: nn.Bilinear, at: Weights, *data: Any) -> Any:
+def bilinear(module: nn.Bilinear, at: Weights, *data: Array) -> Result:
     """x₁ᵀ A_k x₂ + b_k."""
     made = np.einsum("...i,kij,...j->...k", data[0], at(module.weight), data[1])
     return made if module.bias is None else made + at(module.bias)
 
 
 @layer.dispatch
-def embedding(module: nn.Embedding, at: Weights, *data: Any) -> Any:
+def embedding(module: nn.Embedding, at: Weights, *data: Array) -> Result:
     """Rows of a table; the row of ``padding_idx`` has no gradient."""
     refuse(module, max_norm=module.max_norm, scale_grad_by_freq=module.scale_grad_by_freq)
     table = at(module.weight)
@@ -53,7 +53,7 @@ def embedding(module: nn.Embedding, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def flatten(module: nn.Flatten, at: Weights, *data: Any) -> Any:
+def flatten(module: nn.Flatten, at: Weights, *data: Array) -> Result:
     """The axes from start_dim to end_dim as one."""
     (x,) = data
     shape = x.shape
@@ -83,7 +83,7 @@ def dropout(module: Any, x: Any, rate: str = "p") -> Any:
 
 
 @layer.dispatch
-def dropout_layer(module: nn.Dropout, at: Weights, *data: Any) -> Any:
+def dropout_layer(module: nn.Dropout, at: Weights, *data: Array) -> Result:
     """See `dropout`."""
     return dropout(module, data[0])
 
@@ -92,19 +92,19 @@ def dropout_layer(module: nn.Dropout, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def relu(module: nn.ReLU, at: Weights, *data: Any) -> Any:
+def relu(module: nn.ReLU, at: Weights, *data: Array) -> Result:
     """Max(x, 0)."""
     return functions.relu(data[0])
 
 
 @layer.dispatch
-def leaky_relu(module: nn.LeakyReLU, at: Weights, *data: Any) -> Any:
+def leaky_relu(module: nn.LeakyReLU, at: Weights, *data: Array) -> Result:
     """X, or a x where x < 0."""
     return activations.leaky_relu(data[0], module.negative_slope)
 
 
 @layer.dispatch
-def prelu(module: nn.PReLU, at: Weights, *data: Any) -> Any:
+def prelu(module: nn.PReLU, at: Weights, *data: Array) -> Result:
     """The same with parameters, along axis 1."""
     (x,) = data
     slope = at(module.weight)
@@ -114,67 +114,67 @@ def prelu(module: nn.PReLU, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def elu(module: nn.ELU, at: Weights, *data: Any) -> Any:
+def elu(module: nn.ELU, at: Weights, *data: Array) -> Result:
     """X, or α (eˣ − 1) where x < 0."""
     return activations.elu(data[0], module.alpha)
 
 
 @layer.dispatch
-def gelu(module: nn.GELU, at: Weights, *data: Any) -> Any:
+def gelu(module: nn.GELU, at: Weights, *data: Array) -> Result:
     """X Φ(x), or its approximation by tanh."""
     return (activations.gelu_tanh if module.approximate == "tanh" else functions.gelu)(data[0])
 
 
 @layer.dispatch
-def silu(module: nn.SiLU, at: Weights, *data: Any) -> Any:
+def silu(module: nn.SiLU, at: Weights, *data: Array) -> Result:
     """X σ(x)."""
     return functions.silu(data[0])
 
 
 @layer.dispatch
-def mish(module: nn.Mish, at: Weights, *data: Any) -> Any:
+def mish(module: nn.Mish, at: Weights, *data: Array) -> Result:
     """X tanh(log(1 + eˣ))."""
     return activations.mish(data[0])
 
 
 @layer.dispatch
-def softplus(module: nn.Softplus, at: Weights, *data: Any) -> Any:
+def softplus(module: nn.Softplus, at: Weights, *data: Array) -> Result:
     """log(1 + e^{β x})/β; PyTorch's threshold changes it by less than a rounding."""
     return functions.softplus(module.beta * data[0]) / module.beta
 
 
 @layer.dispatch
-def sigmoid(module: nn.Sigmoid, at: Weights, *data: Any) -> Any:
+def sigmoid(module: nn.Sigmoid, at: Weights, *data: Array) -> Result:
     """1/(1 + e⁻ˣ)."""
     return functions.sigmoid(data[0])
 
 
 @layer.dispatch
-def log_sigmoid(module: nn.LogSigmoid, at: Weights, *data: Any) -> Any:
+def log_sigmoid(module: nn.LogSigmoid, at: Weights, *data: Array) -> Result:
     """−log(1 + e⁻ˣ)."""
     return -functions.softplus(-data[0])
 
 
 @layer.dispatch
-def tanh(module: nn.Tanh, at: Weights, *data: Any) -> Any:
+def tanh(module: nn.Tanh, at: Weights, *data: Array) -> Result:
     """Tanh x."""
     return np.tanh(data[0])
 
 
 @layer.dispatch
-def hard_tanh(module: nn.Hardtanh, at: Weights, *data: Any) -> Any:
+def hard_tanh(module: nn.Hardtanh, at: Weights, *data: Array) -> Result:
     """X between two limits; ReLU6 is one."""
     return np.minimum(np.maximum(data[0], module.min_val), module.max_val)
 
 
 @layer.dispatch
-def softmax(module: nn.Softmax, at: Weights, *data: Any) -> Any:
+def softmax(module: nn.Softmax, at: Weights, *data: Array) -> Result:
     """Along ``dim``."""
     return functions.softmax(data[0], axis=_axis(module))
 
 
 @layer.dispatch
-def log_softmax(module: nn.LogSoftmax, at: Weights, *data: Any) -> Any:
+def log_softmax(module: nn.LogSoftmax, at: Weights, *data: Array) -> Result:
     """Along ``dim``."""
     return functions.log_softmax(data[0], axis=_axis(module))
 

@@ -16,7 +16,7 @@ from symad.models.layers import losses
 from symad.models.layers import margin_losses as margin
 from symad.models.layers import pointwise_losses as pointwise
 from symad.models.sequences.ctc import ctc
-from symad.torch.modules import Weights, layer
+from symad.torch.modules import Array, Result, Weights, layer
 
 
 def reduced(module: Any, values: Any, weight: Any = None) -> Any:
@@ -25,57 +25,57 @@ def reduced(module: Any, values: Any, weight: Any = None) -> Any:
 
 
 @layer.dispatch
-def mean_squared_error(module: nn.MSELoss, at: Weights, *data: Any) -> Any:
+def mean_squared_error(module: nn.MSELoss, at: Weights, *data: Array) -> Result:
     """(ŷ − y)²."""
     return reduced(module, pointwise.squared(*data))
 
 
 @layer.dispatch
-def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
+def absolute_error(module: nn.L1Loss, at: Weights, *data: Array) -> Result:
     """|ŷ − y|."""
     return reduced(module, pointwise.absolute(*data))
 
 
 @layer.dispatch
-def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
+def huber(module: nn.HuberLoss, at: Weights, *data: Array) -> Result:
     """e²/2 near 0, linear beyond δ."""
     return reduced(module, pointwise.huber(data[0], data[1], delta=module.delta))
 
 
 @layer.dispatch
-def smooth_absolute_error(module: nn.SmoothL1Loss, at: Weights, *data: Any) -> Any:
+def smooth_absolute_error(module: nn.SmoothL1Loss, at: Weights, *data: Array) -> Result:
     """Huber's divided by β; |e| for β = 0."""
     return reduced(module, pointwise.smooth_absolute(data[0], data[1], beta=module.beta))
 
 
 @layer.dispatch
-def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
+def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Array) -> Result:
     """The logistic loss with the weight of positives."""
     positive = 1.0 if module.pos_weight is None else at(module.pos_weight)
     return reduced(module, pointwise.logistic(data[0], data[1], positive=positive), at(module.weight))
 
 
 @layer.dispatch
-def binary_cross_entropy(module: nn.BCELoss, at: Weights, *data: Any) -> Any:
+def binary_cross_entropy(module: nn.BCELoss, at: Weights, *data: Array) -> Result:
     """−y log p − (1 − y) log(1 − p)."""
     return reduced(module, pointwise.binary_cross_entropy(*data), at(module.weight))
 
 
 @layer.dispatch
-def divergence(module: nn.KLDivLoss, at: Weights, *data: Any) -> Any:
+def divergence(module: nn.KLDivLoss, at: Weights, *data: Array) -> Result:
     """p (log p − q) of log-probabilities q, with p or log p given."""
     return reduced(module, pointwise.divergence(data[0], data[1], log_target=module.log_target))
 
 
 @layer.dispatch
-def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Any) -> Any:
+def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Array) -> Result:
     """eᶻ − y z, or μ − y log(μ + ε), perhaps with Stirling's formula."""
     options = {"logarithmic": module.log_input, "epsilon": module.eps, "full": module.full}
-    return reduced(module, pointwise.poisson(*data, **options))
+    return reduced(module, pointwise.poisson(data[0], data[1], **options))
 
 
 @layer.dispatch
-def gaussian(module: nn.GaussianNLLLoss, at: Weights, *data: Any) -> Any:
+def gaussian(module: nn.GaussianNLLLoss, at: Weights, *data: Array) -> Result:
     """(log v + (ŷ − y)²/v)/2; v (...) for elements, or one for each last axis."""
     mean, target, variance = data
     if len(variance.shape) < len(mean.shape):
@@ -84,38 +84,38 @@ def gaussian(module: nn.GaussianNLLLoss, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Any) -> Any:
+def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Array) -> Result:
     """log(1 + e^{−y z}), y = ±1."""
     return reduced(module, margin.soft_margin(*data))
 
 
 @layer.dispatch
-def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Any) -> Any:
+def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Array) -> Result:
     """X where y = 1, max(0, m − x) where y = −1."""
     return reduced(module, margin.hinge_embedding(data[0], data[1], margin=module.margin))
 
 
 @layer.dispatch
-def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Any) -> Any:
+def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Array) -> Result:
     """max(0, m − y (a − b)), y = ±1."""
     return reduced(module, margin.ranking(data[0], data[1], data[2], margin=module.margin))
 
 
 @layer.dispatch
-def cosine_embedding(module: nn.CosineEmbeddingLoss, at: Weights, *data: Any) -> Any:
+def cosine_embedding(module: nn.CosineEmbeddingLoss, at: Weights, *data: Array) -> Result:
     """1 − cos(a, b), or max(0, cos(a, b) − m)."""
     return reduced(module, margin.cosine_embedding(data[0], data[1], data[2], margin=module.margin))
 
 
 @layer.dispatch
-def multi_margin(module: nn.MultiMarginLoss, at: Weights, *data: Any) -> Any:
+def multi_margin(module: nn.MultiMarginLoss, at: Weights, *data: Array) -> Result:
     """Σ_{k≠j} max(0, m − x_j + x_k)^p / K."""
     options = {"p": module.p, "margin": module.margin, "weights": at(module.weight)}
-    return reduced(module, margin.multi_margin(*data, **options))
+    return reduced(module, margin.multi_margin(data[0], data[1], **options))
 
 
 @layer.dispatch
-def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Any) -> Any:
+def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Array) -> Result:
     """Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K; J are the classes before the first −1."""
     scores, classes = data
     if not isinstance(classes, np.ndarray):
@@ -128,25 +128,27 @@ def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Any)
 
 
 @layer.dispatch
-def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *data: Any) -> Any:
+def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *data: Array) -> Result:
     """The mean of the logistic losses of all classes."""
     weight = 1.0 if module.weight is None else at(module.weight)
     return reduced(module, margin.multi_label_logistic(data[0], data[1], weights=weight))
 
 
 @layer.dispatch
-def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Any) -> Any:
+def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Array) -> Result:
     """max(0, m + d(a, p) − d(a, n)) with the distance of a power."""
 
     def between(a: Any, b: Any) -> Any:
         return margin.distance(a, b, module.p, module.eps)
 
     options = {"margin": module.margin, "between": between, "swap": module.swap}
-    return reduced(module, margin.triplet(*data, **options))
+    return reduced(module, margin.triplet(data[0], data[1], data[2], **options))
 
 
 @layer.dispatch
-def triplet_margin_of_a_distance(module: nn.TripletMarginWithDistanceLoss, at: Weights, *data: Any) -> Any:
+def triplet_margin_of_a_distance(
+    module: nn.TripletMarginWithDistanceLoss, at: Weights, *data: Array
+) -> Result:
     """The same with ``distance_function``: of arrays, a module with a rule, or PyTorch's default."""
     given: Any = module.distance_function
     if isinstance(given, nn.PairwiseDistance):
@@ -157,7 +159,7 @@ def triplet_margin_of_a_distance(module: nn.TripletMarginWithDistanceLoss, at: W
     else:
         between = (lambda a, b: layer(given, at, a, b)) if isinstance(given, nn.Module) else given
     options = {"margin": module.margin, "between": between, "swap": module.swap}
-    return reduced(module, margin.triplet(*data, **options))
+    return reduced(module, margin.triplet(data[0], data[1], data[2], **options))
 
 
 def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:
@@ -174,7 +176,7 @@ def classified(module: Any, loss: Any, weight: Any) -> Any:
 
 
 @layer.dispatch
-def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
+def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Array) -> Result:
     """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes, or probabilities."""
     return entropy(module, at, *data)
 
@@ -188,7 +190,7 @@ def entropy(module: Any, at: Weights, scores: Any, targets: Any) -> Any:
 
 
 @layer.dispatch
-def likelihood(module: nn.NLLLoss, at: Weights, *data: Any) -> Any:
+def likelihood(module: nn.NLLLoss, at: Weights, *data: Array) -> Result:
     """−Σ w_y z_y / Σ w_y over the positions that count, of log-probabilities z."""
     scores, targets, soft = of_classes(*data)
     if soft:
@@ -200,7 +202,7 @@ def likelihood(module: nn.NLLLoss, at: Weights, *data: Any) -> Any:
 if hasattr(nn, "LinearCrossEntropyLoss"):
 
     @layer.dispatch
-    def linear_cross_entropy(module: nn.LinearCrossEntropyLoss, at: Weights, *data: Any) -> Any:
+    def linear_cross_entropy(module: nn.LinearCrossEntropyLoss, at: Weights, *data: Array) -> Result:
         """The cross-entropy of a linear map of features (..., d)."""
         scores = layer(module.linear, at, data[0])
         shape = (*scores.shape[:-1], module.num_classes, *module.out_features)
@@ -208,7 +210,7 @@ if hasattr(nn, "LinearCrossEntropyLoss"):
 
 
 @layer.dispatch
-def adaptive(module: nn.AdaptiveLogSoftmaxWithLoss, at: Weights, *data: Any) -> Any:
+def adaptive(module: nn.AdaptiveLogSoftmaxWithLoss, at: Weights, *data: Array) -> Result:
     """(log p of the targets, −their mean): rare classes stand in clusters, log p = log p_c + log p_k."""
     x, targets = data
     head = log_softmax(layer(module.head, at, x), axis=-1)
@@ -221,7 +223,7 @@ def adaptive(module: nn.AdaptiveLogSoftmaxWithLoss, at: Weights, *data: Any) -> 
 
 
 @layer.dispatch
-def connectionist(module: nn.CTCLoss, at: Weights, *data: Any) -> Any:
+def connectionist(module: nn.CTCLoss, at: Weights, *data: Array) -> Result:
     """−log p(labels); the mean divides each by its number of labels, at least 1."""
     log_probabilities, labels, steps, counts = data
     batched = len(log_probabilities.shape) == 3

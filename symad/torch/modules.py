@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -19,6 +19,14 @@ from symad.core.graph import Graph
 from symad.core.questions import question
 from symad.errors import SymadError, TraceError
 from symad.tracing import trace
+
+# For the type checker these say what layers compute; plum sees Any and dispatches on the module alone.
+if TYPE_CHECKING:
+    from symad.core.arrays import Array as Array
+
+    Result = Array | tuple[Array | None, ...]
+else:
+    Array = Result = Any
 
 
 class Weights:
@@ -40,12 +48,12 @@ class Weights:
 
 
 @question
-def layer(module: nn.Module, at: Weights, *data: Any) -> Any:
+def layer(module: nn.Module, at: Weights, *data: Array) -> Result:
     """What ``module(*data)`` computes, for arrays and traced values; ``at`` has its parameters."""
 
 
 @layer.dispatch
-def unknown_layer(module: nn.Module, at: Weights, *data: Any) -> Any:
+def unknown_layer(module: nn.Module, at: Weights, *data: Array) -> Result:
     """No rule."""
     kind = type(module).__name__
     raise TraceError(
@@ -65,7 +73,7 @@ class Model:
     """
 
     module: Any
-    parameters: dict[str, np.ndarray[Any, Any]]
+    parameters: dict[str, np.ndarray]
     names: Mapping[int, str] = field(repr=False)
 
     def apply(self, parameters: Mapping[str, Any], *data: Any, **named: Any) -> Any:
@@ -153,7 +161,7 @@ def from_torch(module: Any) -> Model:
     return Model(module, {n: array_of(p) for n, p in named.items()}, {id(p): n for n, p in named.items()})
 
 
-def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+def array_of(tensor: Any) -> np.ndarray:
     """A tensor's numbers as float64, in memory of their own.
 
     Raises:

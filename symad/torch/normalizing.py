@@ -8,7 +8,7 @@ import numpy as np
 from torch import nn
 
 from symad.errors import TraceError
-from symad.torch.modules import Weights, layer
+from symad.torch.modules import Array, Result, Weights, layer
 
 
 def normalized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
@@ -30,14 +30,14 @@ def over_channels(parameter: Any, x: Any) -> Any:
 
 
 @layer.dispatch
-def layer_norm(module: nn.LayerNorm, at: Weights, *data: Any) -> Any:
+def layer_norm(module: nn.LayerNorm, at: Weights, *data: Array) -> Result:
     """Over the last axes."""
     axes = tuple(range(-len(module.normalized_shape), 0))
     return scaled(normalized(data[0], axes, module.eps), at(module.weight), at(module.bias))
 
 
 @layer.dispatch
-def rms_norm(module: nn.RMSNorm, at: Weights, *data: Any) -> Any:
+def rms_norm(module: nn.RMSNorm, at: Weights, *data: Array) -> Result:
     """x/√(mean x² + ε) over the last axes."""
     (x,) = data
     axes = tuple(range(-len(module.normalized_shape), 0))
@@ -46,7 +46,7 @@ def rms_norm(module: nn.RMSNorm, at: Weights, *data: Any) -> Any:
 
 
 @layer.dispatch
-def group_norm(module: nn.GroupNorm, at: Weights, *data: Any) -> Any:
+def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
     """Over the channels of each group, and all places."""
     (x,) = data
     count = module.num_groups
@@ -66,13 +66,13 @@ def batch_norm(module: Any, at: Weights, x: Any) -> Any:
 
 
 @layer.dispatch
-def batch_norm_1d(module: nn.BatchNorm1d, at: Weights, *data: Any) -> Any:
+def batch_norm_1d(module: nn.BatchNorm1d, at: Weights, *data: Array) -> Result:
     """x (N, C) or (N, C, L)."""
     return batch_norm(module, at, data[0])
 
 
 @layer.dispatch
-def batch_norm_2d(module: nn.BatchNorm2d, at: Weights, *data: Any) -> Any:
+def batch_norm_2d(module: nn.BatchNorm2d, at: Weights, *data: Array) -> Result:
     """x (N, C, H, W)."""
     if len(data[0].shape) != 4:
         raise TraceError(f"BatchNorm2d takes images (N, C, H, W), not {data[0].shape}")

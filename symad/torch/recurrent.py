@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import nn
 
 from symad.models.sequences.recurrent import Recurrent
 from symad.torch.elementary import dropout
-from symad.torch.modules import Weights, layer
+from symad.torch.modules import Array, Result, Weights, layer
 
 
 @layer.dispatch
-def recurrent(module: nn.RNNBase, at: Weights, *data: Any) -> Any:
+def recurrent(module: nn.RNNBase, at: Weights, *data: Array) -> Result:
     """x, and perhaps the first states and lengths -> (output, last states), as PyTorch returns them."""
     if module.num_layers > 1:
         dropout(module, data[0], "dropout")
@@ -37,7 +35,7 @@ def model_of(module: nn.RNNBase) -> Recurrent:
 
 
 @layer.dispatch
-def cell(module: nn.RNNCellBase, at: Weights, *data: Any) -> Any:
+def cell(module: nn.RNNCellBase, at: Weights, *data: Array) -> Result:
     """One step: x (N, d_in) or (d_in,), and perhaps the state before it -> the state, or (h, c)."""
     kind = {nn.LSTMCell: "lstm", nn.GRUCell: "gru"}.get(type(module), "rnn")
     sigma = getattr(module, "nonlinearity", "tanh")

@@ -9,7 +9,7 @@ import numpy as np
 
 from symad.numeric.numpy_arrays.ops.integers import SHORT, integers_text
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def constant_text(array: Array, dtype: str, printer: Any) -> str:

@@ -32,7 +32,7 @@ ON_HOST = '''def _integers(text):
 '''
 """The same in plain Python, for libraries whose arrays are on a device."""
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def integers_text(array: Array, dtype: str, printer: Any) -> str | None:

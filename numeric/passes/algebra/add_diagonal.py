@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, Op, shape
-from symad.core.questions import Nodes, Values, evaluate, flops
+from symad.core.questions import Array, Count, Nodes, Values, evaluate, flops
 from symad.ops.arrays.contraction import Einsum
 
 
@@ -43,13 +42,13 @@ def add_diagonal_shape(op: AddDiagonal, args: Nodes) -> Shape:
 
 
 @flops.dispatch
-def add_diagonal_flops(op: AddDiagonal, y: Node) -> Any:
+def add_diagonal_flops(op: AddDiagonal, y: Node) -> Count:
     """One addition for each element of the diagonal."""
     return size(y.args[1].shape)
 
 
 @evaluate.dispatch
-def add_diagonal_evaluate(op: AddDiagonal, values: Values) -> Any:
+def add_diagonal_evaluate(op: AddDiagonal, values: Values) -> Array:
     """The sum, in a new array."""
     whole, part = values
     result = np.array(whole, dtype=np.result_type(whole, part))

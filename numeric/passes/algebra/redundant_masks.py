@@ -29,7 +29,7 @@ def drop_masks(graph: Graph) -> Graph:
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def constant_mask(condition: Node) -> np.ndarray[Any, Any] | None:
+def constant_mask(condition: Node) -> np.ndarray | None:
     """The constant array that a condition repeats."""
     inner = condition.args[0] if isinstance(condition.op, Broadcast) else condition
     return inner.op.array if isinstance(inner.op, ArrayConstant) else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape
-from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.loops.scan import Scan
 from symad.transforms.values import unchecked
@@ -75,7 +75,7 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
 
 
 @evaluate.dispatch
-def loop_evaluate(op: Loop, values: Values) -> Any:
+def loop_evaluate(op: Loop, values: Values) -> Array:
     """Step by step."""
     states = list(values[: op.states])
     xs, constants = values[op.states : op.states + op.slices], values[op.states + op.slices :]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from symad.core.dims import Shape, size
 from symad.core.graph import Graph, Node, Op, shape
-from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.errors import LoweringError, ShapeError
 from symad.numeric.passes.algebra.definitions import SCALAR_OPS
 from symad.ops.arrays.shaping import Reshape, reshape
@@ -39,7 +38,7 @@ def pack_shape(op: Pack, args: Nodes) -> Shape:
 
 
 @evaluate.dispatch
-def pack_evaluate(op: Pack, values: Values) -> Any:
+def pack_evaluate(op: Pack, values: Values) -> Array:
     return np.array(values).reshape(op.shape)
 
 
@@ -63,7 +62,7 @@ def sparse_pack_shape(op: SparsePack, args: Nodes) -> Shape:
 
 
 @evaluate.dispatch
-def sparse_pack_evaluate(op: SparsePack, values: Values) -> Any:
+def sparse_pack_evaluate(op: SparsePack, values: Values) -> Array:
     return evaluate(op.matrix, (np.array(values),))
 
 

@@ -171,12 +171,12 @@ def _compare(results: list[tuple[str, Any]], outcome: Outcome) -> None:
             outcome.failures.append(f"{name} and {first_name} differ by {difference:.1e} (relative)")
 
 
-def _flat(result: Any) -> np.ndarray[Any, Any]:
+def _flat(result: Any) -> np.ndarray:
     parts = result if isinstance(result, (tuple, list)) else [result]
     return np.concatenate([np.asarray(p, dtype=float).ravel() for p in parts]) if parts else np.zeros(0)
 
 
-def relative_difference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+def relative_difference(a: np.ndarray, b: np.ndarray) -> float:
     """max |a − b| / max(|a|, |b|), over all entries; infinite if one has NaN where the other has not."""
     if a.shape != b.shape or np.any(np.isnan(a) != np.isnan(b)):
         return float("inf")

@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
-from symad.display.typesetting.rules import typeset
+from symad.display.typesetting.rules import Shaped, Shown, typeset
 from symad.ops.arrays.contraction import Einsum, Labels
 
 LETTERS = "ijklmnpqrs"
 
 
 @typeset.dispatch
-def typeset_einsum(op: Einsum, node: Any, args: Any) -> Any:
+def typeset_einsum(op: Einsum, node: Shaped, args: Any) -> Shown:
     """The plainest form; numbers of the factors come in front."""
     terms = [as_term(a, bool(x.shape)) for a, x in zip(args, node.args, strict=True)]
     if len(args) == 1 and not op.output and len(set(op.inputs[0])) == len(op.inputs[0]):

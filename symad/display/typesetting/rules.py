@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy
 
@@ -45,11 +45,29 @@ from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTange
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 
-Pieces = Any  # tuple[Piece, ...]; plum dispatches on the op alone
+# For the type checker these are classes; plum sees Any and dispatches on the op alone.
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
+
+    class Shaped(Protocol):
+        """What is typeset: a node, or a value of a program."""
+
+        @property
+        def args(self) -> Sequence[Shaped]:
+            """What it is computed from."""
+
+        @property
+        def shape(self) -> Shape:
+            """The lengths of the axes."""
+
+    Pieces = tuple[Piece, ...]
+    Shown = Piece
+else:
+    Pieces = Shown = Shaped = Any
 
 
 @question
-def typeset(op: Op, node: Any, args: Pieces) -> Any:
+def typeset(op: Op, node: Shaped, args: Pieces) -> Shown:
     """The piece of formula that is ``op`` of pieces."""
 
 
@@ -60,7 +78,7 @@ def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
 
 
 @typeset.dispatch
-def typeset_by_name(op: Op, node: Any, args: Pieces) -> Any:
+def typeset_by_name(op: Op, node: Shaped, args: Pieces) -> Shown:
     """Without a rule the op's own name, in the words of its class."""
     words = "".join(c if c.islower() or k == 0 else f" {c.lower()}" for k, c in enumerate(type(op).__name__))
     return operator(rf"\text{{{words.lower()}}}" if " " in words else words.lower(), args)
@@ -70,13 +88,13 @@ def typeset_by_name(op: Op, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_input(op: Input, node: Any, args: Pieces) -> Any:
+def typeset_input(op: Input, node: Shaped, args: Pieces) -> Shown:
     name = name_of_input(op.symbol)
     return Atom(name, loose="^" in name)
 
 
 @typeset.dispatch
-def typeset_constant(op: Constant, node: Any, args: Pieces) -> Any:
+def typeset_constant(op: Constant, node: Shaped, args: Pieces) -> Shown:
     return constant(op.value)
 
 
@@ -107,19 +125,19 @@ def _signed(text: str) -> Piece:
 
 
 @typeset.dispatch
-def typeset_dimension(op: Dimension, node: Any, args: Pieces) -> Any:
+def typeset_dimension(op: Dimension, node: Shaped, args: Pieces) -> Shown:
     coefficient, rest = op.expression.as_coeff_Mul()
     factors = [(Atom(latex(f), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
     return Term(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
 
 
 @typeset.dispatch
-def typeset_eye(op: Eye, node: Any, args: Pieces) -> Any:
+def typeset_eye(op: Eye, node: Shaped, args: Pieces) -> Shown:
     return Atom("I")
 
 
 @typeset.dispatch
-def typeset_iota(op: Iota, node: Any, args: Pieces) -> Any:
+def typeset_iota(op: Iota, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\left(0, \dots, {latex(op.size - 1)}\right)")
 
 
@@ -128,7 +146,7 @@ LARGEST = 12
 
 
 @typeset.dispatch
-def typeset_array_constant(op: ArrayConstant, node: Any, args: Pieces) -> Any:
+def typeset_array_constant(op: ArrayConstant, node: Shaped, args: Pieces) -> Shown:
     array = op.array
     if array.size and array.dtype.kind != "b" and (array == array.flat[0]).all():
         return ones(float(array.flat[0]))
@@ -157,18 +175,18 @@ def are_arrays(node: Any) -> list[bool]:
 
 
 @typeset.dispatch
-def typeset_add(op: Add, node: Any, args: Pieces) -> Any:
+def typeset_add(op: Add, node: Shaped, args: Pieces) -> Shown:
     return total(op.signs, args, are_arrays(node))
 
 
 @typeset.dispatch
-def typeset_mul(op: Mul, node: Any, args: Pieces) -> Any:
+def typeset_mul(op: Mul, node: Shaped, args: Pieces) -> Shown:
     exponents = [Fraction(p) for p in op.powers]
     return product(zip(args, exponents, are_arrays(node), strict=True))
 
 
 @typeset.dispatch
-def typeset_pow(op: Pow, node: Any, args: Pieces) -> Any:
+def typeset_pow(op: Pow, node: Shaped, args: Pieces) -> Shown:
     base, exponent = args
     if isinstance(exponent, Term) and exponent == Term(exponent.coefficient):
         return product([(base, exponent.coefficient, bool(node.args[0].shape))])
@@ -177,7 +195,7 @@ def typeset_pow(op: Pow, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_apply(op: Apply, node: Any, args: Pieces) -> Any:
+def typeset_apply(op: Apply, node: Shaped, args: Pieces) -> Shown:
     return Call(op.head, tuple(args))
 
 
@@ -186,19 +204,19 @@ WORDS = {"and": r" \land ", "or": r" \lor ", "xor": r" \oplus "}
 
 
 @typeset.dispatch
-def typeset_compare(op: Compare, node: Any, args: Pieces) -> Any:
+def typeset_compare(op: Compare, node: Shaped, args: Pieces) -> Shown:
     return Atom(f"{write(args[0])} {SIGNS[op.relation]} {write(args[1])}", loose=True)
 
 
 @typeset.dispatch
-def typeset_logic(op: Logic, node: Any, args: Pieces) -> Any:
+def typeset_logic(op: Logic, node: Shaped, args: Pieces) -> Shown:
     if op.kind == "not":
         return Atom(rf"\lnot {tight(args[0])}", loose=True)
     return Atom(WORDS[op.kind].join(map(tight, args)), loose=True)
 
 
 @typeset.dispatch
-def typeset_select(op: Select, node: Any, args: Pieces) -> Any:
+def typeset_select(op: Select, node: Shaped, args: Pieces) -> Shown:
     condition, yes, no = map(write, args)
     return Atom(
         rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}",
@@ -207,7 +225,7 @@ def typeset_select(op: Select, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_undefined(op: Undefined, node: Any, args: Pieces) -> Any:
+def typeset_undefined(op: Undefined, node: Shaped, args: Pieces) -> Shown:
     return Atom(r"\text{undefined}")
 
 
@@ -215,7 +233,7 @@ def typeset_undefined(op: Undefined, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_broadcast(op: Broadcast, node: Any, args: Pieces) -> Any:
+def typeset_broadcast(op: Broadcast, node: Shaped, args: Pieces) -> Shown:
     """Numbers become arrays of ones; arrays stand for themselves, as in X W + b."""
     (arg,) = args
     if node.args[0].shape:
@@ -226,7 +244,7 @@ def typeset_broadcast(op: Broadcast, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_reshape(op: Reshape, node: Any, args: Pieces) -> Any:
+def typeset_reshape(op: Reshape, node: Shaped, args: Pieces) -> Shown:
     """Axes of length 1 are not shown; entries keep their places."""
     (arg,) = args
     if isinstance(arg, Entries) and all(isinstance(d, int) for d in op.shape):
@@ -238,7 +256,7 @@ def typeset_reshape(op: Reshape, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_slice(op: Slice, node: Any, args: Pieces) -> Any:
+def typeset_slice(op: Slice, node: Shaped, args: Pieces) -> Shown:
     """Positions from 0, as subscripts; all of an axis is a dot."""
     places = [
         interval(start, count, step, length)
@@ -248,7 +266,7 @@ def typeset_slice(op: Slice, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_pad(op: Pad, node: Any, args: Pieces) -> Any:
+def typeset_pad(op: Pad, node: Shaped, args: Pieces) -> Shown:
     """The places that the elements take among zeros."""
     axes = zip(op.start, node.args[0].shape, op.step, op.shape, strict=True)
     return operator("pad", args, f"_{{{','.join(interval(*axis) for axis in axes)}}}")
@@ -283,17 +301,17 @@ def subscript(piece: Piece, places: Sequence[str]) -> Piece:
 
 
 @typeset.dispatch
-def typeset_stack(op: Stack, node: Any, args: Pieces) -> Any:
+def typeset_stack(op: Stack, node: Shaped, args: Pieces) -> Shown:
     return Entries(tuple(args), (len(args),))
 
 
 @typeset.dispatch
-def typeset_concatenate(op: Concatenate, node: Any, args: Pieces) -> Any:
+def typeset_concatenate(op: Concatenate, node: Shaped, args: Pieces) -> Shown:
     return Entries(tuple(args), (1, len(args)) if op.axis else (len(args),))
 
 
 @typeset.dispatch
-def typeset_gather(op: Gather, node: Any, args: Pieces) -> Any:
+def typeset_gather(op: Gather, node: Shaped, args: Pieces) -> Shown:
     return subscript(args[0], [write(args[1])])
 
 
@@ -301,32 +319,32 @@ def typeset_gather(op: Gather, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_extreme(op: Extreme, node: Any, args: Pieces) -> Any:
+def typeset_extreme(op: Extreme, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\{op.kind} {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
-def typeset_product(op: Product, node: Any, args: Pieces) -> Any:
+def typeset_product(op: Product, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\prod_{{k}} {{{tight(args[0])}}}_{{k}}", loose=True)
 
 
 @typeset.dispatch
-def typeset_softmax(op: Softmax, node: Any, args: Pieces) -> Any:
+def typeset_softmax(op: Softmax, node: Shaped, args: Pieces) -> Shown:
     return operator("softmax", args)
 
 
 @typeset.dispatch
-def typeset_log_softmax(op: LogSoftmax, node: Any, args: Pieces) -> Any:
+def typeset_log_softmax(op: LogSoftmax, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\log \operatorname{{softmax}}\left({write(args[0])}\right)", loose=True)
 
 
 @typeset.dispatch
-def typeset_log_sum_exp(op: LogSumExp, node: Any, args: Pieces) -> Any:
+def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\log \sum_{{k}} e^{{{{{tight(args[0])}}}_{{k}}}}", loose=True)
 
 
 @typeset.dispatch
-def typeset_softmax_tangent(op: SoftmaxTangent, node: Any, args: Pieces) -> Any:
+def typeset_softmax_tangent(op: SoftmaxTangent, node: Shaped, args: Pieces) -> Shown:
     """P ∘ (t − Σ P t), the sum over each row."""
     p, t = args
     each = "" if len(op.axes) == len(node.shape) else r" \text{ by rows}"
@@ -335,7 +353,7 @@ def typeset_softmax_tangent(op: SoftmaxTangent, node: Any, args: Pieces) -> Any:
 
 
 @typeset.dispatch
-def typeset_solve(op: Solve, node: Any, args: Pieces) -> Any:
+def typeset_solve(op: Solve, node: Shaped, args: Pieces) -> Shown:
     inverse = f"{tight(args[0])}^{{-1}}"
     if args[1] == Atom("I"):
         return Atom(inverse, loose=True)
@@ -352,15 +370,15 @@ def chain(factors: list[str], last: Piece) -> Piece:
 
 
 @typeset.dispatch
-def typeset_determinant(op: Determinant, node: Any, args: Pieces) -> Any:
+def typeset_determinant(op: Determinant, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\det {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
-def typeset_log_determinant(op: LogDeterminant, node: Any, args: Pieces) -> Any:
+def typeset_log_determinant(op: LogDeterminant, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\log \det {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
-def typeset_cholesky(op: Cholesky, node: Any, args: Pieces) -> Any:
+def typeset_cholesky(op: Cholesky, node: Shaped, args: Pieces) -> Shown:
     return operator("chol", args)

@@ -30,7 +30,7 @@ from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Parameters, Shapes, trace_model
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array, Array]:

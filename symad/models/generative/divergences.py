@@ -142,7 +142,7 @@ def alpha(a: Any) -> Divergence:
     )
 
 
-def check_probabilities(name: str, p: Any) -> np.ndarray[Any, Any]:
+def check_probabilities(name: str, p: Any) -> np.ndarray:
     """``p`` as an array of probabilities.
 
     Raises:
@@ -190,13 +190,13 @@ def variational_bound(divergence: Divergence, p: Any, q: Any, critic: Any) -> fl
     return float(np.sum(p * critic) - np.sum(q * np.asarray(symad.trace(divergence.conjugate)(critic))))
 
 
-def best_critic(divergence: Divergence, p: Any, q: Any) -> np.ndarray[Any, Any]:
+def best_critic(divergence: Divergence, p: Any, q: Any) -> np.ndarray:
     """T = f'(p/q), at which the bound is the divergence."""
     ratio = np.asarray(p, dtype=np.float64) / np.asarray(q, dtype=np.float64)
     return np.asarray(symad.trace(divergence.slope)(ratio))
 
 
-def best_discriminator(p: Any, q: Any) -> np.ndarray[Any, Any]:
+def best_discriminator(p: Any, q: Any) -> np.ndarray:
     """D* = p/(p + q), the discriminator that a GAN's objective asks for."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return p / (p + q)

@@ -60,12 +60,12 @@ class Regression:
     kernel: sympy.Expr
     values: dict[sympy.Symbol, float]
     noise: float
-    points: np.ndarray[Any, Any]
-    factor: np.ndarray[Any, Any]
-    weights: np.ndarray[Any, Any]
+    points: np.ndarray
+    factor: np.ndarray
+    weights: np.ndarray
     log_likelihood: float
 
-    def predict(self, xs: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def predict(self, xs: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
         from scipy.linalg import solve_triangular
 

@@ -209,7 +209,7 @@ def feature_dimension(n: int, degree: int) -> int:
     return comb(n + degree - 1, degree)
 
 
-def reconstruct(matrix: Any) -> np.ndarray[Any, Any]:
+def reconstruct(matrix: Any) -> np.ndarray:
     """Points (N, rank), one a row, whose scalar products are the kernel matrix.
 
     Any rotation of them gives the same matrix; these are its eigenvectors times the square roots of
@@ -226,5 +226,5 @@ def reconstruct(matrix: Any) -> np.ndarray[Any, Any]:
             "much to its diagonal (jitter), or use a positive semidefinite kernel"
         )
     kept = values > floor
-    points: np.ndarray[Any, Any] = vectors[:, kept] * np.sqrt(values[kept])
+    points: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])
     return points

@@ -27,7 +27,7 @@ from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.generative.divergences import wasserstein_quantiles
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def mmd2(

@@ -44,7 +44,7 @@ class Kernel:
             raise SymadError(f"the parameters of a kernel are positive, not {self.values}")
 
     @property
-    def theta(self) -> np.ndarray[Any, Any]:
+    def theta(self) -> np.ndarray:
         """The logarithms of the parameters, (P,)."""
         return np.log(np.array(self.values))
 

@@ -17,7 +17,7 @@ from symad.core.graph import Graph
 from symad.errors import ShapeError
 from symad.tracing import trace
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = "np.ndarray"
 Shapes: TypeAlias = "dict[str, Shape]"
 Parameters: TypeAlias = "dict[str, Array]"
 

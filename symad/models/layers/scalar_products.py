@@ -18,7 +18,7 @@ import sympy
 
 from symad.errors import ShapeError, SymadError
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def product(x: Any, matrix: Any, y: Any) -> Any:

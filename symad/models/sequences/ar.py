@@ -38,7 +38,7 @@ def loss() -> sympy.Expr:
     return sympy.Sum((prediction(t) - x[t + 1]) ** 2, (t, s - 1, T - 2)) / (T - s)
 
 
-def seq2col(series: Any, lags: int) -> np.ndarray[Any, Any]:
+def seq2col(series: Any, lags: int) -> np.ndarray:
     """The sliding windows of a series: row k holds x_{k+s−1}, ..., x_k, the newest first.
 
     Args:
@@ -65,10 +65,10 @@ def seq2col(series: Any, lags: int) -> np.ndarray[Any, Any]:
 class Fit:
     """A least-squares fit: weights (s,), newest lag first, the bias, and the rank found."""
 
-    weights: np.ndarray[Any, Any]
+    weights: np.ndarray
     bias: float
     rank: int
-    directions: np.ndarray[Any, Any]
+    directions: np.ndarray
     """Null directions (s + 1 − rank, s + 1) of (w, b): adding them changes no prediction."""
 
     @property

@@ -17,6 +17,8 @@ import numpy as np
 from symad.core.dims import Dim, Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -344,7 +346,7 @@ def einsum_transpose(op: Einsum, y: Node, y_bar: Node, linear: Flags) -> Tangent
 
 
 @batch.dispatch
-def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Any) -> Node:
+def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Count) -> Node:
     """The new axis is one more label, in the batched operands and the output."""
     lead = -1
     labels = [(lead, *part) if flag else part for part, flag in zip(op.inputs, batched, strict=True)]
@@ -352,7 +354,7 @@ def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @flops.dispatch
-def einsum_flops(op: Einsum, y: Node) -> Any:
+def einsum_flops(op: Einsum, y: Node) -> Count:
     """One multiply per operand beyond the first and one add per summed element: 2mnk for a product."""
     dims = _label_dims(op, y.args)
     per_term = len(y.args) - 1 + (1 if set(dims) - set(op.output) else 0)
@@ -360,13 +362,13 @@ def einsum_flops(op: Einsum, y: Node) -> Any:
 
 
 @evaluate.dispatch
-def einsum_evaluate(op: Einsum, values: Values) -> Any:
+def einsum_evaluate(op: Einsum, values: Values) -> Array:
     if any(np.asarray(v).dtype == object for v in values):
         return _object_einsum(op, [np.asarray(v) for v in values])
     return np.einsum(op.spec, *values, optimize=len(values) > 1)[()]
 
 
-def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _object_einsum(op: Einsum, arrays: list[np.ndarray]) -> Any:
     """The same sums over exact or symbolic numbers, by broadcasting."""
     labels = sorted({label for part in op.inputs for label in part})
     summed = [k for k, label in enumerate(labels) if label not in op.output]

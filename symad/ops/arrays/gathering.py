@@ -10,6 +10,8 @@ import numpy as np
 from symad.core.dims import Dim, Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -82,7 +84,7 @@ def scatter_add_transpose(op: ScatterAdd, y: Node, y_bar: Node, linear: Flags) -
 
 
 @batch.dispatch
-def gather_batch(op: Gather, args: Nodes, batched: Flags, count: Any) -> Node:
+def gather_batch(op: Gather, args: Nodes, batched: Flags, count: Count) -> Node:
     """Batched tables are laid end to end and the indices shifted."""
     table, indices = args
     if not batched[0]:
@@ -99,7 +101,7 @@ def _shifted(indices: Node, count: Dim, rows: Dim) -> Node:
 
 
 @batch.dispatch
-def scatter_add_batch(op: ScatterAdd, args: Nodes, batched: Flags, count: Any) -> Node:
+def scatter_add_batch(op: ScatterAdd, args: Nodes, batched: Flags, count: Count) -> Node:
     indices, updates = (lift(a, b, count) for a, b in zip(args, batched, strict=True))
     shifted = _shifted(indices, count, op.size)
     flat = Node.of(ScatterAdd(size((count, op.size))), (shifted, updates))
@@ -122,13 +124,13 @@ def as_indices(value: Any, rows: int) -> Any:
 
 
 @evaluate.dispatch
-def gather_evaluate(op: Gather, values: Values) -> Any:
+def gather_evaluate(op: Gather, values: Values) -> Array:
     table = np.asarray(values[0])
     return table[as_indices(values[1], table.shape[0])]
 
 
 @evaluate.dispatch
-def scatter_add_evaluate(op: ScatterAdd, values: Values) -> Any:
+def scatter_add_evaluate(op: ScatterAdd, values: Values) -> Array:
     updates = np.asarray(values[1])
     indices = as_indices(values[0], op.size)
     result = np.zeros((op.size, *updates.shape[indices.ndim :]), dtype=updates.dtype)
@@ -137,5 +139,5 @@ def scatter_add_evaluate(op: ScatterAdd, values: Values) -> Any:
 
 
 @flops.dispatch
-def scatter_add_flops(op: ScatterAdd, y: Node) -> Any:
+def scatter_add_flops(op: ScatterAdd, y: Node) -> Count:
     return size(y.args[1].shape)

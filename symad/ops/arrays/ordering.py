@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy
@@ -16,6 +15,8 @@ import sympy
 from symad.core.dims import Shape, plus, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -59,12 +60,12 @@ def sorting_positions_jvp(op: SortingPositions, y: Node, tangents: Tangents) -> 
 
 
 @batch.dispatch
-def sorting_positions_batch(op: SortingPositions, args: Nodes, batched: Flags, count: Any) -> Node:
+def sorting_positions_batch(op: SortingPositions, args: Nodes, batched: Flags, count: Count) -> Node:
     return Node.of(op, args)  # leading axes are a stack already
 
 
 @evaluate.dispatch
-def sorting_positions_evaluate(op: SortingPositions, values: Values) -> Any:
+def sorting_positions_evaluate(op: SortingPositions, values: Values) -> Array:
     try:
         return np.argsort(primals(values[0]), axis=-1, kind="stable")
     except TypeError:
@@ -72,7 +73,7 @@ def sorting_positions_evaluate(op: SortingPositions, values: Values) -> Any:
 
 
 @flops.dispatch
-def sorting_positions_flops(op: SortingPositions, y: Node) -> Any:
+def sorting_positions_flops(op: SortingPositions, y: Node) -> Count:
     """About n log2 n comparisons a line."""
     return size(y.shape) * sympy.ceiling(sympy.log(plus(y.shape[-1], 1), 2))
 

@@ -15,6 +15,8 @@ import numpy as np
 from symad.core.dims import Shape, broadcast_shapes, format_shape
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -86,7 +88,7 @@ def positions_jvp(op: Positions, y: Node, tangents: Tangents) -> Tangent:
 
 
 @batch.dispatch
-def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Any) -> Node:
+def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Count) -> Node:
     rank = max(len(arg.shape) - flag for arg, flag in zip(args, batched, strict=True))
     aligned = [
         reshape(arg, (count, *(1,) * (rank + 1 - len(arg.shape)), *arg.shape[1:])) if flag else arg
@@ -96,12 +98,12 @@ def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Any) -> N
 
 
 @flops.dispatch
-def positions_flops(op: Positions, y: Node) -> Any:
+def positions_flops(op: Positions, y: Node) -> Count:
     return 0
 
 
 @evaluate.dispatch
-def positions_evaluate(op: Positions, values: Values) -> Any:
+def positions_evaluate(op: Positions, values: Values) -> Array:
     whole: Any = 0
     for value, length, axis in zip(values, op.shape, op.axes, strict=True):
         whole = whole * length + _from_start(op, value, length, axis)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -12,6 +11,8 @@ import sympy
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -116,27 +117,27 @@ def product_jvp(op: Product, y: Node, tangents: Tangents) -> Tangent:
 
 
 @batch.dispatch
-def extreme_batch(op: Extreme, args: Nodes, batched: Flags, count: Any) -> Node:
+def extreme_batch(op: Extreme, args: Nodes, batched: Flags, count: Count) -> Node:
     return Node.of(Extreme(op.kind, tuple(k + 1 for k in op.axes)), args)
 
 
 @batch.dispatch
-def product_batch(op: Product, args: Nodes, batched: Flags, count: Any) -> Node:
+def product_batch(op: Product, args: Nodes, batched: Flags, count: Count) -> Node:
     return Node.of(op, args)
 
 
 @flops.dispatch
-def extreme_flops(op: Extreme, y: Node) -> Any:
+def extreme_flops(op: Extreme, y: Node) -> Count:
     return size(y.args[0].shape)
 
 
 @flops.dispatch
-def product_flops(op: Product, y: Node) -> Any:
+def product_flops(op: Product, y: Node) -> Count:
     return size(y.args[0].shape)
 
 
 @evaluate.dispatch
-def extreme_evaluate(op: Extreme, values: Values) -> Any:
+def extreme_evaluate(op: Extreme, values: Values) -> Array:
     (a,) = values
     if a.dtype != object or not a.size:
         return (np.max if op.kind == "max" else np.min)(a, axis=op.axes)
@@ -146,5 +147,5 @@ def extreme_evaluate(op: Extreme, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def product_evaluate(op: Product, values: Values) -> Any:
+def product_evaluate(op: Product, values: Values) -> Array:
     return np.prod(values[0], axis=-1)

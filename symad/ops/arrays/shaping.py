@@ -14,6 +14,8 @@ import numpy as np
 from symad.core.dims import Dim, Shape, as_shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -235,22 +237,22 @@ def lift(arg: Node, flag: bool, count: Dim) -> Node:
 
 
 @batch.dispatch
-def broadcast_batch(op: Broadcast, args: Nodes, batched: Flags, count: Any) -> Node:
+def broadcast_batch(op: Broadcast, args: Nodes, batched: Flags, count: Count) -> Node:
     return broadcast_axes(args[0], (count, *op.shape), (0, *(k + 1 for k in op.axes)))
 
 
 @batch.dispatch
-def reshape_batch(op: Reshape, args: Nodes, batched: Flags, count: Any) -> Node:
+def reshape_batch(op: Reshape, args: Nodes, batched: Flags, count: Count) -> Node:
     return reshape(args[0], (count, *op.shape))
 
 
 @batch.dispatch
-def slice_batch(op: Slice, args: Nodes, batched: Flags, count: Any) -> Node:
+def slice_batch(op: Slice, args: Nodes, batched: Flags, count: Count) -> Node:
     return slice_axes(args[0], (0, *op.start), (count, *op.count), (1, *op.step))
 
 
 @batch.dispatch
-def pad_batch(op: Pad, args: Nodes, batched: Flags, count: Any) -> Node:
+def pad_batch(op: Pad, args: Nodes, batched: Flags, count: Count) -> Node:
     return pad(args[0], (0, *op.start), (count, *op.shape), (1, *op.step))
 
 
@@ -258,7 +260,7 @@ def pad_batch(op: Pad, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @evaluate.dispatch
-def broadcast_evaluate(op: Broadcast, values: Values) -> Any:
+def broadcast_evaluate(op: Broadcast, values: Values) -> Array:
     value = as_array(values[0])
     dims = [1] * len(op.shape)
     for k, axis in enumerate(op.axes):
@@ -266,14 +268,14 @@ def broadcast_evaluate(op: Broadcast, values: Values) -> Any:
     return np.broadcast_to(value.reshape(dims), op.shape)
 
 
-def as_array(value: Any) -> np.ndarray[Any, Any]:
+def as_array(value: Any) -> np.ndarray:
     if isinstance(value, (np.ndarray, np.generic, int, float)):
         return np.asarray(value)
     return box(value)
 
 
 @evaluate.dispatch
-def reshape_evaluate(op: Reshape, values: Values) -> Any:
+def reshape_evaluate(op: Reshape, values: Values) -> Array:
     result = as_array(values[0]).reshape(op.shape)
     return result if op.shape else result[()]
 
@@ -287,12 +289,12 @@ def slices(start: Any, count: Any, step: Any) -> tuple[slice, ...]:
 
 
 @evaluate.dispatch
-def slice_evaluate(op: Slice, values: Values) -> Any:
+def slice_evaluate(op: Slice, values: Values) -> Array:
     return values[0][slices(op.start, op.count, op.step)]
 
 
 @evaluate.dispatch
-def pad_evaluate(op: Pad, values: Values) -> Any:
+def pad_evaluate(op: Pad, values: Values) -> Array:
     value = np.asarray(values[0])
     result = np.zeros(op.shape, dtype=value.dtype)
     result[slices(op.start, value.shape, op.step)] = value
@@ -300,7 +302,7 @@ def pad_evaluate(op: Pad, values: Values) -> Any:
 
 
 @flops.dispatch
-def shaping_flops(op: ShapingOp, y: Node) -> Any:
+def shaping_flops(op: ShapingOp, y: Node) -> Count:
     return 0
 
 

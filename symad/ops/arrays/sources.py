@@ -13,6 +13,8 @@ import sympy
 from symad.core.dims import Dim, Shape, as_dim, as_shape, format_shape
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -71,7 +73,7 @@ class ArrayConstant(Source):
     shape: tuple[int, ...]
 
     @property
-    def array(self) -> np.ndarray[Any, Any]:
+    def array(self) -> np.ndarray:
         """The array, read-only."""
         return np.frombuffer(self.data, dtype=self.dtype).reshape(self.shape)
 
@@ -247,22 +249,22 @@ def source_jvp(op: Source, y: Node, tangents: Tangents) -> Tangent:
 
 
 @batch.dispatch
-def source_batch(op: Source, args: Nodes, batched: Flags, count: Any) -> Node:
+def source_batch(op: Source, args: Nodes, batched: Flags, count: Count) -> Node:
     raise AssertionError("a source has no arguments, so it is never batched")
 
 
 @flops.dispatch
-def source_flops(op: Source, y: Node) -> Any:
+def source_flops(op: Source, y: Node) -> Count:
     return 0
 
 
 @evaluate.dispatch
-def constant_evaluate(op: Constant, values: Values) -> Any:
+def constant_evaluate(op: Constant, values: Values) -> Array:
     return op.value
 
 
 @evaluate.dispatch
-def array_constant_evaluate(op: ArrayConstant, values: Values) -> Any:
+def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
     return op.array
 
 
@@ -272,10 +274,10 @@ def dimension_evaluate(op: Dimension, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def iota_evaluate(op: Iota, values: Values) -> Any:
+def iota_evaluate(op: Iota, values: Values) -> Array:
     return np.arange(op.size)
 
 
 @evaluate.dispatch
-def eye_evaluate(op: Eye, values: Values) -> Any:
+def eye_evaluate(op: Eye, values: Values) -> Array:
     return np.eye(op.size, dtype=np.int64)

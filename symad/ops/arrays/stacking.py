@@ -14,6 +14,8 @@ import numpy as np
 from symad.core.dims import Dim, Shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -92,7 +94,7 @@ def pack_scalars(parts: Sequence[Node], to: Shape) -> Node:
     return reshape(stack(parts), to) if numbers is None else array_constant(numbers.reshape(to))
 
 
-def _numbers(parts: Sequence[Node]) -> np.ndarray[Any, Any] | None:
+def _numbers(parts: Sequence[Node]) -> np.ndarray | None:
     """The parts as an integer or float array where each is a number such an array holds exactly."""
     values: list[Any] = []
     for part in parts:
@@ -143,20 +145,20 @@ def stack_transpose(op: Stack, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @batch.dispatch
-def concatenate_batch(op: Concatenate, args: Nodes, batched: Flags, count: Any) -> Node:
+def concatenate_batch(op: Concatenate, args: Nodes, batched: Flags, count: Count) -> Node:
     return concatenate([lift(a, b, count) for a, b in zip(args, batched, strict=True)], op.axis + 1)
 
 
 @batch.dispatch
-def stack_batch(op: Stack, args: Nodes, batched: Flags, count: Any) -> Node:
+def stack_batch(op: Stack, args: Nodes, batched: Flags, count: Count) -> Node:
     return stack([lift(a, b, count) for a, b in zip(args, batched, strict=True)], op.axis + 1)
 
 
 @evaluate.dispatch
-def concatenate_evaluate(op: Concatenate, values: Values) -> Any:
+def concatenate_evaluate(op: Concatenate, values: Values) -> Array:
     return np.concatenate([np.asarray(v) for v in values], axis=op.axis)
 
 
 @evaluate.dispatch
-def stack_evaluate(op: Stack, values: Values) -> Any:
+def stack_evaluate(op: Stack, values: Values) -> Array:
     return np.stack([as_array(v) for v in values], axis=op.axis)

@@ -14,6 +14,8 @@ from typing import Any
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Nodes,
     Tangent,
     Values,
@@ -68,10 +70,10 @@ def apply_shape(op: Apply, args: Nodes) -> Shape:
 
 
 @flops.dispatch
-def apply_flops(op: Apply, y: Node) -> Any:
+def apply_flops(op: Apply, y: Node) -> Count:
     return size(y.shape)
 
 
 @evaluate.dispatch
-def apply_evaluate(op: Apply, values: Values) -> Any:
+def apply_evaluate(op: Apply, values: Values) -> Array:
     return apply_values(op.head, values)

@@ -19,6 +19,8 @@ import numpy as np
 from symad.core.dims import Shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -305,7 +307,7 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
 
 
 @batch.dispatch
-def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Count) -> Node:
     """All arguments with axes are brought to the batched shape."""
     lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
     rank = max(lengths)
@@ -323,17 +325,17 @@ def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any
 
 
 @flops.dispatch
-def add_flops(op: Add, y: Node) -> Any:
+def add_flops(op: Add, y: Node) -> Count:
     return size(y.shape) * max(len(y.args) - 1, 1)
 
 
 @flops.dispatch
-def mul_flops(op: Mul, y: Node) -> Any:
+def mul_flops(op: Mul, y: Node) -> Count:
     return size(y.shape) * max(len(y.args) - 1, 1)
 
 
 @evaluate.dispatch
-def add_evaluate(op: Add, values: Values) -> Any:
+def add_evaluate(op: Add, values: Values) -> Array:
     total = values[0] if op.signs[0] == 1 else -values[0]
     for sign, value in zip(op.signs[1:], values[1:], strict=True):
         total = total + value if sign == 1 else total - value
@@ -341,7 +343,7 @@ def add_evaluate(op: Add, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def mul_evaluate(op: Mul, values: Values) -> Any:
+def mul_evaluate(op: Mul, values: Values) -> Array:
     over: Any = None
     under: Any = None
     for power_, value in zip(op.powers, values, strict=True):

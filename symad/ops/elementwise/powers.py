@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import sympy
 
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Nodes,
     Tangent,
     Tangents,
@@ -134,10 +135,10 @@ def _is_positive(node: Node) -> bool:
 
 
 @flops.dispatch
-def pow_flops(op: Pow, y: Node) -> Any:
+def pow_flops(op: Pow, y: Node) -> Count:
     return size(y.shape)
 
 
 @evaluate.dispatch
-def pow_evaluate(op: Pow, values: Values) -> Any:
+def pow_evaluate(op: Pow, values: Values) -> Array:
     return raise_to(values[0], values[1])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import sympy
 
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Nodes,
     Tangent,
     Tangents,
@@ -138,22 +139,22 @@ def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
 
 
 @flops.dispatch
-def condition_flops(op: Condition, y: Node) -> Any:
+def condition_flops(op: Condition, y: Node) -> Count:
     return size(y.shape) * max(len(y.args) - 1, 1)
 
 
 @flops.dispatch
-def select_flops(op: Select, y: Node) -> Any:
+def select_flops(op: Select, y: Node) -> Count:
     return size(y.shape)
 
 
 @evaluate.dispatch
-def compare_evaluate(op: Compare, values: Values) -> Any:
+def compare_evaluate(op: Compare, values: Values) -> Array:
     return compare_values(op.relation, *values)
 
 
 @evaluate.dispatch
-def logic_evaluate(op: Logic, values: Values) -> Any:
+def logic_evaluate(op: Logic, values: Values) -> Array:
     import numpy as np
 
     if any(isinstance(v, sympy.Basic) for v in values):
@@ -171,5 +172,5 @@ def logic_evaluate(op: Logic, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def select_evaluate(op: Select, values: Values) -> Any:
+def select_evaluate(op: Select, values: Values) -> Array:
     return select_values(*values)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Nodes,
     Tangent,
     Tangents,
@@ -77,12 +78,12 @@ def undefined_jvp(op: Undefined, y: Node, tangents: Tangents) -> Tangent:
 
 
 @flops.dispatch
-def undefined_flops(op: Undefined, y: Node) -> Any:
+def undefined_flops(op: Undefined, y: Node) -> Count:
     return 0
 
 
 @evaluate.dispatch
-def undefined_evaluate(op: Undefined, values: Values) -> Any:
+def undefined_evaluate(op: Undefined, values: Values) -> Array:
     """In the numbers of the arguments: exact ones are undefined, dual ones have derivative NaN."""
     from symad.evaluation.number_domains import domain_of
     from symad.evaluation.number_domains import select as select_values

@@ -28,6 +28,8 @@ from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
 from symad.core.formula import Formula
 from symad.core.graph import ZERO, Node, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -239,18 +241,18 @@ def attention_definition(op: AttentionOp, y: Node) -> Node:
 
 
 @evaluate.dispatch
-def attention_evaluate(op: AttentionOp, values: Values) -> Any:
+def attention_evaluate(op: AttentionOp, values: Values) -> Array:
     return written_out.evaluated(op, values)
 
 
 @flops.dispatch
-def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
+def attention_flops(op: AttentionOp, y: Node) -> Count:  # those of the definition
     _, node = written_out.on_fresh(op, [a.shape for a in y.args])
     return sum(flops(n.op, n) for n in topological([node]))
 
 
 @batch.dispatch
-def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Count) -> Node:
     """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
     shared = {r for r in range(len(args)) if 3 <= r < op.inner or _of_parameter(op, r)}
     apart = any(f.expression.has(B) for f in (op.score, op.mask)) or op.part > 2

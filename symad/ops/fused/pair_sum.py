@@ -23,6 +23,8 @@ from symad.core.dims import Shape, format_shape, same_dim, same_shape
 from symad.core.formula import Formula
 from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -309,7 +311,7 @@ def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear:
 
 
 @batch.dispatch
-def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Count) -> Node:
     """By the definition: kernels take one pair of point sets."""
     shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
     fresh, made = _on_fresh(op, shapes)
@@ -323,13 +325,13 @@ def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @evaluate.dispatch
-def pair_evaluate(op: PairOp, values: Values) -> Any:
+def pair_evaluate(op: PairOp, values: Values) -> Array:
     fresh, made = _on_fresh(op, [np.shape(v) for v in values])
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
 
 
 @flops.dispatch
-def pair_flops(op: PairOp, y: Node) -> Any:  # those of the definition
+def pair_flops(op: PairOp, y: Node) -> Count:  # those of the definition
     _, made = _on_fresh(op, _shapes(y.args))
     return sum(flops(n.op, n) for n in topological([made]))
 

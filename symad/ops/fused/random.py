@@ -23,6 +23,8 @@ import sympy
 from symad.core.dims import Shape, as_dim, as_shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -68,7 +70,7 @@ class FoldIn(RandomOp):
 # ---- makers -------------------------------------------------------------------------------------
 
 
-def key_of(seed: int) -> np.ndarray[Any, Any]:
+def key_of(seed: int) -> np.ndarray:
     """The key (4,) of a seed of 64 bits.
 
     Raises:
@@ -139,12 +141,12 @@ def random_jvp(op: RandomOp, y: Node, tangents: Tangents) -> Tangent:
 
 
 @batch.dispatch
-def random_batch(op: RandomOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def random_batch(op: RandomOp, args: Nodes, batched: Flags, count: Count) -> Node:
     return Node.of(op, tuple(lift(a, b, count) for a, b in zip(args, batched, strict=True)))
 
 
 @flops.dispatch
-def random_flops(op: RandomOp, y: Node) -> Any:
+def random_flops(op: RandomOp, y: Node) -> Count:
     return size(y.shape)
 
 
@@ -173,10 +175,10 @@ def _computed(function: Callable[..., Any], values: Values, *more: Any) -> Any:
 
 
 @evaluate.dispatch
-def uniform_evaluate(op: Uniform, values: Values) -> Any:
+def uniform_evaluate(op: Uniform, values: Values) -> Array:
     return _computed(_uniform, values, op.shape)
 
 
 @evaluate.dispatch
-def fold_in_evaluate(op: FoldIn, values: Values) -> Any:
+def fold_in_evaluate(op: FoldIn, values: Values) -> Array:
     return _computed(_fold_in, values)

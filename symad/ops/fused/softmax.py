@@ -20,6 +20,8 @@ import sympy
 from symad.core.dims import Shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -205,7 +207,7 @@ def softmax_tangent_transpose(op: SoftmaxTangent, y: Node, y_bar: Node, linear: 
 
 
 @batch.dispatch
-def exponential_batch(op: ExponentialOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def exponential_batch(op: ExponentialOp, args: Nodes, batched: Flags, count: Count) -> Node:
     lifted = tuple(lift(a, b, count) for a, b in zip(args, batched, strict=True))
     return Node.of(type(op)(tuple(k + 1 for k in op.axes)), lifted)
 
@@ -214,23 +216,23 @@ def exponential_batch(op: ExponentialOp, args: Nodes, batched: Flags, count: Any
 
 
 @flops.dispatch
-def softmax_flops(op: Softmax, y: Node) -> Any:  # exp, add, divide
+def softmax_flops(op: Softmax, y: Node) -> Count:  # exp, add, divide
     return 3 * size(y.shape)
 
 
 @flops.dispatch
-def log_softmax_flops(op: LogSoftmax, y: Node) -> Any:  # exp, add, subtract; one log for each sum
+def log_softmax_flops(op: LogSoftmax, y: Node) -> Count:  # exp, add, subtract; one log for each sum
     sums = size(dim for k, dim in enumerate(y.shape) if k not in op.axes)
     return 3 * size(y.shape) + sums
 
 
 @flops.dispatch
-def logsumexp_flops(op: LogSumExp, y: Node) -> Any:  # exp, add; one log for each sum
+def logsumexp_flops(op: LogSumExp, y: Node) -> Count:  # exp, add; one log for each sum
     return 2 * size(y.args[0].shape) + size(y.shape)
 
 
 @flops.dispatch
-def softmax_tangent_flops(op: SoftmaxTangent, y: Node) -> Any:  # two products, a sum, a difference
+def softmax_tangent_flops(op: SoftmaxTangent, y: Node) -> Count:  # two products, a sum, a difference
     return 4 * size(y.shape)
 
 
@@ -246,25 +248,25 @@ def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
 
 
 @evaluate.dispatch
-def softmax_evaluate(op: Softmax, values: Values) -> Any:
+def softmax_evaluate(op: Softmax, values: Values) -> Array:
     _, e, total = _exponentials(np.asarray(values[0]), op.axes)
     return divide(e, total)
 
 
 @evaluate.dispatch
-def log_softmax_evaluate(op: LogSoftmax, values: Values) -> Any:
+def log_softmax_evaluate(op: LogSoftmax, values: Values) -> Array:
     x = np.asarray(values[0])
     shift, _, total = _exponentials(x, op.axes)
     return (x - shift) - apply_values(sympy.log, (total,))
 
 
 @evaluate.dispatch
-def logsumexp_evaluate(op: LogSumExp, values: Values) -> Any:
+def logsumexp_evaluate(op: LogSumExp, values: Values) -> Array:
     shift, _, total = _exponentials(np.asarray(values[0]), op.axes)
     return np.squeeze(apply_values(sympy.log, (total,)) + shift, axis=op.axes)[()]
 
 
 @evaluate.dispatch
-def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Any:
+def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Array:
     p, t = values
     return p * (t - np.sum(p * t, axis=op.axes, keepdims=True))

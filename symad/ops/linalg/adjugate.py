@@ -19,6 +19,8 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, rebuild, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -135,18 +137,18 @@ def adjugate_tangent_definition(op: AdjugateTangent, y: Node) -> Node:
 
 
 @flops.dispatch
-def adjugate_flops(op: Adjugate, y: Node) -> Any:
+def adjugate_flops(op: Adjugate, y: Node) -> Count:
     """A singular value decomposition, about 22 n³ (Golub and Van Loan, section 8.6.3), and two products."""
     return 26 * sympy.prod(y.shape) * y.shape[-1]
 
 
 @flops.dispatch
-def adjugate_tangent_flops(op: AdjugateTangent, y: Node) -> Any:
+def adjugate_tangent_flops(op: AdjugateTangent, y: Node) -> Count:
     return 33 * sympy.prod(y.shape) * y.shape[-1]
 
 
 @evaluate.dispatch
-def adjugate_evaluate(op: Adjugate, values: Values) -> Any:
+def adjugate_evaluate(op: Adjugate, values: Values) -> Array:
     (a,) = values
     if a.dtype == object:
         return _exactly(polynomial_adjugate, a)
@@ -154,7 +156,7 @@ def adjugate_evaluate(op: Adjugate, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Any:
+def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Array:
     a, e = values
     if a.dtype != object and e.dtype != object:
         return adjugate_tangent_of(a, e)

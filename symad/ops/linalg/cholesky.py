@@ -15,6 +15,8 @@ import sympy
 from symad.core.dims import Shape, size, times
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -138,36 +140,36 @@ def triangle_transpose(op: Triangle, y: Node, y_bar: Node, linear: Flags) -> Tan
 
 
 @flops.dispatch
-def triangular_solve_flops(op: TriangularSolve, y: Node) -> Any:
+def triangular_solve_flops(op: TriangularSolve, y: Node) -> Count:
     return times(size(y.shape), y.args[0].shape[-1])
 
 
 @flops.dispatch
-def cholesky_flops(op: Cholesky, y: Node) -> Any:
+def cholesky_flops(op: Cholesky, y: Node) -> Count:
     return size(y.shape[:-2]) * sympy.Rational(1, 3) * y.shape[-1] ** 3
 
 
 @flops.dispatch
-def triangle_flops(op: Triangle, y: Node) -> Any:
+def triangle_flops(op: Triangle, y: Node) -> Count:
     return 0
 
 
 @evaluate.dispatch
-def triangular_solve_evaluate(op: TriangularSolve, values: Values) -> Any:
+def triangular_solve_evaluate(op: TriangularSolve, values: Values) -> Array:
     a, b = values
     triangle = np.tril(a) if op.lower else np.triu(a)
     return solve_evaluate(Solve(), (triangle, b))
 
 
 @evaluate.dispatch
-def cholesky_evaluate(op: Cholesky, values: Values) -> Any:
+def cholesky_evaluate(op: Cholesky, values: Values) -> Array:
     if values[0].dtype == object:
         return exact_cholesky(values[0])
     return np.linalg.cholesky(values[0])
 
 
 @evaluate.dispatch
-def triangle_evaluate(op: Triangle, values: Values) -> Any:
+def triangle_evaluate(op: Triangle, values: Values) -> Array:
     (a,) = values
     n = a.shape[-1]
     lower = np.tril(a, -1)

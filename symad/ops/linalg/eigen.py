@@ -22,7 +22,7 @@ import sympy
 
 from symad.core.dims import Shape, as_dim, plus, size
 from symad.core.graph import ZERO, Node, shape
-from symad.core.questions import Nodes, Tangent, Tangents, Values, evaluate, flops, jvp
+from symad.core.questions import Array, Count, Nodes, Tangent, Tangents, Values, evaluate, flops, jvp
 from symad.errors import EvaluationError
 from symad.evaluation.dual import Dual, depth, split
 from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
@@ -111,13 +111,13 @@ def _moved(vectors: Node, a_dot: Node) -> Node:
 
 
 @flops.dispatch
-def eigen_system_flops(op: EigenSystem, y: Node) -> Any:
+def eigen_system_flops(op: EigenSystem, y: Node) -> Count:
     """About 9 n³ (Golub and Van Loan, Matrix Computations, section 8.3)."""
     return 9 * size(y.shape[:-2]) * y.shape[-1] ** 3
 
 
 @evaluate.dispatch
-def eigen_system_evaluate(op: EigenSystem, values: Values) -> Any:
+def eigen_system_evaluate(op: EigenSystem, values: Values) -> Array:
     """By LAPACK, or by mpmath to the precision set there, with the signs that LAPACK finds.
 
     Raises:
@@ -177,22 +177,22 @@ def _precisely(a: Any) -> Any:
 
 
 @evaluate.dispatch
-def eigenvalues_evaluate(op: EigenValues, values: Values) -> Any:
+def eigenvalues_evaluate(op: EigenValues, values: Values) -> Array:
     return values[1][..., 0, :]
 
 
 @evaluate.dispatch
-def eigenvectors_evaluate(op: EigenVectors, values: Values) -> Any:
+def eigenvectors_evaluate(op: EigenVectors, values: Values) -> Array:
     return values[1][..., 1:, :]
 
 
 @flops.dispatch
-def eigenvalues_flops(op: EigenValues, y: Node) -> Any:
+def eigenvalues_flops(op: EigenValues, y: Node) -> Count:
     return 0
 
 
 @flops.dispatch
-def eigenvectors_flops(op: EigenVectors, y: Node) -> Any:
+def eigenvectors_flops(op: EigenVectors, y: Node) -> Count:
     return 0
 
 

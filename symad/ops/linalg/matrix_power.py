@@ -10,6 +10,8 @@ import numpy as np
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -111,18 +113,18 @@ def matrix_power_derivative_transpose(
 
 
 @flops.dispatch
-def matrix_power_flops(op: MatrixPower, y: Node) -> Any:
+def matrix_power_flops(op: MatrixPower, y: Node) -> Count:
     """About 2 log2(k) products; counted as one, since k is not known."""
     return 2 * size(y.shape) * y.shape[-1]
 
 
 @flops.dispatch
-def matrix_power_derivative_flops(op: MatrixPowerDerivative, y: Node) -> Any:
+def matrix_power_derivative_flops(op: MatrixPowerDerivative, y: Node) -> Count:
     return 16 * size(y.shape) * y.shape[-1]
 
 
 @evaluate.dispatch
-def matrix_power_evaluate(op: MatrixPower, values: Values) -> Any:
+def matrix_power_evaluate(op: MatrixPower, values: Values) -> Array:
     a, k = values
     while hasattr(k, "tangent"):  # an exponent has no derivative
         k = k.value
@@ -135,7 +137,7 @@ def matrix_power_evaluate(op: MatrixPower, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def matrix_power_derivative_evaluate(op: MatrixPowerDerivative, values: Values) -> Any:
+def matrix_power_derivative_evaluate(op: MatrixPowerDerivative, values: Values) -> Array:
     a, e, k = values
     n = a.shape[-1]
     top = np.concatenate([a, e], -1)

@@ -22,6 +22,8 @@ import sympy
 from symad.core.dims import Shape, is_concrete, same_dim, size, times
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -174,7 +176,7 @@ def _tangent(op: Root, point: Sequence[Node], dots: Mapping[int, Node]) -> Node 
 
 
 @batch.dispatch
-def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
+def root_batch(op: Root, args: Nodes, batched: Flags, count: Count) -> Node:
     """Independent problems along one axis; a batch of batches is one long batch."""
     if not any(op.batched):
         return Node.of(Root(op.residual, op.solver, tuple(batched)), args)
@@ -193,7 +195,7 @@ def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @flops.dispatch
-def root_flops(op: Root, y: Node) -> Any:
+def root_flops(op: Root, y: Node) -> Count:
     """One Newton step: a residual, a Jacobian, a solve; the number of steps is not known."""
     n = y.shape[-1]
     once = sum(flops(node.op, node) for node in topological(op.residual.output_nodes))
@@ -201,7 +203,7 @@ def root_flops(op: Root, y: Node) -> Any:
 
 
 @evaluate.dispatch
-def root_evaluate(op: Root, values: Values) -> Any:
+def root_evaluate(op: Root, values: Values) -> Array:
     if not any(op.batched):
         return _solve(op, values)
     count = next(len(v) for v, b in zip(values, op.batched, strict=True) if b)

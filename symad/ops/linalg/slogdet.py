@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -11,6 +10,8 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Nodes,
     Tangent,
     Tangents,
@@ -58,7 +59,7 @@ def determinant_sign_jvp(op: DeterminantSign, y: Node, tangents: Tangents) -> Ta
 
 
 @flops.dispatch
-def determinant_sign_flops(op: DeterminantSign, y: Node) -> Any:
+def determinant_sign_flops(op: DeterminantSign, y: Node) -> Count:
     return flops(Determinant(), determinant(y.args[0]))
 
 
@@ -68,7 +69,7 @@ def determinant_sign_definition(op: DeterminantSign, y: Node) -> Node:
 
 
 @evaluate.dispatch
-def determinant_sign_evaluate(op: DeterminantSign, values: Values) -> Any:
+def determinant_sign_evaluate(op: DeterminantSign, values: Values) -> Array:
     if values[0].dtype == object:
         return apply_values(sympy.sign, (evaluate(Determinant(), values),))
     return np.linalg.slogdet(values[0])[0]

@@ -8,7 +8,6 @@ algorithmic differentiation" (2008), sections 2.2.3, 2.2.4, 2.3.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -16,6 +15,8 @@ import sympy
 from symad.core.dims import Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -149,7 +150,7 @@ def solve_transpose(op: Solve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @batch.dispatch
-def matrix_batch(op: MatrixOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def matrix_batch(op: MatrixOp, args: Nodes, batched: Flags, count: Count) -> Node:
     """A stack of matrices is already supported: missing axes are repeated."""
     matrices = [
         arg if not arg.shape else lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)
@@ -161,7 +162,7 @@ def matrix_batch(op: MatrixOp, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @flops.dispatch
-def solve_flops(op: Solve, y: Node) -> Any:
+def solve_flops(op: Solve, y: Node) -> Count:
     """LU: 2n³/3, and 2n² for each right-hand side."""
     n = y.args[0].shape[-1]
     stack = size(y.shape[:-2])
@@ -169,17 +170,17 @@ def solve_flops(op: Solve, y: Node) -> Any:
 
 
 @flops.dispatch
-def determinant_flops(op: Determinant, y: Node) -> Any:
+def determinant_flops(op: Determinant, y: Node) -> Count:
     return size(y.shape) * sympy.Rational(2, 3) * y.args[0].shape[-1] ** 3
 
 
 @flops.dispatch
-def log_determinant_flops(op: LogDeterminant, y: Node) -> Any:
+def log_determinant_flops(op: LogDeterminant, y: Node) -> Count:
     return size(y.shape) * sympy.Rational(2, 3) * y.args[0].shape[-1] ** 3
 
 
 @evaluate.dispatch
-def solve_evaluate(op: Solve, values: Values) -> Any:
+def solve_evaluate(op: Solve, values: Values) -> Array:
     a, b = values
     if a.dtype == object or b.dtype == object:
         return exact_solve(a, b)
@@ -187,14 +188,14 @@ def solve_evaluate(op: Solve, values: Values) -> Any:
 
 
 @evaluate.dispatch
-def determinant_evaluate(op: Determinant, values: Values) -> Any:
+def determinant_evaluate(op: Determinant, values: Values) -> Array:
     if values[0].dtype == object:
         return exact_determinant(values[0])
     return np.linalg.det(values[0])
 
 
 @evaluate.dispatch
-def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Any:
+def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Array:
     if values[0].dtype == object:
         return apply(sympy.log, (determinant_evaluate(Determinant(), values),))
     sign, logarithm = np.linalg.slogdet(values[0])

@@ -16,6 +16,8 @@ import numpy as np
 from symad.core.dims import Shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -135,7 +137,7 @@ def affine_scan_transpose(op: AffineScan, y: Node, y_bar: Node, linear: Flags) -
 
 
 @batch.dispatch
-def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Any) -> Node:
+def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Count) -> Node:
     """The batch axis stands behind the time axis."""
     inner = [
         permute(x, (1, 0, *range(2, len(x.shape))))
@@ -159,7 +161,7 @@ def _reversed(x: Node) -> Node:
 
 
 @flops.dispatch
-def affine_scan_flops(op: AffineScan, y: Node) -> Any:
+def affine_scan_flops(op: AffineScan, y: Node) -> Count:
     """Joining T/2 pairs and filling in T/2 steps, then the same for T/2, T/4, ...: twice the first."""
     if not op.matrices:
         return 5 * size(y.shape)
@@ -168,7 +170,7 @@ def affine_scan_flops(op: AffineScan, y: Node) -> Any:
 
 
 @evaluate.dispatch
-def affine_scan_evaluate(op: AffineScan, values: Values) -> Any:
+def affine_scan_evaluate(op: AffineScan, values: Values) -> Array:
     a, b = values
     return join_pairs(np.asarray(a), np.asarray(b), op.matrices, op.backward)
 

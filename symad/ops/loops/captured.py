@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, shape
-from symad.core.questions import Nodes, Values, evaluate
+from symad.core.questions import Array, Nodes, Values, evaluate
 from symad.errors import TraceError
 from symad.ops.arrays.sources import Source
 
@@ -55,5 +55,5 @@ def captured_shape(op: Captured, args: Nodes) -> Shape:
 
 
 @evaluate.dispatch
-def captured_evaluate(op: Captured, values: Values) -> Any:
+def captured_evaluate(op: Captured, values: Values) -> Array:
     refuse("a value that", op)

@@ -26,6 +26,8 @@ import sympy
 from symad.core.dims import Dim, Shape, as_dim, plus, same_shape, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -269,13 +271,13 @@ def push_through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent
 
 
 @batch.dispatch
-def kept_batch(op: Kept, args: Nodes, batched: Flags, count: Any) -> Node:
+def kept_batch(op: Kept, args: Nodes, batched: Flags, count: Count) -> Node:
     made = _batched(op, args, batched, count)
     return _behind(made.args[-1])
 
 
 @batch.dispatch
-def chain_batch(op: Chain, args: Nodes, batched: Flags, count: Any) -> Node:
+def chain_batch(op: Chain, args: Nodes, batched: Flags, count: Count) -> Node:
     made = _batched(op, args[:-1], batched[:-1], count)
     return _behind(made) if op.history else made
 
@@ -301,7 +303,7 @@ def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
 
 
 @batch.dispatch
-def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Any) -> Node:
+def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Count) -> Node:
     return batched_definition(op, args, batched, count)
 
 
@@ -327,18 +329,18 @@ def stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
 
 
 @evaluate.dispatch
-def kept_evaluate(op: Kept, values: Values) -> Any:
+def kept_evaluate(op: Kept, values: Values) -> Array:
     xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
     return keep_states(stepper(op, constants), values[0], xs, op.kept(len(values[1])))
 
 
 @evaluate.dispatch
-def chain_evaluate(op: Chain, values: Values) -> Any:
+def chain_evaluate(op: Chain, values: Values) -> Array:
     return values[-1][: len(values[1])] if op.history else values[-1][-1]
 
 
 @evaluate.dispatch
-def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Any:
+def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Array:
     points = tuple(fresh_input(np.shape(v)) for v in values)
     meaning = definition(op, Node.of(op, points))
     return unchecked([meaning], dict(zip(points, values, strict=True)))[0]
@@ -348,15 +350,15 @@ def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Any:
 
 
 @flops.dispatch
-def kept_flops(op: Kept, y: Node) -> Any:
+def kept_flops(op: Kept, y: Node) -> Count:
     return length_of(y.args) * sum(flops(n.op, n) for n in topological(op.body.output_nodes))
 
 
 @flops.dispatch
-def chain_flops(op: Chain, y: Node) -> Any:
+def chain_flops(op: Chain, y: Node) -> Count:
     return 0
 
 
 @flops.dispatch
-def chain_tangent_flops(op: ChainTangent, y: Node) -> Any:
+def chain_tangent_flops(op: ChainTangent, y: Node) -> Count:
     return sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in y.args)

@@ -12,6 +12,8 @@ import numpy as np
 from symad.core.dims import Dim, Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -94,12 +96,12 @@ def chain_pullback_transpose(op: ChainPullback, y: Node, y_bar: Node, linear: Fl
 
 
 @batch.dispatch
-def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: Any) -> Node:
+def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: Count) -> Node:
     return batched_definition(op, args, batched, count)
 
 
 @evaluate.dispatch
-def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Any:
+def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
     args, kept, bar = values[:-2], values[-2], values[-1]
     xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
 
@@ -155,7 +157,7 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
 
 
 @flops.dispatch
-def chain_pullback_flops(op: ChainPullback, y: Node) -> Any:
+def chain_pullback_flops(op: ChainPullback, y: Node) -> Count:
     """That of the pullback, which holds one run of the steps; the schedule runs some of them again."""
     length, again = length_of(y.args), 0
     if op.policy == "binomial" and isinstance(length, int) and not op.history:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.dims import Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -108,7 +109,7 @@ def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @batch.dispatch
-def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Any) -> Node:
+def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Count) -> Node:
     values = [fresh_input(a.shape) for a in args]
     pairs = list(zip(op.body.input_nodes, values, batched, strict=True))
     made = rebuild(op.body.output_nodes, {x: v for x, v, flag in pairs if not flag})
@@ -123,10 +124,10 @@ def remat_definition(op: Remat, y: Node) -> Node:
 
 
 @flops.dispatch
-def remat_flops(op: Remat, y: Node) -> Any:
+def remat_flops(op: Remat, y: Node) -> Count:
     return sum(flops(node.op, node) for node in topological(op.body.output_nodes))
 
 
 @evaluate.dispatch
-def remat_evaluate(op: Remat, values: Values) -> Any:
+def remat_evaluate(op: Remat, values: Values) -> Array:
     return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]

@@ -22,6 +22,8 @@ import sympy
 from symad.core.dims import Shape, plus, same_dim, same_shape
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -301,7 +303,7 @@ def _reverses(x: Node) -> bool:
 
 
 @batch.dispatch
-def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Any) -> Node:
+def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
     """A scan of batched states: the batch axis stands behind the time axis."""
     initial, xs, constants = parts(op, args)
     swapped = [
@@ -335,12 +337,12 @@ def scan_definition(op: Scan, y: Node) -> Any:
 
 
 @flops.dispatch
-def scan_flops(op: Scan, y: Node) -> Any:
+def scan_flops(op: Scan, y: Node) -> Count:
     return y.shape[0] * sum(flops(node.op, node) for node in topological(op.body.output_nodes))
 
 
 @evaluate.dispatch
-def scan_evaluate(op: Scan, values: Values) -> Any:
+def scan_evaluate(op: Scan, values: Values) -> Array:
     state = values[0]
     xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
     local = op.body.input_nodes

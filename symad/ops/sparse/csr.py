@@ -12,6 +12,8 @@ import numpy as np
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -193,19 +195,19 @@ def compressed_rows_definition(op: CompressedRows, y: Node) -> Node:
 
 
 @batch.dispatch
-def compressed_rows_batch(op: CompressedRows, args: Nodes, batched: Flags, count: Any) -> Node:
+def compressed_rows_batch(op: CompressedRows, args: Nodes, batched: Flags, count: Count) -> Node:
     """A batch of matrices is dense."""
     return _dense(op, [lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)], (count,))
 
 
 @flops.dispatch
-def compressed_rows_flops(op: CompressedRows, y: Node) -> Any:
+def compressed_rows_flops(op: CompressedRows, y: Node) -> Count:
     """None: entries are moved."""
     return 0
 
 
 @evaluate.dispatch
-def compressed_rows_evaluate(op: CompressedRows, values: Values) -> Any:
+def compressed_rows_evaluate(op: CompressedRows, values: Values) -> Array:
     """A ``csr_array`` of floats, a dense array of other numbers."""
     parts = [np.ravel(value) if np.ndim(value) else np.asarray(value) for value in values]
     dtype = np.result_type(np.float32, *parts) if parts else np.dtype(float)

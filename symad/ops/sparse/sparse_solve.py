@@ -11,6 +11,8 @@ import numpy as np
 from symad.core.dims import Shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
+    Array,
+    Count,
     Flags,
     Nodes,
     Tangent,
@@ -125,7 +127,7 @@ def sparse_solve_transpose(op: SparseSolve, y: Node, y_bar: Node, linear: Flags)
 
 
 @batch.dispatch
-def sparse_solve_batch(op: SparseSolve, args: Nodes, batched: Flags, count: Any) -> Node:
+def sparse_solve_batch(op: SparseSolve, args: Nodes, batched: Flags, count: Count) -> Node:
     """Right-hand sides are stacked; matrices are, if they differ or b has axes of their stack."""
     entries, b = args
     if batched[0] or len(entries.shape) > 1:
@@ -151,14 +153,14 @@ def sparse_solve_definition(op: SparseSolve, y: Node) -> Node:
 
 
 @flops.dispatch
-def sparse_solve_flops(op: SparseSolve, y: Node) -> Any:
+def sparse_solve_flops(op: SparseSolve, y: Node) -> Count:
     """Of a factorisation without fill-in: an operation for each pair of entries in a row; and the solves."""
     per_row = np.diff(op.starts)
     return int(np.sum(per_row**2)) + 4 * len(op.columns) * size(y.shape[:-1])
 
 
 @evaluate.dispatch
-def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Any:
+def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Array:
     entries, b = map(np.asarray, values)
     if object in (entries.dtype, b.dtype):
         points = tuple(fresh_input(v.shape) for v in (entries, b))

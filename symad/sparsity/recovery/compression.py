@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from symad.sparsity.coloring.bidirectional import readable
 from symad.sparsity.coloring.star import alone_in_row
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
-Matrix = NDArray[Any]
+Matrix = np.ndarray
 
 
 def indicator(colors: IntArray, p: int, first: int, dtype: Any) -> Matrix:

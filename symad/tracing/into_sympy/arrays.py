@@ -77,7 +77,7 @@ def all_matrices(forms: Sequence[Any]) -> bool:
 # ---- constants, elementwise ---------------------------------------------------------------------
 
 
-def constant(array: np.ndarray[Any, Any]) -> Any:
+def constant(array: np.ndarray) -> Any:
     """An explicit matrix or array of numbers; SymPy has none of truth values."""
     if array.size > LARGEST or array.dtype.kind == "b":
         return None

@@ -25,7 +25,7 @@ from symad.verification.random_fields.primes import SMALL
 
 # Plum reads annotations at run time, and shall not look into arrays.
 if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
+    Array = np.ndarray
 else:
     Array = Any
 

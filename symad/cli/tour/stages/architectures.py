@@ -29,7 +29,7 @@ from symad.models.transformers.encoder_decoder_transformer import EncoderDecoder
 from symad.models.transformers.encoder_only import Encoder
 from symad.models.transformers.transformer import Transformer
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 SAME = ("proved", "tested")
 
 

@@ -10,7 +10,7 @@ import sympy
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 @stage("chain rule", "f = x + x² at x = 3, every step of every mode", quick=True)

@@ -15,7 +15,7 @@ from symad.models.generative import gaussian_process, kernels
 from symad.models.layers import regression
 from symad.models.sequences import ar
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def sunspot_numbers() -> Array:

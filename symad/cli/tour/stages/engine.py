@@ -14,7 +14,7 @@ from symad.models.layers import neural_ode
 from symad.models.layers.reversible import forward, reversible
 from symad.models.sequences.deer import deer
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 POLICIES: tuple[Any, ...] = ("recompute", 5, "sqrt", "binomial", ("binomial", 4))
 

@@ -15,7 +15,7 @@ from symad.models.generative.gan import GAN
 from symad.models.generative.vae import VAE
 from symad.models.layers import scalar_products
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def digits() -> tuple[Array, Array]:

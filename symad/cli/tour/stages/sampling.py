@@ -13,7 +13,7 @@ from symad import functions
 from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.models.generative.sampling import force_of, leapfrog
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 @stage("random numbers", "noise as an input: a Monte Carlo mean whose gradient is exact for that noise")

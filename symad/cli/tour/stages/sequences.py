@@ -25,7 +25,7 @@ from symad.models.transformers import adaptation, attention, positions
 from symad.models.transformers.presets import parameter_counts
 from symad.models.transformers.transformer import Transformer
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 def of(model: Any, *data: Any, small: Any = None, use: Any = None) -> Model:

@@ -12,7 +12,7 @@ from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.display import sparsity_pictures
 from symad.sparsity import color
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 SIDE = 12
 """Points along each side of the grid in the model; Newton's method runs on a finer one."""

@@ -81,7 +81,7 @@ def assigned(y: Node, key: Any, value: Any) -> Node:
     return reshape(select(compare(">", hits, constant(0)), made, flatten(y)), y.shape)
 
 
-def _known(y: Node, chosen: np.ndarray[Any, Any], new: Node) -> Node:
+def _known(y: Node, chosen: np.ndarray, new: Node) -> Node:
     """Elements at known positions, by one gather from the old and the new ones."""
     count = int(size(y.shape))
     values = flatten(_fitted(new, chosen.shape, y))

@@ -22,7 +22,7 @@ from symad.tracing.sessions import SESSION, Session
 from symad.tracing.wrapped import Wrapped
 
 
-class Filled(np.ndarray[Any, Any]):
+class Filled(np.ndarray):
     """An array made while a function is traced; it may be given traced elements."""
 
     _traced: Proxy | None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from sympy.tensor.array.expressions import Reshape
 
 from symad.core.graph import Node
-from symad.core.questions import Forms, definition, sympy_form
+from symad.core.questions import Form, Forms, definition, sympy_form
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
@@ -22,59 +21,59 @@ from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 
 @sympy_form.dispatch
-def einsum_sympy(op: Einsum, y: Node, forms: Forms) -> Any:
+def einsum_sympy(op: Einsum, y: Node, forms: Forms) -> Form:
     return arrays.einsum(op, y, forms)
 
 
 @sympy_form.dispatch
-def sorting_positions_sympy(op: SortingPositions, y: Node, forms: Forms) -> Any:
+def sorting_positions_sympy(op: SortingPositions, y: Node, forms: Forms) -> Form:
     return nodes_to_sympy([definition(op, y)])[0]
 
 
 @sympy_form.dispatch
-def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
+def positions_sympy(op: Positions, y: Node, forms: Forms) -> Form:
     return nodes_to_sympy([definition(op, y)])[0]
 
 
 @sympy_form.dispatch
-def extreme_sympy(op: Extreme, y: Node, forms: Forms) -> Any:
+def extreme_sympy(op: Extreme, y: Node, forms: Forms) -> Form:
     return None  # SymPy has no such reduction
 
 
 @sympy_form.dispatch
-def product_sympy(op: Product, y: Node, forms: Forms) -> Any:
+def product_sympy(op: Product, y: Node, forms: Forms) -> Form:
     return None  # SymPy has no such reduction
 
 
 @sympy_form.dispatch
-def shaping_sympy(op: ShapingOp, y: Node, forms: Forms) -> Any:
+def shaping_sympy(op: ShapingOp, y: Node, forms: Forms) -> Form:
     return arrays.shaping(op, y, forms)
 
 
 @sympy_form.dispatch
-def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
+def input_sympy(op: Input, y: Node, forms: Forms) -> Form:
     return with_shape(op.symbol, op.shape)
 
 
 @sympy_form.dispatch
-def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
+def constant_sympy(op: Constant, y: Node, forms: Forms) -> Form:
     if isinstance(op.value, Fraction):
         return sympy.Rational(op.value.numerator, op.value.denominator)
     return sympy.sympify(op.value, strict=True)
 
 
 @sympy_form.dispatch
-def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
+def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Form:
     return arrays.constant(op.array)
 
 
 @sympy_form.dispatch
-def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Any:
+def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Form:
     return op.expression
 
 
 @sympy_form.dispatch
-def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
+def iota_sympy(op: Iota, y: Node, forms: Forms) -> Form:
     """The column of row numbers, as a vector."""
     row, column = sympy.symbols("row column", integer=True)
     rows = sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
@@ -82,5 +81,5 @@ def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
 
 
 @sympy_form.dispatch
-def eye_sympy(op: Eye, y: Node, forms: Forms) -> Any:
+def eye_sympy(op: Eye, y: Node, forms: Forms) -> Form:
     return sympy.Identity(op.size)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 
 from symad.core.graph import Node
-from symad.core.questions import Forms, sympy_form
+from symad.core.questions import Form, Forms, sympy_form
 from symad.ops.arrays.sources import constant_value, is_exact
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -18,17 +16,17 @@ from symad.tracing.into_sympy.forms import array_add, array_apply, array_mul, ar
 
 
 @sympy_form.dispatch
-def apply_sympy(op: Apply, y: Node, forms: Forms) -> Any:
+def apply_sympy(op: Apply, y: Node, forms: Forms) -> Form:
     return array_apply(y.shape, op.head, forms)
 
 
 @sympy_form.dispatch
-def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
+def add_sympy(op: Add, y: Node, forms: Forms) -> Form:
     return array_add(y.shape, op.signs, forms)
 
 
 @sympy_form.dispatch
-def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
+def mul_sympy(op: Mul, y: Node, forms: Forms) -> Form:
     """Integer factors, over and under, become one rational coefficient in front."""
     coefficient = sympy.S.One
     powers, factors = [], []
@@ -42,29 +40,29 @@ def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
 
 
 @sympy_form.dispatch
-def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
+def pow_sympy(op: Pow, y: Node, forms: Forms) -> Form:
     return array_pow(y.shape, forms[0], forms[1])
 
 
 @sympy_form.dispatch
-def compare_sympy(op: Compare, y: Node, forms: Forms) -> Any:
+def compare_sympy(op: Compare, y: Node, forms: Forms) -> Form:
     return array_apply(y.shape, RELATIONS[op.relation], forms)
 
 
 @sympy_form.dispatch
-def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
+def logic_sympy(op: Logic, y: Node, forms: Forms) -> Form:
     return array_apply(y.shape, LOGIC[op.kind], forms)
 
 
 @sympy_form.dispatch
-def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
+def select_sympy(op: Select, y: Node, forms: Forms) -> Form:
     """Nested selections in the last branch become one Piecewise."""
     condition, a, b = forms
     return array_select(y.shape, condition, a, sympy.nan if isinstance(y.args[2].op, Undefined) else b)
 
 
 @sympy_form.dispatch
-def undefined_sympy(op: Undefined, y: Node, forms: Forms) -> Any:
+def undefined_sympy(op: Undefined, y: Node, forms: Forms) -> Form:
     """A Piecewise with value 0 if its conditions hold all that it depends on; else it stands for itself."""
     if set(y.args[1:]) != set(elements_of(y.args[0])):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
-from symad.core.questions import Forms, sympy_form
+from symad.core.questions import Form, Forms, sympy_form
 from symad.library import matrix_functions
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp
@@ -17,23 +17,23 @@ from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softma
 
 
 @sympy_form.dispatch
-def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Any:
+def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Form:
     return None  # no SymPy class: the op stands for itself, so that tracing gives it back
 
 
 @sympy_form.dispatch
-def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Any:
+def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Form:
     return None  # no SymPy class: the op stands for itself, so that tracing gives it back
 
 
 @sympy_form.dispatch
-def random_sympy(op: RandomOp, y: Node, forms: Forms) -> Any:
+def random_sympy(op: RandomOp, y: Node, forms: Forms) -> Form:
     """SymPy has no such function: the op stands for itself."""
     return None
 
 
 @sympy_form.dispatch
-def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Any:
+def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Form:
     """A function of `symad.functions` of a matrix; the op stands for itself where there is none."""
     heads: dict[type, Callable[..., Any]] = {
         Softmax: matrix_functions.Softmax,

@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
-from symad.core.questions import Forms, definition, sympy_form
+from symad.core.questions import Form, Forms, definition, sympy_form
 from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.slogdet import DeterminantSign
@@ -18,12 +18,12 @@ from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 
 @sympy_form.dispatch
-def adjugate_sympy(op: Adjugate, y: Node, forms: Forms) -> Any:
+def adjugate_sympy(op: Adjugate, y: Node, forms: Forms) -> Form:
     return _by_definition(y, forms)
 
 
 @sympy_form.dispatch
-def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Any:
+def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Form:
     return _by_definition(y, forms)
 
 
@@ -32,16 +32,16 @@ def _by_definition(y: Node, forms: Forms) -> Any:
 
 
 @sympy_form.dispatch
-def root_sympy(op: Root, y: Node, forms: Forms) -> Any:
+def root_sympy(op: Root, y: Node, forms: Forms) -> Form:
     return arrays.shaping(op, y, forms)
 
 
 @sympy_form.dispatch
-def determinant_sign_sympy(op: DeterminantSign, y: Node, forms: Forms) -> Any:
+def determinant_sign_sympy(op: DeterminantSign, y: Node, forms: Forms) -> Form:
     whole = determinant(y.args[0])
     return array_apply(y.shape, sympy.sign, [arrays.linalg(whole.op, whole, forms)])
 
 
 @sympy_form.dispatch
-def matrix_sympy(op: MatrixOp, y: Node, forms: Forms) -> Any:
+def matrix_sympy(op: MatrixOp, y: Node, forms: Forms) -> Form:
     return arrays.linalg(op, y, forms)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
-from symad.core.questions import Forms, sympy_form
+from symad.core.questions import Form, Forms, sympy_form
 from symad.ops.loops.affine_scan import AffineScan
 from symad.ops.loops.captured import Captured, refuse
 from symad.ops.loops.checkpointed_chain import ChainOp
@@ -15,25 +13,25 @@ from symad.tracing.into_sympy import arrays
 
 
 @sympy_form.dispatch
-def affine_scan_sympy(op: AffineScan, y: Node, forms: Forms) -> Any:
+def affine_scan_sympy(op: AffineScan, y: Node, forms: Forms) -> Form:
     return arrays.shaping(op, y, forms)
 
 
 @sympy_form.dispatch
-def captured_sympy(op: Captured, y: Node, forms: Forms) -> Any:
+def captured_sympy(op: Captured, y: Node, forms: Forms) -> Form:
     refuse("an expression that", op)
 
 
 @sympy_form.dispatch
-def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Any:
+def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Form:
     return None  # no SymPy class: the op stands for itself, so that tracing gives it back
 
 
 @sympy_form.dispatch
-def remat_sympy(op: Remat, y: Node, forms: Forms) -> Any:
+def remat_sympy(op: Remat, y: Node, forms: Forms) -> Form:
     return None  # no SymPy class: the op stands for itself, so that tracing gives it back
 
 
 @sympy_form.dispatch
-def scan_sympy(op: Scan, y: Node, forms: Forms) -> Any:
+def scan_sympy(op: Scan, y: Node, forms: Forms) -> Form:
     return arrays.shaping(op, y, forms)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
-from symad.core.questions import Forms, sympy_form
+from symad.core.questions import Form, Forms, sympy_form
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 
 @sympy_form.dispatch
-def compressed_rows_sympy(op: CompressedRows, y: Node, forms: Forms) -> Any:
+def compressed_rows_sympy(op: CompressedRows, y: Node, forms: Forms) -> Form:
     """SymPy has no sparse matrix of given pattern: the op stands for itself."""
     return None
 
 
 @sympy_form.dispatch
-def sparse_solve_sympy(op: SparseSolve, y: Node, forms: Forms) -> Any:
+def sparse_solve_sympy(op: SparseSolve, y: Node, forms: Forms) -> Form:
     return None  # no SymPy class: the op stands for itself, so that tracing gives it back
