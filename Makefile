@@ -66,13 +66,13 @@ bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried
 
 # On a machine with a CUDA device; results go to benchmarks/results/*.json.
 gpu-test: $(VENV)/cupy.installed $(VENV)/torch.tried
-	$(BIN)/python benchmarks/gpu_tests.py
+	$(BIN)/python benchmarks/gpu/device_tests.py
 
 gpu-bench: $(VENV)/cupy.installed $(VENV)/torch.tried $(VENV)/peers.tried
-	$(BIN)/python benchmarks/gpu_probe.py
-	$(BIN)/python benchmarks/gpu_attention.py
-	$(BIN)/python benchmarks/gpu_pairwise.py
-	$(BIN)/python benchmarks/gpu_models.py
+	$(BIN)/python benchmarks/gpu/probe.py
+	$(BIN)/python benchmarks/gpu/attention.py
+	$(BIN)/python benchmarks/gpu/pairwise.py
+	$(BIN)/python benchmarks/gpu/models.py
 
 docs: $(VENV)/docs.installed
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html

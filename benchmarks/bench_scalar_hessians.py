@@ -22,6 +22,7 @@ import natural_cases
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scalar_contestants import casadi_graph, through_buffers
 
 import symad
 from symad.numeric import lower
@@ -46,10 +47,10 @@ def casadi(expression: Any, symbols: Any, x: Any) -> tuple[peers.Run, Any]:
     """The lower triangle, and the rows and columns of its entries."""
     import casadi as ca
 
-    inputs, value = peers.casadi_graph(expression, symbols)
+    inputs, value = casadi_graph(expression, symbols)
     triangle = ca.tril(ca.hessian(value, inputs)[0])
     places = triangle.sparsity().get_triplet()
-    return peers.through_buffers(ca.Function("h", [inputs], [triangle]), x), tuple(map(np.array, places))
+    return through_buffers(ca.Function("h", [inputs], [triangle]), x), tuple(map(np.array, places))
 
 
 def by_jax(name: str, x: Any) -> peers.Run:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import gpu_models, gpu_report, gpu_session, gpu_tests
+from benchmarks.gpu import device_tests, models, report, session
 from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_rehearsal(tmp_path):
     out = tmp_path / "attention.json"
-    command = [sys.executable, "benchmarks/gpu_attention.py", "--rehearse", "--out", str(out)]
+    command = [sys.executable, "benchmarks/gpu/attention.py", "--rehearse", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(out.read_text())
@@ -40,12 +40,12 @@ def test_rehearsal(tmp_path):
 def test_peers_compute_the_same_loss(name, library):
     """In float32, jax's default."""
     module = pytest.importorskip(library)
-    model, data, loss = gpu_models.cases(quick=True)[name]
+    model, data, loss = models.cases(quick=True)[name]
     data = [d[:3] if name == "feedforward" else d[:4, :2] for d in data]
     rng = np.random.default_rng(0)
     parameters = {k: 0.05 * rng.standard_normal(s) for k, s in model.shapes.items()}
     expected = lower(trace_model(model.loss, model.shapes, *data))(*parameters.values(), *data)
-    peer = getattr(gpu_models, f"{library}_peer")()
+    peer = getattr(models, f"{library}_peer")()
     convert = module.tensor if library == "torch" else module.numpy.asarray
     found = loss(
         peer,
@@ -56,10 +56,10 @@ def test_peers_compute_the_same_loss(name, library):
 
 
 def test_a_report_says_where_it_comes_from():
-    head = gpu_report.surroundings(timed=False)
+    head = report.surroundings(timed=False)
     assert head["device"].startswith("rehearsal")
     assert "numpy" in head["versions"]
-    gpu_report.release()
+    report.release()
 
 
 def test_outcomes_of_a_test_report(tmp_path):
@@ -69,13 +69,13 @@ def test_outcomes_of_a_test_report(tmp_path):
         '<skipped message="no tool"/></testcase><testcase classname="b" name="z"><failure message="1 != 2"/>'
         "</testcase></testsuite></testsuites>"
     )
-    found = gpu_tests.outcomes(report)
+    found = device_tests.outcomes(report)
     assert found["counts"] == {"passed": 1, "skipped": 1, "failed": 1}
     assert found["failed"] == ["b::z: 1 != 2"]
     assert found["skipped"] == ["a::y: no tool"]
 
 
-@pytest.mark.parametrize("script", ["gpu_probe", "gpu_pairwise", "gpu_models", "gpu_attention", "gpu_tests"])
+@pytest.mark.parametrize("script", ["probe", "pairwise", "models", "attention", "device_tests"])
 def test_without_a_device_a_benchmark_says_so(script, tmp_path):
     """One clear error, and no report."""
     try:
@@ -86,7 +86,7 @@ def test_without_a_device_a_benchmark_says_so(script, tmp_path):
         pytest.skip("there is a device")
     out = tmp_path / "report.json"
     done = subprocess.run(
-        [sys.executable, f"benchmarks/{script}.py", "--out", str(out)],
+        [sys.executable, f"benchmarks/gpu/{script}.py", "--out", str(out)],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 2
@@ -97,17 +97,17 @@ def test_without_a_device_a_benchmark_says_so(script, tmp_path):
 
 def test_the_session_lists_commands_that_exist():
     shown = subprocess.run(
-        [sys.executable, "benchmarks/gpu_session.py", "--list"],
+        [sys.executable, "benchmarks/gpu/session.py", "--list"],
         capture_output=True, text=True, check=True, cwd=ROOT,
     ).stdout  # fmt: skip
-    assert shown.count("   python benchmarks/") == len(gpu_session.STEPS)
-    for step in gpu_session.STEPS:
+    assert shown.count("   python benchmarks/") == len(session.STEPS)
+    for step in session.STEPS:
         assert (ROOT / step.command[0]).is_file()
 
 
 @pytest.mark.slow
 def test_the_session_runs_every_test_that_needs_a_device():
-    tests = [s for s in gpu_session.STEPS if s.command[0].endswith("gpu_tests.py")]
+    tests = [s for s in session.STEPS if s.command[0].endswith("device_tests.py")]
     collected = [_collected(s.command[s.command.index("-k") + 1]) for s in tests]
     assert all(collected)
     assert set().union(*collected) == _collected("")

@@ -198,7 +198,7 @@ def test_a_compiler_error_is_shown():
 
 
 def test_the_probe_for_hopper_compiles():
-    from benchmarks.gpu_probe import TMA
+    from benchmarks.gpu.probe import TMA
 
     cubin, kernels = nvrtc.compile_text(TMA, "sm_90a")
     assert kernels["copy"].spilled == 0

@@ -1,4 +1,4 @@
-"""Other attention implementations behind one interface, for gpu_attention.py.
+"""Other attention implementations behind one interface, for attention.py.
 
 A peer is called with (array library, [q, k, v, ō], causal, timed) and returns (forward, backward,
 values): two calls to time, and one that gives (o, q̄, k̄, v̄) as arrays of that library. It raises

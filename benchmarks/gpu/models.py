@@ -5,7 +5,7 @@ NumPy code on the CPU. CUDA events around whole calls (arrays stay on the device
 that of the gradients against NumPy float64, relative to the largest entry. TF32 is off for the peers.
 Peers that are not installed are left out.
 
-Usage: python benchmarks/gpu_models.py [--out FILE.json] [--quick]
+Usage: python benchmarks/gpu/models.py [--out FILE.json] [--quick]
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.gpu_report import release, require_device, surroundings
+from benchmarks.gpu.report import release, require_device, surroundings
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM

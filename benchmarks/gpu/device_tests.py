@@ -1,6 +1,6 @@
 """Every test that needs a GPU, the sanitizers included, and one JSON file with what came out.
 
-Usage: python benchmarks/gpu_tests.py [--out FILE.json] [pytest options]
+Usage: python benchmarks/gpu/device_tests.py [--out FILE.json] [pytest options]
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu_report import require_device, surroundings
+from benchmarks.gpu.report import require_device, surroundings
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WHY = ("skipped", "failure", "error")
 
 

@@ -12,7 +12,7 @@ follow upper bounds in TFLOP/s for the multiprocessors and the clock given; the 
 
 They are no measurements. Usage, with the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm:
 
-    python benchmarks/gpu_static.py [--arch sm_90] [--out FILE.json]
+    python benchmarks/gpu/static.py [--arch sm_90] [--out FILE.json]
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from symad.gpu.attention_kernels.compiled_score import compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, Plan, plans

@@ -4,7 +4,7 @@ Host and device time of an empty RawKernel, an ElementwiseKernel, a matrix produ
 graph; and for compute capability 9.0 whether CuPy compiles for sm_90a and a TMA descriptor reaches a
 kernel by value. A probe that fails is reported with its reason.
 
-Usage: python benchmarks/gpu_probe.py [--out FILE.json]
+Usage: python benchmarks/gpu/probe.py [--out FILE.json]
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu_report import require_device, surroundings
+from benchmarks.gpu.report import require_device, surroundings
 
 EMPTY = 'extern "C" __global__ void empty(float* x) {}'
 

@@ -4,7 +4,7 @@ Gaussian sums of N = M random points in the unit cube, forward and backward: one
 three dimensions, and 10⁵ points in 3, 16, 64 and 128. CUDA events around whole calls, medians;
 errors are against float64 on sampled rows. Peers that are not installed are left out.
 
-Usage: python benchmarks/gpu_pairwise.py [--out FILE.json] [--quick]
+Usage: python benchmarks/gpu/pairwise.py [--out FILE.json] [--quick]
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 
 import sympy as sp
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu_report import release, require_device, surroundings
+from benchmarks.gpu.report import release, require_device, surroundings
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35

@@ -7,7 +7,7 @@ one head. One convention counts 4 B H N² d operations forward, half of it causa
 many backward. TF32 is off for the peers. Peers that are not installed, refuse or run out of memory
 are reported as such.
 
-Usage: python benchmarks/gpu_attention.py [--out FILE.json] [--quick] [--rehearse]
+Usage: python benchmarks/gpu/attention.py [--out FILE.json] [--quick] [--rehearse]
 
 --rehearse runs everything that needs no GPU, tiny, on the CPU: it tests this script, and times nothing.
 """
@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
-from benchmarks.gpu_report import release, require_device, surroundings
+from benchmarks.gpu.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
+from benchmarks.gpu.report import release, require_device, surroundings
 from symad import functions
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.numeric import lower

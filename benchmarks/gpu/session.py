@@ -4,7 +4,7 @@ Correctness comes first, then the sanitizers, what launches cost, attention and 
 peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; one
 that fails or takes too long does not stop the others.
 
-Usage: python benchmarks/gpu_session.py [--list] [--from STEP] [--only STEP]
+Usage: python benchmarks/gpu/session.py [--list] [--from STEP] [--only STEP]
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu_report import require_device
+from benchmarks.gpu.report import require_device
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 540
 
 
@@ -35,11 +35,11 @@ class Step:
 
 def _tests(name: str, answers: str, *selected: str) -> Step:
     out = f"benchmarks/results/gpu_tests_{name}.json"
-    return Step(name, answers, ("benchmarks/gpu_tests.py", "--out", out, "-q", *selected))
+    return Step(name, answers, ("benchmarks/gpu/device_tests.py", "--out", out, "-q", *selected))
 
 
 def _bench(name: str, answers: str, *options: str) -> Step:
-    return Step(name, answers, (f"benchmarks/{name}.py", *options))
+    return Step(name, answers, (f"benchmarks/gpu/{name}.py", *options))
 
 
 STEPS = (
@@ -48,12 +48,12 @@ STEPS = (
     _tests("rest", "everything else that needs a device", "-k", "not cupy and not attention and not pair"
            " and not sanitizer"),
     _tests("sanitizer", "does compute-sanitizer find races or bad addresses?", "-k", "sanitizer"),
-    _bench("gpu_probe", "what does a launch cost, of each kind, and a replay of a graph?"),
-    _bench("gpu_attention", "attention beside FlashAttention, cuDNN, FlexAttention", "--quick"),
-    _bench("gpu_attention", "the same at all lengths"),
-    _bench("gpu_pairwise", "kernel sums beside KeOps"),
-    _bench("gpu_models", "training steps beside torch eager, torch.compile and jax", "--quick"),
-    _bench("gpu_models", "the same at full size"),
+    _bench("probe", "what does a launch cost, of each kind, and a replay of a graph?"),
+    _bench("attention", "attention beside FlashAttention, cuDNN, FlexAttention", "--quick"),
+    _bench("attention", "the same at all lengths"),
+    _bench("pairwise", "kernel sums beside KeOps"),
+    _bench("models", "training steps beside torch eager, torch.compile and jax", "--quick"),
+    _bench("models", "the same at full size"),
 )  # fmt: skip
 
 
