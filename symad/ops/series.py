@@ -226,8 +226,7 @@ def scan_series(op: Scan, y: Node, k: int, coefficient: Any) -> Tangent:
 
 
 def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> Node:
-    at = [part[0] for part in found]
-    value = Node.of(op, tuple(at))  # type: ignore[arg-type]
+    value = Node.of(op, tuple(part[0] for part in found if isinstance(part[0], Node)))
     initial, xs, constants = parts(op, value.args)
     local = op.body.input_nodes
     slices = range(1, 1 + op.slices)

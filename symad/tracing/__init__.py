@@ -16,12 +16,12 @@ from sympy.core.function import AppliedUndef
 from symad.core.arguments import Argument
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, op_of
+from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.core.identifiers import printed, short_name
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import Input, input_node
+from symad.ops.arrays.sources import input_node
 from symad.ops.loops.captured import check_closed
 from symad.tracing import from_numpy  # noqa: F401  (registers NumPy's functions on traced values)
 from symad.tracing.from_sympy import (
@@ -318,8 +318,3 @@ def regrouped(graph: Graph, inputs: Any) -> Graph:
     return Graph(
         nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments, packing
     )
-
-
-def graph_inputs(graph: Graph) -> tuple[Input, ...]:
-    """The input ops of a graph."""
-    return tuple(op_of(node, Input) for node in graph.input_nodes)

@@ -94,14 +94,6 @@ def learn(text: str, size: int) -> Tokenizer:
     return Tokenizer(characters, tuple(merges))
 
 
-def most_frequent(tokens: Sequence[int]) -> tuple[tuple[int, int], int]:
-    """The most frequent pair of neighbours and its count, ties to the smallest pair of ids.
-
-    Overlapping pairs of one token, as in 'aaa', count at each place.
-    """
-    return _most_frequent(_packed(tokens))
-
-
 def merge(tokens: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     """The tokens with every occurrence of a pair, from the left, replaced by a new token."""
     return [ord(c) for c in _merged(_packed(tokens), pair, new)]
@@ -117,6 +109,10 @@ def _merged(packed: str, pair: tuple[int, int], new: int) -> str:
 
 
 def _most_frequent(packed: str) -> tuple[tuple[int, int], int]:
+    """The most frequent pair of neighbours and its count, ties to the smallest pair of ids.
+
+    Overlapping pairs of one token, as in 'aaa', count at each place.
+    """
     counts = Counter(pairwise(packed))
     if not counts:
         return (0, 0), 0

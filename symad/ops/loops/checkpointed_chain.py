@@ -218,8 +218,8 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         return concatenate([flatten(new), flatten(new_dot)])
 
     packed = concatenate([flatten(initial), flatten(first)])
-    inputs = [*xs, *(tangents[1 + k] for k in moving)]
-    found = chain(body, packed, inputs, op.policy, op.number, op.history)  # type: ignore[arg-type]
+    inputs = [*xs, *(t for t in tangents[1 : 1 + op.slices] if t is not None)]
+    found = chain(body, packed, inputs, op.policy, op.number, op.history)
     return reshape(slice_axis(found, len(found.shape) - 1, half, half), y.shape)
 
 

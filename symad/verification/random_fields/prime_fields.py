@@ -103,11 +103,12 @@ class Field:
     def random(self, rng: Random, shape: Sequence[int] = (), low: int = 0) -> Array:
         """Independent residues of the prime fields, uniform in low..p−1, embedded."""
         count = int(np.prod(shape))
+        rows: Sequence[Array | list[int]]
         if self.dtype == np.uint64 and count > 8:
             fast = np.random.default_rng(rng.getrandbits(128))
             rows = [fast.integers(low, p, size=count, dtype=np.uint64) for p in self.primes]
         else:
-            rows = [[rng.randrange(low, p) for _ in range(count)] for p in self.primes]  # type: ignore[misc]
+            rows = [[rng.randrange(low, p) for _ in range(count)] for p in self.primes]
         return self.embed(np.array(rows, dtype=self.dtype).reshape(self.lanes, *shape))
 
     # ---- arithmetic -----------------------------------------------------------------------------
