@@ -14,7 +14,7 @@ from typing import Any
 
 from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
-from symad.evaluation.number_domains import implementation
+from symad.evaluation.function_values import implementation
 from symad.ops.elementwise.apply import Apply
 
 CALLS: dict[str, Callable[..., Any]] = {}

@@ -17,7 +17,8 @@ from sympy.core.function import ArgumentIndexError
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Tangent
 from symad.errors import DerivativeError
-from symad.evaluation.number_domains import MPMATH_SPECIAL, HighPrecision
+from symad.evaluation.function_values import MPMATH_SPECIAL
+from symad.evaluation.number_domains import HighPrecision
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.probability import gammainc, gammaincc, stdtr
 from symad.library.special_functions import SpecialFunction, hyp0f1, hyp1f1, hyp2f1

@@ -13,7 +13,7 @@ from sympy.core.function import ArgumentIndexError
 from symad.core.graph import Node
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
 from symad.evaluation.arb_functions import by_arb
-from symad.evaluation.number_domains import MPMATH_SPECIAL
+from symad.evaluation.function_values import MPMATH_SPECIAL
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import constant

@@ -19,7 +19,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import TraceError
-from symad.evaluation.number_domains import numpy_function
+from symad.evaluation.function_values import numpy_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.array_forms import ArrayElementwiseApplyFunc
 from symad.ops.arrays.sources import constant

@@ -14,7 +14,7 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
-from symad.evaluation.number_domains import MPMATH_SPECIAL, mpmath_function
+from symad.evaluation.function_values import MPMATH_SPECIAL, mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import on_arrays
 

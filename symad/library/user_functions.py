@@ -11,12 +11,7 @@ from sympy.core.function import ArgumentIndexError
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
-from symad.evaluation.number_domains import (
-    IMPLEMENTATIONS,
-    MPMATH_SPECIAL,
-    mpmath_function,
-    numpy_function,
-)
+from symad.evaluation.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
 from symad.library.scalar_functions import on_arrays
 from symad.ops.elementwise.apply import SLOPES
 from symad.tracing.into_sympy.nodes import to_sympy

@@ -9,7 +9,7 @@ import sympy
 from sympy.core.function import FunctionClass
 
 from symad.errors import SavingError
-from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.evaluation.numpy_names import NUMPY_NAMES
 
 OPERATORS: dict[str, type[sympy.Expr]] = {

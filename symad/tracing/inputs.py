@@ -13,7 +13,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.dims import Shape, as_shape
 from symad.errors import TraceError
-from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.ops.elementwise.apply import SLOPES
 from symad.tracing.from_sympy.index_ranges import IndexRange, larger, ranges_of, reach
 from symad.tracing.from_sympy.inferred_bases import InferredBase

@@ -5,7 +5,8 @@ import pytest
 import sympy as sp
 
 from symad.evaluation.arb_functions import FUNCTIONS, by_arb
-from symad.evaluation.number_domains import HighPrecision, mpmath_function
+from symad.evaluation.function_values import mpmath_function
+from symad.evaluation.number_domains import HighPrecision
 from symad.library import probability
 from symad.library import special_functions as special
 

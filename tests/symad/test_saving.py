@@ -14,7 +14,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 import symad
 from symad.core.graph import DictOf, Graph, topological
 from symad.errors import SavingError, SymadError
-from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.library.user_functions import register_function
 from symad.ops.arrays.contraction import matmul
 from symad.ops.arrays.shaping import reshape, slice_axis

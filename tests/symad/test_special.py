@@ -12,7 +12,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 import symad
 from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
-from symad.evaluation.number_domains import mpmath_function
+from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric import lower
 from symad.ops.arrays.sources import input_node

@@ -21,7 +21,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 from symad import functions
 from symad.core.graph import Node
 from symad.errors import DerivativeError
-from symad.evaluation.number_domains import mpmath_function
+from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr

@@ -19,7 +19,8 @@ import sympy
 from flint import arb
 
 from symad.core.graph import Node
-from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box, mpmath_function
+from symad.evaluation.function_values import mpmath_function
+from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked

@@ -18,7 +18,7 @@ import numpy as np
 
 from symad.core.graph import Graph, Node, topological
 from symad.errors import SymadError
-from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
