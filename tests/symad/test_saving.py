@@ -131,7 +131,7 @@ def test_constant_arrays_keep_every_bit():
 
 
 def test_registered_functions_are_saved_by_name(monkeypatch):
-    monkeypatch.setattr(symad.evaluation.number_domains, "IMPLEMENTATIONS", IMPLEMENTATIONS)
+    monkeypatch.setattr(symad.evaluation.function_values, "IMPLEMENTATIONS", IMPLEMENTATIONS)
     head = register_function("bumpy", np.square, [lambda v: 2 * v])
     try:
         g = symad.trace(head(x) + 1)

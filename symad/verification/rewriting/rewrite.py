@@ -42,7 +42,8 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.elementary import exponential, is_zero, step
-from symad.verification.rewriting.function_identities import alias, largest
+from symad.verification.rewriting.extremes import largest
+from symad.verification.rewriting.function_identities import alias
 from symad.verification.rewriting.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
 from symad.verification.rewriting.nested_selections import taken
