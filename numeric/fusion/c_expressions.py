@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symad.core.graph import Node, topological
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.program.expressions import Compute, Read, Value
-from symad.numeric.targets.c_functions import FORMS, HELPERS, MATH_H, OWN, OWN_MODULE, filled
+from symad.numeric.targets.c_functions import FORMS, HELPERS, MATH_H, OWN, OWN_MODULE
 from symad.numeric.targets.scalars import number, write
 from symad.numeric.targets.target import C, Function, Level, Text
 from symad.ops.arrays.shaping import Broadcast

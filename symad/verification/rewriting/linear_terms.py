@@ -64,7 +64,7 @@ def logarithms_apart(node: Node) -> Terms:
     if isinstance(node.op, Add) and len(node.args) > 1:
         parts = list(zip(node.op.signs, node.args, strict=True))
         logs = [(Fraction(s), a) for s, a in parts if _is_logarithm(a) and a.shape == node.shape]
-        rest = [(s, a) for s, a in parts if (s, a) not in logs]
+        rest = [(s, a) for s, a in parts if (Fraction(s), a) not in logs]
         whole = signed_sum(rest) if logs and rest else node
         if whole.shape == node.shape and whole is not node:
             return merged([*single_term(whole), *logs])
@@ -103,7 +103,7 @@ def _summands(n: Node) -> Terms | None:
         signs = cast(Add, base.op).signs
         return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
     if isinstance(n.op, Select) and 0 in (then := [number(a) for a in n.args[1:]]) and then != [0, 0]:
-        k = 2 - then.index(0)  # the branch that is not 0
+        k = 2 - then.index(Fraction(0))  # the branch that is not 0
         inner = _summands(n.args[k]) if n.args[k].shape == n.shape else None
         if inner is not None:
             return [(c, Node.of(n.op, (*n.args[:k], m, *n.args[k + 1 :]))) for c, m in inner]
@@ -175,13 +175,13 @@ def _root(node: Node) -> tuple[Node, Fraction] | None:
         return (Node.of(node.op, (base,)) if base.shape == node.args[0].shape else base), exponent
     if not isinstance(node.op, Pow):
         return None
-    exponent = number(node.args[1])
-    if exponent is None or exponent.denominator > 64:
+    own = number(node.args[1])
+    if own is None or own.denominator > 64:
         return None
-    if exponent.denominator > 1:
-        return node.args[0], exponent
+    if own.denominator > 1:
+        return node.args[0], own
     inner = _root(node.args[0])
-    return None if inner is None else (inner[0], inner[1] * exponent)
+    return None if inner is None else (inner[0], inner[1] * own)
 
 
 def _holds_root(node: Node) -> bool:
