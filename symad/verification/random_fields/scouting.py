@@ -17,7 +17,8 @@ import numpy as np
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.number_domains import as_float, implementation
+from symad.evaluation.function_values import implementation
+from symad.evaluation.number_domains import as_float
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.parameter_derivatives import is_numerical
 from symad.ops.arrays.sources import Input, input_node, symbol_of
