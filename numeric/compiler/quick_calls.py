@@ -30,10 +30,10 @@ FEW_POINTS = 2000
 """Points up to which a batch is computed one point after the other where several at a time cannot be
 compiled, or are not planned because the function is long."""
 
-LEAST_LANES, LONG, NEVER = 40, 2000, 2**62
+LEAST_LANES, LEAST_OF_LONG, LONG, NEVER = 40, 256, 2000, 2**62
 """Points from which on a compiled function is slower than several points at a time (25 to 36 for 5 to 60
-operations, benchmarks/bench_small_batches.py), and operations from which on these are planned for more than
-`FEW_POINTS` alone: the plan of 2000 takes 40 ms."""
+operations, benchmarks/bench_small_batches.py); the same for functions of more than ``LONG`` operations, whose
+plan takes the time of some hundred calls: 20 µs an operation."""
 
 ROWS, POINTS, SEPARATE = 0, 1, 2
 """Results of a batch: a row for each number, an array for each point, or an array for each number."""
@@ -129,7 +129,7 @@ def quick_call(
         address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
     batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
     new_block = _block(results, batches, one)
-    least = (least if operations <= LONG else few + 1) if lanes is not None else NEVER
+    least = (least if operations <= LONG else min(few, LEAST_OF_LONG) + 1) if lanes is not None else NEVER
     rest = [inputs, total, operations, packed, returns, batches, few if total else -1, least, most]
     rest.append(LARGE // (8 * max(total, 1)))
     numbers = np.array([*address, *rest], np.int64)

@@ -22,6 +22,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.library.scalar_functions import xlogy
 from symad.numeric.compiler.c_templates import filled
+from symad.numeric.scalars.joined_steps import JOINED
 from symad.numeric.scalars.level_runs import Run
 from symad.numeric.targets.c_functions import (
     HELPERS,
@@ -62,10 +63,11 @@ ARITHMETIC = {
     "logical_xor": "({a} != 0) != ({b} != 0)",
     "logical_not": "{a} == 0",
     "where": "{a} != 0 ? {b} : {c}",
+    **JOINED,
 }
 """Operations on a, b, c in C."""
 
-ONE, THREE = {"negative", "reciprocal", "sqrt", "logical_not"}, {"where"}
+ONE, THREE = {"negative", "reciprocal", "sqrt", "logical_not"}, {"where", *JOINED}
 """Operations of one operand, and of three; the others have two."""
 
 SIMPLE = ("add", "subtract", "multiply", "divide", "negative", "reciprocal", "sqrt")

@@ -16,6 +16,7 @@ import numpy as np
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
+from symad.numeric.scalars.joined_steps import joined
 from symad.numeric.scalars.level_runs import Plan, Run, Steps, placed, steps_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
@@ -65,7 +66,7 @@ class PointPlan:
 
 def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
     """The rows for many points of a graph of scalars."""
-    steps, wanted = steps_of(graph, outputs)
+    steps, wanted = joined(*steps_of(graph, outputs))
     inputs = len(graph.input_nodes)
     given = inputs + sum(not operands and f[0] == "constant" for f, operands in steps.operations)
     runs, code, constants, rows = in_rows(steps, set(wanted), range(inputs), given, 0)

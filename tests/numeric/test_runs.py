@@ -15,6 +15,7 @@ from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import c_interpreter, lower_runs, numpy_runs
+from symad.numeric.scalars.joined_steps import JOINED, joined
 from symad.numeric.scalars.lanes import point_plan
 from symad.numeric.scalars.level_runs import plan, steps_of
 
@@ -274,7 +275,7 @@ def test_rows_are_used_again_but_never_while_they_are_read() -> None:
     given = made.inputs + len(made.constants)
     assert made.rows - given < len(made.runs) / 2
     values: dict[int, int] = {k: -1 for k in range(given)}  # which operation a row holds
-    steps, wanted = steps_of(graph, output_scalars(graph))
+    steps, wanted = joined(*steps_of(graph, output_scalars(graph)))
     order = [k for k, (_, operands) in enumerate(steps.operations) if operands]
     for number, run in zip(order, made.runs, strict=True):
         assert run.start >= given
@@ -282,3 +283,35 @@ def test_rows_are_used_again_but_never_while_they_are_read() -> None:
             assert values[int(row[0])] in (operand, -1)
         values[run.start] = number
     assert [values[int(row)] for row in made.results] == wanted
+
+
+PAIRS = [
+    lambda a, b, c: a * b + c,
+    lambda a, b, c: c + a * b,
+    lambda a, b, c: a * b - c,
+    lambda a, b, c: c - a * b,
+    lambda a, b, c: a * b * c,
+    lambda a, b, c: (a + b) * c,
+    lambda a, b, c: c * (a - b),
+]
+
+
+@needs_compiler
+def test_joined_operations_round_as_the_two_do() -> None:
+    def f(*x):
+        return tuple(pair(*x[3 * k : 3 * k + 3]) for k, pair in enumerate(PAIRS))
+
+    graph = symad.trace(f, sp.symbols(f"x:{3 * len(PAIRS)}", real=True))
+    points = np.random.default_rng(8).normal(size=(3 * len(PAIRS), 200))
+    names = {run.function for run in point_plan(graph, output_scalars(graph)).runs}
+    assert names == set(JOINED)
+    for found, expected in zip(lower(graph, backend="runs")(*points), f(*points), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_what_others_read_is_not_joined() -> None:
+    x = sp.symbols("x:3", real=True)
+    shared = symad.trace(lambda a, b, c: (a * b + c, a * b - c), x)
+    given = symad.trace(lambda a, b, c: (a * b + c, a * b), x)
+    for graph in (shared, given):
+        assert "multiply" in {run.function for run in point_plan(graph, output_scalars(graph)).runs}

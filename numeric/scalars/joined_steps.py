@@ -1,0 +1,58 @@
+"""Pairs of operations of which nobody else reads the first, as one: a product and a sum, a sum and a product.
+
+The kernel for many points then passes once over three rows where it passed over four, and the number between
+the two is rounded as before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from symad.numeric.scalars.level_runs import Steps
+
+JOINED = {
+    "product_plus": "{a}*{b} + {c}",
+    "product_minus": "{a}*{b} - {c}",
+    "minus_product": "{c} - {a}*{b}",
+    "product_of_three": "{a}*{b}*{c}",
+    "sum_times": "({a} + {b})*{c}",
+    "difference_times": "({a} - {b})*{c}",
+}
+"""The operations on a, b, c in C: a and b are the first one's operands."""
+
+PAIRS = {
+    ("multiply", "add", 0): "product_plus",
+    ("multiply", "add", 1): "product_plus",
+    ("multiply", "subtract", 0): "product_minus",
+    ("multiply", "subtract", 1): "minus_product",
+    ("multiply", "multiply", 0): "product_of_three",
+    ("multiply", "multiply", 1): "product_of_three",
+    ("add", "multiply", 0): "sum_times",
+    ("add", "multiply", 1): "sum_times",
+    ("subtract", "multiply", 0): "difference_times",
+    ("subtract", "multiply", 1): "difference_times",
+}
+"""The first operation, the second, and which operand of the second the first one's value is."""
+
+
+def joined(steps: Steps, wanted: Sequence[int]) -> tuple[Steps, list[int]]:
+    """The operations with pairs as one, and the numbers of those that are wanted."""
+    operations = steps.operations
+    uses = Counter(o for _, operands in operations for o in operands)
+    uses.update(wanted)
+    pairs: dict[int, tuple[str, tuple[int, ...]]] = {}
+    gone: set[int] = set()
+    for k, (second, operands) in enumerate(operations):
+        for place, o in enumerate(operands):
+            name = PAIRS.get((operations[o][0], second, place))
+            if name is not None and uses[o] == 1 and o not in pairs:
+                pairs[k] = name, (*operations[o][1], operands[1 - place])
+                gone.add(o)
+                break
+    made, number = Steps(), dict[int, int]()
+    for k, operation in enumerate(operations):
+        if k not in gone:
+            function, operands = pairs.get(k, operation)
+            number[k] = made.value(function, *(number[o] for o in operands))
+    return made, [number[k] for k in wanted]
