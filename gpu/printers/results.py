@@ -9,7 +9,8 @@ from symad.core.graph import Node
 from symad.gpu.printers.library import HALVES
 from symad.gpu.settings import current
 from symad.gpu.views import Take
-from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
+from symad.numeric.numpy_arrays.owners import owner, repeats
+from symad.numeric.program_passes.memory import is_view
 from symad.ops.arrays.sources import ArrayConstant, Input
 
 INTEGERS = {True: ("int64",), False: ()}

@@ -29,11 +29,13 @@ from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-from symad.numeric.numpy_arrays.liveness import is_fresh, is_view, owner
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.program_passes.memory import is_view
+from symad.numeric.targets.c_functions import filled
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
@@ -209,7 +211,7 @@ class NativePrinter(InPlacePrinter):
         lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
         args = [self.operand(a) for a in node.args]
         lines += self._whole(node, args)
-        opened, outs = self._places(() if by_rows else node.args, values, kinds)
+        opened, outs = self._places(values, kinds, not by_rows)
         return [*lines, *opened, self._call(name, args, values, outs)]
 
     def _is_by_rows(self, node: Node) -> bool:
@@ -235,21 +237,21 @@ class NativePrinter(InPlacePrinter):
         return lines
 
     def _places(
-        self, args: Sequence[Node], values: Sequence[Node], kinds: Sequence[str]
+        self, values: Sequence[Node], kinds: Sequence[str], over: bool = True
     ) -> tuple[list[str], list[str | None]]:
         """Where each result goes: a slot, a box, an operand that ends here, or a new array."""
-        free = [self.text[a] for a in dict.fromkeys(args) if self._is_over(a, values)]
         lines: list[str] = []
         places: list[str | None] = []
         for value, kind in zip(values, kinds, strict=True):
+            ending = self.text.get(self.over[value]) if over and value in self.over else None
             if value in self.slots:
                 places.append(self.slots[value])
             elif value in self.boxed:
                 opened, place = self.box_place(value)
                 lines += opened
                 places.append(place)
-            elif kind == self.dtype and free and value.shape:
-                places.append(free.pop(0))
+            elif kind == self.dtype and isinstance(ending, Name):  # an array of its own
+                places.append(ending)
             elif kind == self.dtype and is_recycled(value, self):
                 fresh = self.name_for(value)
                 lines.append(f"{fresh} = {new_text(value.shape, self)}")
@@ -257,20 +259,6 @@ class NativePrinter(InPlacePrinter):
             else:
                 places.append(None)
         return lines, places
-
-    def _is_over(self, arg: Node, values: Sequence[Node]) -> bool:
-        """Whether an operand is an array of floats of the results' shape that nobody else reads."""
-        if not arg.shape or arg in self.waiting or owner(arg) is not arg or not is_fresh(arg):
-            return False
-        if not same_shape(arg.shape, values[0].shape) or arg in self.slots:
-            return False
-        users = self.users.get(arg, [])
-        ends = self.lives.last.get(arg, -1) < len(self.lives.position)
-        return ends and bool(users) and all(u in values for u in users) and self._plain(arg)
-
-    def _plain(self, arg: Node) -> bool:
-        """Whether the array of a node is its own: no part of a larger one."""
-        return isinstance(self.text[arg], Name)
 
     def _call(
         self, name: str, args: Sequence[str], values: Sequence[Node], places: Sequence[str | None]

@@ -1,5 +1,5 @@
 """Array graphs as NumPy code.
 
-Start at `lower`; `printer` walks the graph, `liveness` says when a value is read last, `in_place_printer` and
-`memory_reuse` decide where results go; `ops` holds one rule for each op.
+Start at `lower`; `printer` makes a program of the nodes and writes its statements, whose places two program
+passes decide; `memory_reuse` keeps memory between calls; `ops` holds one rule for each op.
 """

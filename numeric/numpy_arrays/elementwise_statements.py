@@ -12,8 +12,8 @@ import sympy
 from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.program_passes.memory import ufunc_name
 from symad.numeric.targets import helpers
-from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -242,8 +242,7 @@ def _chain(
     direct, inverse, alone = names
     rest = list(terms)
     ending = [t for t in rest if t[2] is not None and printer.ends(t[2], node)]
-    ending.sort(key=lambda t: -t[0])
-    first = ending[0] if ending else None
+    first = max(ending, key=lambda t: t[0], default=None)
     out: str | None = printer.text[first[2]] if first else None
     if first is None:
         first = _start(node, rest, printer)
@@ -318,14 +317,6 @@ def power_steps(node: Node, printer: Any) -> list[Step] | None:
     if exponent == sympy.Rational(1, 2):
         return [Step("sqrt", (text,), out)]
     return None
-
-
-def ufunc_name(head: Any) -> str | None:
-    """The ufunc of a head, for generated code."""
-    found = NUMPY.functions.get(head)
-    if found is None or found.module not in ("numpy", "scipy.special"):
-        return None
-    return found.name if found.module == "numpy" else str(found)
 
 
 def function_steps(node: Node, printer: Any) -> list[Step] | None:

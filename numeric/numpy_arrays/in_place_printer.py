@@ -15,6 +15,7 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
+from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
 from symad.numeric.numpy_arrays.elementwise_statements import (
     WITHOUT_OUT,
@@ -23,25 +24,13 @@ from symad.numeric.numpy_arrays.elementwise_statements import (
     is_indicator,
 )
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
-from symad.numeric.numpy_arrays.liveness import (
-    Lifetimes,
-    cut,
-    in_steps,
-    is_fresh,
-    is_large,
-    is_view,
-    lifetimes,
-    made_over,
-    overlap,
-    owner,
-    repeats,
-)
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
-from symad.numeric.numpy_arrays.ops.loops import loop_lines
+from symad.numeric.numpy_arrays.ops.loops import arrays_of_states, loop_lines
 from symad.numeric.numpy_arrays.ops.overlays import overlay_index, overlay_lines, overlay_room
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines
+from symad.numeric.numpy_arrays.owners import copies, made_over, owner
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.sparse_parts import Parts
@@ -53,6 +42,10 @@ from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Index
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import assignments
+from symad.numeric.program_passes.memory import is_fresh, is_view
+from symad.numeric.program_passes.places import write_over
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
@@ -73,7 +66,10 @@ class InPlacePrinter(ArrayPrinter):
     def __init__(self, *args: Any) -> None:
         """See `ArrayPrinter`."""
         super().__init__(*args)
-        self.lives = Lifetimes()
+        self.over: dict[Node, Node] = {}
+        """The operand that a node is written over."""
+        self.lasting: set[Node] = set()
+        """What made the memory of results, and of what was known before."""
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
         self.views: dict[tuple[Node, BoxIndex], Name] = {}
@@ -113,16 +109,40 @@ class InPlacePrinter(ArrayPrinter):
         self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
-        """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
-        before, self.lives = self.lives, lifetimes(self.order(outputs), outputs)
-        self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
-        self._find_boxes(outputs)
-        self.parts.note(outputs, self)
+        """The statements that compute some nodes; bodies of loops have places of their own."""
+        around = self.over, self.lasting
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
-        self.lives = before
+        self.over, self.lasting = around
         return lines
+
+    def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
+        """See `ArrayPrinter.laid_out_together`."""
+        self.lasting = {owner(node) for node in (*outputs, *self.text)}
+        self._find_boxes([node for node in order if node not in self.text], outputs)
+        self.parts.note(order, outputs, self)
+        groups = [[part] for gathered in self.parts.gathers.values() for part in gathered.starts]
+        for node in order:
+            if node in self.text:
+                continue
+            if isinstance(node.op, (Scan, Loop)):
+                groups += arrays_of_states(node, self)
+            elif is_indicator(node) or (copies(node) and (self._written_later(node) or self._is_start(node))):
+                groups.append([node.args[0], node])  # the argument is read where the node is
+        return groups
+
+    def passes(self, program: Program) -> Program:
+        """See `ArrayPrinter.passes`."""
+        placed = write_over(program, self.dtype)
+        nodes = self.block.nodes
+        self.over = {
+            nodes[made.value]: nodes[made.over]
+            for statement in placed.statements
+            for made in assignments(statement)
+            if made.over is not None
+        }
+        return super().passes(placed)
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
@@ -132,10 +152,6 @@ class InPlacePrinter(ArrayPrinter):
         made = super().in_place_of(stands_for)
         self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
         return made
-
-    def is_kept(self, node: Node) -> bool:
-        """See `ArrayPrinter.is_kept`: nothing may be written over the array before."""
-        return super().is_kept(node) and self.lives.last.get(owner(node), self.at) >= self.at
 
     def stem(self, node: Node) -> str:
         """See `ArrayPrinter.stem`; an array is called what it becomes in its place."""
@@ -167,9 +183,9 @@ class InPlacePrinter(ArrayPrinter):
         overflows = "_sigmoid" in self.helpers  # exp does, where the sigmoid is 0
         return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
 
-    def is_worth_freeing(self, node: Node) -> bool:
-        """See `ArrayPrinter.is_worth_freeing`."""
-        return is_large(owner(node))
+    def least_freed(self) -> int:
+        """See `ArrayPrinter.least_freed`."""
+        return owners.LARGE
 
     def assignment(self, node: Node, expression: str) -> str:
         """See `ArrayPrinter.assignment`; some values have a place."""
@@ -187,9 +203,8 @@ class InPlacePrinter(ArrayPrinter):
             turned = self.fixed[matrix] = self.called(f"{stem}_T" if stem else "")
         return turned or super().transposed(matrix)
 
-    def _find_boxes(self, outputs: Sequence[Node]) -> None:
+    def _find_boxes(self, order: Sequence[Node], outputs: Sequence[Node]) -> None:
         """Note the boxes of sums of padded arrays, and what can be computed where it goes."""
-        order = [node for node in self.lives.position if node not in self.text]
         for node in order:
             for arg in node.args:
                 self.users.setdefault(arg, []).append(node)
@@ -437,19 +452,8 @@ class InPlacePrinter(ArrayPrinter):
         return node in self.waiting
 
     def ends(self, arg: Node, node: Node) -> bool:
-        """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
-        made = owner(arg)
-        if in_steps(node) and sum(owner(a) is made for a in node.args) > 1:
-            return False  # a later step would read what an earlier one has overwritten
-        if any(overlap(arg, a) for a in node.args):
-            return False  # NumPy would copy what they share
-        return (
-            arg.shape == node.shape
-            and is_fresh(made)
-            and not repeats(arg)
-            and not cut(arg)
-            and self.lives.last.get(made) == self.lives.position.get(node)
-        )
+        """Whether ``node`` is written over ``arg``."""
+        return self.over.get(node) is arg
 
     def operand(self, node: Node) -> str:
         """The text of an operand under broadcasting."""

@@ -18,9 +18,7 @@ from symad.numeric.modules.module_text import module_header, one_line, returned,
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.array_writer import ArrayWriter
-from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
-from symad.numeric.numpy_arrays.liveness import copies, is_view, last_reads, owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     nested,
     spans,
@@ -30,9 +28,16 @@ from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
+from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Free, assignments
+from symad.numeric.program.uses import Lifetimes, lifetimes
+from symad.numeric.program_passes.memory import is_long, is_view, keeping
+from symad.numeric.program_passes.releases import release
+from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.numeric.targets.scalars import dimension
@@ -41,7 +46,7 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
-from symad.ops.loops.scan import Scan
+from symad.ops.loops.scan import Local, Scan
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     array = np.asarray(value)
@@ -97,16 +102,20 @@ class ArrayPrinter:
         self.nesting = 0
         """How many functions and loops stand around what is being written."""
         self.own: list[Name] = []
+        """Names of the statement being written that no others know."""
+        self.ended: list[Name] = []
+        """Such names of statements before it, whose memory waits to be freed."""
         self.given: frozenset[Node] = frozenset()
         """What was known before the statements that are written."""
-        self.read_until: dict[Node, int] = {}
-        """The position of the last of these statements that reads a node, and of the one that is written."""
+        self.block: NodeBlock = block_of((), ())
+        """The statements that are written, as a program, and the lifetimes of its values."""
+        self.lives = Lifetimes({}, {})
         self.at = 0
-        """Names of the statements being written that no others know."""
+        """The position of the statement that is written."""
         self.places: dict[Node, Part] = {}
         """Where the new state of a loop goes, for rules that can write there."""
-        self.rows: dict[Node, list[Name]] = {}
-        """The names that a loop gives to its arrays and to parts of arrays."""
+        self.rows: list[Name] = []
+        """The names that loops have given to their arrays and to parts of arrays."""
         self.sizes: set[sympy.Symbol] = set()
         """The dimensions that statements read."""
         self.needed: Sequence[sympy.Expr] = ()
@@ -190,33 +199,68 @@ class ArrayPrinter:
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""
-        groups: list[Group] = []
-        first, large = self._serial, set()
-        around = self.own, self.given, self.read_until, self.at
         order = self.order(outputs)
-        self.own, self.given, self.read_until = [], frozenset(self.text), last_reads(order, outputs)
+        around = self.own, self.ended, self.block, self.given, self.lives, self.at
+        self.own, self.ended, self.given = [], [], frozenset(self.text)
+        self.block = block_of(order, outputs, self.given)
+        program = sharing(self.block, self.laid_out_together(order, outputs))
+        self.lives = lifetimes(program, keeping(program))
         self.row_numbers = self.row_numbers | only_indices(outputs)
-        for self.at, node in enumerate(order):
-            if node not in self.text:
-                known, before = len(self.text), self._serial
-                lines = self.statement(node)
-                given = {n: self.text[n] for n in islice(reversed(self.text), len(self.text) - known)}
-                made = [*self.own, *(text for text in given.values() if isinstance(text, Name))]
-                worth = {text for n, text in given.items() if self.is_worth_freeing(n)}
-                worth |= {*self.own} if self.is_worth_freeing(node) else set()
-                fresh = {text for n, text in given.items() if not is_view(n) or copies(n)} | {*self.own}
-                new = any(not isinstance(text, Name) or text.number > before for text in worth & fresh)
-                groups.append(Group((node, *given), lines, made, self.rows.pop(node, ()), new))
-                large |= worth
-                self.own = []
-        self.own, self.given, self.read_until, self.at = around
-        if self.nesting:
-            return [line for group in groups for line in group.lines]
-        return with_releases(groups, self.text, outputs, lambda name: name.number > first and name in large)
+        lines = self.written(self.passes(program))
+        self.own, self.ended, self.block, self.given, self.lives, self.at = around
+        return lines
+
+    def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
+        """Note what is to know about nodes before they are written; those that stand in one array."""
+        return []
+
+    def passes(self, program: Program) -> Program:
+        """The program with the places of its values."""
+        return program if self.nesting else release(program, self.least_freed())
+
+    def written(self, program: Program) -> list[str]:
+        """The lines of a program."""
+        lines: list[str] = []
+        first, self.at = self._serial, -1
+        for statement in program.statements:
+            if isinstance(statement, Free):
+                lines += self.free_lines(statement, first)
+                continue
+            self.at += 1
+            for made in assignments(statement):
+                node = self.block.nodes[made.value]
+                if node not in self.text:
+                    lines += self._with_own(node)
+        return lines
+
+    def _with_own(self, node: Node) -> list[str]:
+        """The statements of one node; names that no later statement reads end with them."""
+        known = len(self.text)
+        lines = self.statement(node)
+        new = islice(reversed(self.text), len(self.text) - known)
+        others = [n for n in new if n not in self.block.values and self.is_worth_freeing(n)]
+        self.ended += self.own if self.is_worth_freeing(node) else []
+        self.ended += [text for text in map(self.text.__getitem__, others) if isinstance(text, Name)]
+        self.own = []
+        return lines
+
+    def free_lines(self, statement: Free, first: int) -> list[str]:
+        """What loops have left in their variables, and the names of values that end."""
+        texts = [*self.ended, *(self.text.get(self.block.nodes[value]) for value in statement.values)]
+        names = {text for text in texts if isinstance(text, Name) and text.number > first}
+        ending = sorted(names, key=lambda name: name.number)
+        rows = list(dict.fromkeys(self.rows))
+        self.rows, self.ended = [], []
+        lines = [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
+        return [*lines, *([f"del {', '.join(ending)}"] if ending else [])]
+
+    def least_freed(self) -> int:
+        """The elements of arrays whose memory is worth a statement that frees it."""
+        return 0
 
     def is_worth_freeing(self, node: Node) -> bool:
         """Whether the array of a node is worth a statement that frees it."""
-        return True
+        return is_long(owner(node).shape, self.least_freed()) or isinstance(owner(node).op, Local)
 
     def names_inside(self, first: int) -> list[Name]:
         """The names that the body being written has given to arrays since its number ``first``."""
@@ -268,8 +312,9 @@ class ArrayPrinter:
         return lines, result
 
     def is_kept(self, node: Node) -> bool:
-        """Whether a known array is unchanged until the statement that is written is done."""
-        return node in self.given or self.read_until.get(node, -1) >= self.at
+        """Whether a known array is there, unchanged, until the statement that is written is done."""
+        value = self.block.values.get(node)
+        return node in self.given or (value is not None and self.lives.end(value) >= self.at)
 
     def expression(self, node: Node) -> str:
         """The value of a node as an expression of the texts of its arguments."""

@@ -9,10 +9,11 @@ from typing import Any
 from symad.core.graph import Node
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.numpy_arrays.elementwise_statements import WRITERS
-from symad.numeric.numpy_arrays.liveness import is_fresh, owner
 from symad.numeric.numpy_arrays.ops.sparse import direct_place, values_array
+from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, views_only
 from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.program_passes.memory import is_fresh
 from symad.ops.sparse.csr import CompressedRows
 
 Fits = Callable[[Node], bool]
@@ -33,7 +34,7 @@ class Parts:
     looked_through: set[Node] = field(default_factory=set)
     """Views of parts that have no statement."""
 
-    def note(self, outputs: Sequence[Node], printer: Any) -> None:
+    def note(self, order: Sequence[Node], outputs: Sequence[Node], printer: Any) -> None:
         """Note the matrices whose parts can be computed where they go, and these parts."""
         kept = {owner(node) for node in outputs}
 
@@ -42,8 +43,8 @@ class Parts:
             taken = any(node in nodes for nodes in (printer.text, printer.slots, printer.boxed))
             return written and bool(node.shape) and is_fresh(node) and not taken and owner(node) not in kept
 
-        position = printer.lives.position
-        for node in [n for n in position if isinstance(n.op, CompressedRows) and n not in printer.text]:
+        position = {node: k for k, node in enumerate(order)}
+        for node in [n for n in order if isinstance(n.op, CompressedRows) and n not in printer.text]:
             found = printer.gathering(node, fits)
             if found is None:
                 continue
@@ -52,7 +53,6 @@ class Parts:
             for part in found.starts:
                 if fits(part):
                     self._put(part, node, fits, printer)
-                printer.lives.last[owner(part)] = len(position)  # until the gather has read it
             for view in sorted({*views_only(node, found)}, key=position.__getitem__, reverse=True):
                 if all(u is node or u in self.looked_through for u in printer.users[view]):
                     self.looked_through.add(view)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from symad.core.dims import dim_symbols, format_shape, same_shape
 from symad.errors import LoweringError
-from symad.numeric.program.expressions import Expression, Value, values_read
+from symad.numeric.program.expressions import Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,
     Assign,
     Block,
     FindRoot,
+    Free,
     Loop,
     Part,
     Statement,
@@ -66,6 +67,10 @@ class _Checker:
             if value not in self.known:
                 self.fail(f"{where} reads {label(value)} before it is written")
 
+    def end(self, value: Value, where: str) -> None:
+        self.readable(Read(value), where)
+        self.known.discard(value)
+
     def block(self, block: Block) -> None:
         for statement in block:
             self.statement(statement)
@@ -73,12 +78,15 @@ class _Checker:
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Assign):
             self.readable(statement.expression, label(statement.value))
-            self.fits(statement.value, statement.expression)
-            self.define(statement.value)
+            self.assigned(statement)
+        elif isinstance(statement, Free):
+            for value in statement.values:
+                self.end(value, "what is freed")
         elif isinstance(statement, Together):
             for inner in statement.assignments:
                 self.readable(inner.expression, label(inner.value))
-            self.block(statement.assignments)
+            for inner in statement.assignments:
+                self.assigned(inner)
         elif isinstance(statement, Part):
             self.block(statement.body)
         elif isinstance(statement, Allocate):
@@ -90,6 +98,13 @@ class _Checker:
             self.loop(statement)
         elif isinstance(statement, FindRoot):
             self.root(statement)
+
+    def assigned(self, statement: Assign) -> None:
+        self.fits(statement.value, statement.expression)
+        if statement.over is not None:
+            self.end(statement.over, label(statement.value))
+            self.fits(statement.over, statement.expression)
+        self.define(statement.value)
 
     def fits(self, value: Value, expression: Expression) -> None:
         if not same_shape(value.shape, expression.shape):

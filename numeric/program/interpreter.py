@@ -28,6 +28,7 @@ from symad.numeric.program.statements import (
     Assign,
     Block,
     FindRoot,
+    Free,
     Loop,
     Part,
     Statement,
@@ -59,6 +60,14 @@ class State:
         """Execute statements in order."""
         for statement in block:
             execute(statement, self)
+
+    def assign(self, statement: Assign, made: Any) -> None:
+        """What is written over a value is seen by all that shares its memory: mistakes are found out."""
+        if statement.over is not None:
+            place = self.known.pop(statement.over)
+            place[...] = made
+            made = place
+        self.known[statement.value] = made
 
     def size(self, dim: Dim) -> int:
         """A dimension as a number."""
@@ -111,12 +120,20 @@ def execute_nothing(statement: Statement, state: State) -> None:
 
 @execute.dispatch
 def execute_assign(statement: Assign, state: State) -> None:
-    state.known[statement.value] = state.value(statement.expression)
+    state.assign(statement, state.value(statement.expression))
+
+
+@execute.dispatch
+def execute_free(statement: Free, state: State) -> None:
+    for value in statement.values:
+        del state.known[value]
 
 
 @execute.dispatch
 def execute_together(statement: Together, state: State) -> None:
-    state.run(statement.assignments)
+    made = [state.value(each.expression) for each in statement.assignments]
+    for each, value in zip(statement.assignments, made, strict=True):
+        state.assign(each, value)
 
 
 @execute.dispatch

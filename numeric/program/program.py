@@ -23,6 +23,7 @@ class Program:
         structure: how they are packed for the caller.
         labels: names of the results, for people.
         needed: sizes that must not be negative in a call.
+        shared: groups of values that the target lays out in one array; nothing is written over them.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Program:
     structure: Structure
     labels: tuple[str, ...] = ()
     needed: tuple[Dim, ...] = ()
+    shared: tuple[tuple[Value, ...], ...] = ()
 
     def with_statements(self, statements: Block) -> Program:
         """The same function by other statements."""

@@ -51,10 +51,11 @@ class Comment(Statement):
 
 @dataclass(frozen=True)
 class Assign(Statement):
-    """value = expression."""
+    """value = expression; into memory of its own, or into that of a value ``over`` that ends here."""
 
     value: Value
     expression: Expression
+    over: Value | None = None
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -69,7 +70,7 @@ class Assign(Statement):
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The same value of a changed expression."""
         made = change(self.expression)
-        return self if made is self.expression else Assign(self.value, made)
+        return self if made is self.expression else replace(self, expression=made)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Store(Statement):
 
 @dataclass(frozen=True)
 class Together(Statement):
-    """Assignments of one function to several arguments, none of which reads a value of the others."""
+    """Assignments of one function to several arguments, or of all results of one op: none reads another."""
 
     assignments: tuple[Assign, ...]
 
@@ -126,7 +127,14 @@ class Together(Statement):
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The same values of changed expressions."""
-        return Together(tuple(Assign(a.value, change(a.expression)) for a in self.assignments))
+        return Together(tuple(replace(a, expression=change(a.expression)) for a in self.assignments))
+
+
+@dataclass(frozen=True)
+class Free(Statement):
+    """Values that end here: nothing reads them later, and their memory is given back."""
+
+    values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -229,6 +237,13 @@ class FindRoot(Statement):
     def with_block(self, block: Block) -> Statement:
         """The statement with another body."""
         return replace(self, body=block)
+
+
+def assignments(statement: Statement) -> tuple[Assign, ...]:
+    """The assignments that a statement is."""
+    if isinstance(statement, Together):
+        return statement.assignments
+    return (statement,) if isinstance(statement, Assign) else ()
 
 
 def every_statement(block: Block) -> Iterator[Statement]:

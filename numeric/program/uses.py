@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from symad.numeric.program.expressions import Value, values_read
+from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Block, Loop, Store, every_statement
+from symad.numeric.program.statements import Loop, Store, assignments, every_statement
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,47 @@ def uses_of(program: Program) -> Uses:
     return Uses(reads, frozenset(stored))
 
 
-def last_reads(block: Block, results: tuple[Value, ...]) -> list[frozenset[Value]]:
-    """For each statement of a block the values that it is the last to read; results are never among them.
+@dataclass(frozen=True)
+class Lifetimes:
+    """Which values share memory, and which statement of a block reads each memory last.
 
-    A nested block counts as part of its statement: what a loop reads is needed in every step.
+    A nested block counts as part of its statement: what a loop reads is needed in every step. Results are
+    read after all statements.
     """
-    later = set(results)
-    found: list[frozenset[Value]] = []
-    for statement in reversed(block):
-        inner = [statement, *every_statement(statement.block)]
-        read = {v for s in inner for e in s.expressions for v in values_read(e)}
-        found.append(frozenset(read - later))
-        later |= read
-    return found[::-1]
+
+    memory: Mapping[Value, Value]
+    last: Mapping[Value, int]
+
+    def end(self, value: Value) -> int:
+        """The position of the last statement that reads the memory of a value."""
+        return self.last[self.memory.get(value, value)]
+
+
+def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> Lifetimes:
+    """When the memory of the values of a program ends.
+
+    Args:
+        program: whose statements are looked at.
+        shows: the value whose memory an expression shows a part of; None where it has memory of its own.
+    """
+    memory: dict[Value, Value] = {}
+    last: dict[Value, int] = {}
+    for group in program.shared:
+        memory |= dict.fromkeys(group[1:], group[0])
+
+    def owner(value: Value) -> Value:
+        while value in memory:
+            value = memory[value]
+        return value
+
+    for k, statement in enumerate(program.statements):
+        for made in assignments(statement):
+            base = shows(made.expression) if made.over is None else made.over
+            if base is not None and owner(base) is not owner(made.value):
+                memory[owner(made.value)] = owner(base)
+        for inner in (statement, *every_statement(statement.block)):
+            touched = [*inner.writes, *(v for e in inner.expressions for v in values_read(e))]
+            last |= dict.fromkeys(map(owner, touched), k)
+    end = len(program.statements)
+    last |= dict.fromkeys((owner(v) for r in program.results for v in values_read(r)), end)
+    return Lifetimes({value: owner(value) for value in memory}, last)

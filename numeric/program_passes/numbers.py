@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import sympy
+
 from symad.numeric.program.expressions import Compute, Expression
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.elementwise.arithmetic import ElementwiseOp
@@ -14,3 +18,11 @@ def is_number(expression: Expression) -> bool:
     if isinstance(expression.op, (Constant, Dimension)):
         return True
     return isinstance(expression.op, ElementwiseOp) and all(map(is_number, expression.args))
+
+
+def literal(expression: Expression) -> int | float | Fraction | sympy.Expr | bool | None:
+    """The value of a constant; None for anything else."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Constant):
+        value: int | float | Fraction | sympy.Expr | bool = expression.op.value
+        return value
+    return None

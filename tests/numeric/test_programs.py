@@ -31,7 +31,7 @@ from symad.numeric.program.expressions import Compute, Index, Interval, Position
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Carried, Loop, Store, Together
-from symad.numeric.program.uses import last_reads, uses_of
+from symad.numeric.program.uses import lifetimes, uses_of
 from symad.numeric.program_passes import levels
 from symad.numeric.program_passes.views import compose
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
@@ -279,12 +279,13 @@ def test_the_validator_names_what_is_wrong(words, program):
     assert all(word in said for word in words.split())
 
 
-def test_uses_and_last_reads():
+def test_uses_and_lifetimes():
     program = sums()
     uses = uses_of(program)
     (x,), (allocate, loop) = program.inputs, program.statements
     assert uses.alone(x) and uses.reads[allocate.value] == 2 and allocate.value in uses.stored
-    assert last_reads(program.statements, (allocate.value,)) == [frozenset(), {x, loop.index}]
+    lives = lifetimes(program, lambda expression: None)
+    assert [lives.end(value) for value in (x, loop.index, allocate.value)] == [1, 1, 2]
     assert whole((n, 3)) == (Interval(0, n), Interval(0, 3))
 
 

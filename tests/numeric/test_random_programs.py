@@ -23,7 +23,7 @@ COMPILED = range(COUNT or 2) if compiler() else ()
 
 EARLY = {
     "numpy_arrays.memory_reuse": {"SMALLEST": 64},
-    "numpy_arrays.liveness": {"LARGE": 8},
+    "numpy_arrays.owners": {"LARGE": 8},
     "passes.blocking.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
     "passes.blocking.blocked_chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
     "passes.loops.sink_into_loop": {"STEP": 4, "ALL": 32},

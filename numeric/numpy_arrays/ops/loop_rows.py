@@ -63,7 +63,7 @@ def besides(node: Node, printer: Any) -> list[Beside]:
 
 def is_result(array: Node, printer: Any) -> bool:
     """Whether an array, or a view of it, is returned."""
-    return bool(printer.lives.last.get(array, 0) >= len(printer.lives.position))
+    return array in printer.lasting
 
 
 def read_otherwise(node: Node, found: list[Beside]) -> set[Node]:
@@ -90,6 +90,4 @@ def beside_lines(one: Beside, names: dict[Node, str], before: list[Node], printe
         shifted = printer.value_name()
         lines.append(f"{shifted} = {whole}[:{count}, {one.place}]")
         printer.text |= {n: shifted for user in before for n in (user, user.args[1])}
-    for array in (one.value, one.states, *before):  # they share memory: none is overwritten
-        printer.lives.last[array] = len(printer.lives.position)
     return lines

@@ -8,7 +8,6 @@ from typing import Any
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node, topological
-from symad.numeric.numpy_arrays.liveness import made_over
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.ops.loop_rows import (
     beside_lines,
@@ -17,6 +16,7 @@ from symad.numeric.numpy_arrays.ops.loop_rows import (
     read_otherwise,
 )
 from symad.numeric.numpy_arrays.ops.recurrence import row_stem, state_stem
+from symad.numeric.numpy_arrays.owners import made_over
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, is_name
 from symad.numeric.passes.loops.loop import Loop, pieces, values
 from symad.ops.arrays.shaping import Slice, reshape
@@ -95,7 +95,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         columns.append(f"range({printer.bare(node.shape[0])})")
         targets.append(step)
     if not printer.nesting:  # they keep whole arrays alive
-        printer.rows[node] = list(dict.fromkeys([*targets, *kept]))
+        printer.rows += [*targets, *kept]
     before = [
         f"{printer.fixed[text]} = {printer.np}.ascontiguousarray({turned[text]})"
         for text in turned
@@ -123,6 +123,15 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         *(f"    {line}" for line in inner),
         f"    {', '.join(states)} = {', '.join(new[: len(states)])}",
     ]
+
+
+def arrays_of_states(node: Node, printer: Any) -> list[list[Node]]:
+    """What a loop lays out in one array: the values of all steps, those before them, rows beside states."""
+    beside = besides(node, printer)
+    groups = [[b.value, b.states, *previous(b.states, node, printer)] for b in beside]
+    apart = {n for b in beside for n in (b.value, b.states)}
+    others = ([value, *previous(value, node, printer)] for value in values(node) if value not in apart)
+    return [*groups, *(group for group in others if len(group) > 1)]
 
 
 def value_stems(node: Node, made: Sequence[Node], printer: Any) -> list[str]:
@@ -176,8 +185,6 @@ def with_first(
     shifted = printer.called(f"{names_stem(name)}_before")
     for user in before:
         printer.text |= {user: shifted, user.args[1]: shifted}
-        for array in (value, user):  # they share memory: neither is overwritten
-            printer.lives.last[array] = len(printer.lives.position)
     return [
         f"{longer}[0] = {printer.text[_initial(value, node)]}",
         f"{name} = {longer}[1:]",

@@ -13,8 +13,8 @@ import sympy
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.liveness import owner
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.targets.pasting import pasted
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of

@@ -45,7 +45,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
         kept = printer.names_inside(step.number)
     del printer.places[result]
     if not printer.nesting:
-        printer.rows[node] = [state, *(name for name in kept if name != state)]
+        printer.rows += [state, *kept]
     return [*lines, *(f"    {line}" for line in inner)]
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from symad.core.graph import Node, topological
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.numpy_arrays.liveness import is_fresh
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.blocking.causal_blocks import COLUMNS
 from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
+from symad.numeric.program_passes.memory import is_fresh
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Source
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -73,7 +73,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
         texts = [printer.text[result] for result in made]
         kept = printer.names_inside(part.number)
     if not printer.nesting:
-        printer.rows[node] = list(dict.fromkeys([*slots.values(), *kept]))
+        printer.rows += [*slots.values(), *kept]
     reads_rows = ROWS in printer.sizes
     printer.sizes |= sizes
     printer.slots, printer.bounds = around, {}

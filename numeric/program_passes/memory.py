@@ -1,0 +1,111 @@
+"""Which arrays have memory of their own: facts about nodes of graphs and expressions of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeAlias
+
+import sympy
+
+from symad.core.dims import Shape
+from symad.core.graph import Node
+from symad.library.scalar_functions import relu, sigmoid, silu, softplus
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
+from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import assignments
+from symad.numeric.targets.target import NUMPY
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Condition, Logic, Select
+from symad.ops.fused.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.loops.scan import Scan
+
+Computed: TypeAlias = "Node | Compute"
+"""An op with its arguments and its shape."""
+
+FRESH = (
+    Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
+    RowGroup, Cleared, Overlay,
+)  # fmt: skip
+"""Ops whose result is a new array of floats, so that it may be overwritten."""
+
+
+def is_view(array: Computed) -> bool:
+    """Whether the array shares the memory of its argument's."""
+    op = array.op
+    if isinstance(op, Einsum):
+        return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
+    return isinstance(op, (Slice, Reshape, Broadcast, Spread))
+
+
+def shown(expression: Expression) -> Value | None:
+    """The value whose memory an expression shows; None if it makes memory of its own."""
+    while not isinstance(expression, Read):
+        if isinstance(expression, Index):
+            expression = expression.array
+        elif isinstance(expression, Compute) and is_view(expression):
+            expression = expression.args[0]
+        else:
+            return None
+    return expression.value
+
+
+def keeping(program: Program) -> Callable[[Expression], Value | None]:
+    """For expressions of a program, the value whose memory they keep.
+
+    A view of a view under another shape is often a copy: it may share memory, and it need not.
+    """
+    every = [made for statement in program.statements for made in assignments(statement)]
+    views = {made.value for made in every if shown(made.expression) is not None}
+
+    def kept(expression: Expression) -> Value | None:
+        base = shown(expression)
+        again = isinstance(expression, Compute) and isinstance(expression.op, Reshape) and base in views
+        return None if again else base
+
+    return kept
+
+
+def is_fresh(array: Computed) -> bool:
+    """Whether the statement of an array makes a new array of floats."""
+    op = array.op
+    if isinstance(op, Apply):
+        return op.head in (relu, sigmoid, silu, softplus, sympy.sech) or ufunc_name(op.head) is not None
+    if isinstance(op, Select):
+        return any(a.shape for a in array.args[1:])
+    if isinstance(op, Fused):
+        return not isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
+    return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(array))
+
+
+def leaves_gaps(array: Computed) -> bool:
+    """Whether a view leaves gaps in memory: whole arrays are worked on faster."""
+    op = array.op
+    if isinstance(op, Slice):
+        inner = zip(op.count[1:], array.args[0].shape[1:], strict=True)
+        return any(c != d for c, d in inner) or any(step != 1 for step in op.step)
+    return isinstance(op, Spread)
+
+
+def is_long(shape: Shape, least: int) -> bool:
+    """Whether an array has ``least`` elements, as far as is known."""
+    return not all(isinstance(d, int) for d in shape) or prod(shape) >= least
+
+
+def ufunc_name(head: Any) -> str | None:
+    """The ufunc of a head, for generated code."""
+    found = NUMPY.functions.get(head)
+    if found is None or found.module not in ("numpy", "scipy.special"):
+        return None
+    return found.name if found.module == "numpy" else str(found)

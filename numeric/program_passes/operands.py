@@ -1,0 +1,117 @@
+"""Which operands an op may write its result over, where operations take an array for the result."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from symad.core.graph import Op
+from symad.core.questions import question
+from symad.library.scalar_functions import relu, sigmoid
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
+from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.program.expressions import Compute
+from symad.numeric.program_passes.memory import is_fresh, ufunc_name
+from symad.numeric.program_passes.numbers import literal
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+
+if TYPE_CHECKING:
+    Positions = tuple[int, ...]
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Positions = Any
+
+
+@question
+def operands(op: Op, expression: Compute, dtype: str) -> Positions:
+    """The positions of the arguments that the op may write its result over, the best first."""
+    raise NotImplementedError
+
+
+@operands.dispatch
+def operands_none(op: Op, expression: Compute, dtype: str) -> Positions:
+    """By default a result is a new array."""
+    return ()
+
+
+def by_sign(signs: tuple[int, ...]) -> Positions:
+    """Terms that are added, or factors, before those that are subtracted, or divided by."""
+    return tuple(sorted(range(len(signs)), key=lambda k: -signs[k]))
+
+
+@operands.dispatch
+def operands_of_sum(op: Add, expression: Compute, dtype: str) -> Positions:
+    """Any term."""
+    return by_sign(op.signs)
+
+
+@operands.dispatch
+def operands_of_product(op: Mul, expression: Compute, dtype: str) -> Positions:
+    """Any factor."""
+    return by_sign(op.powers)
+
+
+@operands.dispatch
+def operands_of_power(op: Pow, expression: Compute, dtype: str) -> Positions:
+    """Squares and square roots."""
+    return (0,) if literal(expression.args[1]) in (2, sympy.Rational(1, 2)) else ()
+
+
+@operands.dispatch
+def operands_of_function(op: Apply, expression: Compute, dtype: str) -> Positions:
+    """Functions of NumPy and SciPy, and those whose helper takes an array for the result."""
+    if op.head in (sympy.Max, sympy.Min):
+        return tuple(range(len(expression.args)))
+    if len(expression.args) != 1 or (op.head is sympy.erfc and dtype == "float32"):
+        return ()
+    return (0,) if op.head in (relu, sigmoid, sympy.sech) or ufunc_name(op.head) is not None else ()
+
+
+@operands.dispatch
+def operands_of_mask(op: Select, expression: Compute, dtype: str) -> Positions:
+    """Scores that a mask hides: −∞ is written among them."""
+    return (1,) if literal(expression.args[2]) == -math.inf else ()
+
+
+@operands.dispatch
+def operands_of_kernel(op: Fused, expression: Compute, dtype: str) -> Positions:
+    """Whatever a kernel of floats reads: it writes each element after all that the element needs."""
+    return tuple(range(len(expression.args))) if is_fresh(expression) else ()
+
+
+@operands.dispatch
+def operands_of_span(op: Cleared, expression: Compute, dtype: str) -> Positions:
+    """The array whose gaps are cleared."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_overlay(op: Overlay, expression: Compute, dtype: str) -> Positions:
+    """The first part, if it has the shape of the whole."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_diagonal(op: AddDiagonal, expression: Compute, dtype: str) -> Positions:
+    """The array that is added to."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> Positions:
+    """The scores."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_softmax_tangent(op: SoftmaxTangent, expression: Compute, dtype: str) -> Positions:
+    """t of p (t − Σ p t), as p is read to the end."""
+    p, t = expression.args
+    return (1,) if p != t else ()

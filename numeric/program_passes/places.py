@@ -1,0 +1,130 @@
+"""Results that go into the memory of an operand that ends with the statement.
+
+A chain of elementwise operations then touches one array, which stays in the cache. Arrays that came from
+outside, and results, are never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from symad.core.graph import Op
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Statement, Together, assignments
+from symad.numeric.program.uses import Lifetimes, lifetimes
+from symad.numeric.program_passes.memory import is_fresh, is_view, leaves_gaps, shown
+from symad.numeric.program_passes.operands import operands
+from symad.ops.arrays.shaping import Broadcast, Slice
+from symad.ops.elementwise.arithmetic import Add, Mul
+
+
+def write_over(program: Program, dtype: str) -> Program:
+    """The program with each result over an operand that ends, where its op can write there.
+
+    Args:
+        program: one statement for each op, on values.
+        dtype: the type of the module's numbers.
+    """
+    places = _Places(program, dtype)
+    return program.with_statements(tuple(places.placed(k, s) for k, s in enumerate(program.statements)))
+
+
+class _Places:
+    """What decides whether a value may be overwritten."""
+
+    def __init__(self, program: Program, dtype: str) -> None:
+        self.dtype = dtype
+        self.lives: Lifetimes = lifetimes(program, shown)
+        self.made: Mapping[Value, Compute] = {
+            made.value: made.expression
+            for statement in program.statements
+            for made in assignments(statement)
+            if isinstance(made.expression, Compute)
+        }
+        self.shared = frozenset(self.owner(value) for group in program.shared for value in group)
+
+    def placed(self, at: int, statement: Statement) -> Statement:
+        """The statement, each of its results into the memory of an operand if there is one."""
+        if isinstance(statement, Assign):
+            return self._over(at, statement, ())
+        if not isinstance(statement, Together):
+            return statement
+        made: list[Assign] = []
+        for each in statement.assignments:
+            made.append(self._over(at, each, [other.over for other in made]))
+        return Together(tuple(made))
+
+    def _over(self, at: int, made: Assign, taken: Collection[Value | None]) -> Assign:
+        """A value over the best operand that is not taken by another."""
+        found = made.expression
+        if not isinstance(found, Compute) or not found.shape:
+            return made
+        for k in operands(found.op, found, self.dtype):
+            arg = found.args[k]
+            if not isinstance(arg, Read) or arg.shape != found.shape or arg.value in taken:
+                continue
+            if self.ends(arg.value, found, at):
+                return replace(made, over=arg.value)
+        return made
+
+    def owner(self, value: Value) -> Value:
+        """The value that made the memory."""
+        return self.lives.memory.get(value, value)
+
+    def ends(self, value: Value, reader: Compute, at: int) -> bool:
+        """Whether a value is an array of floats of its own, whole, that nothing reads after the statement."""
+        owner = self.owner(value)
+        if owner not in self.made or owner in self.shared or not is_fresh(self.made[owner]):
+            return False
+        if self.lives.end(owner) != at or any(map(self._breaks, self.chain(value))):
+            return False
+        others = [arg.value for arg in reader.args if isinstance(arg, Read)]
+        if in_steps(reader.op, len(reader.args)) and sum(self.owner(v) is owner for v in others) > 1:
+            return False  # a later step would read what an earlier one has overwritten
+        return not any(self._meets(value, other) for other in others)  # NumPy would copy what they share
+
+    def chain(self, value: Value) -> Iterator[Compute]:
+        """The views that lead to a value, the last first."""
+        while value in self.made and is_view(self.made[value]):
+            view = self.made[value]
+            yield view
+            (arg,) = view.args
+            if not isinstance(arg, Read):
+                return
+            value = arg.value
+
+    def _breaks(self, view: Compute) -> bool:
+        """Whether a view shows elements several times, or leaves gaps."""
+        return isinstance(view.op, Broadcast) or leaves_gaps(view)
+
+    def _meets(self, one: Value, other: Value) -> bool:
+        """Whether two values are different ranges of one array, with elements in both."""
+        if one is other:
+            return False
+        first, second = (_range(self.made.get(value)) for value in (one, other))
+        if first is None or second is None or first[0] != second[0]:
+            return False
+        return max(first[1], second[1]) < min(first[2], second[2])
+
+
+def in_steps(op: Op, count: int) -> bool:
+    """Whether an op of so many operands takes several statements, or reads on while it writes.
+
+    1/(a b) begins with 1/a, −a − b with −a.
+    """
+    if isinstance(op, Fused):
+        return True
+    signs = op.powers if isinstance(op, Mul) else op.signs if isinstance(op, Add) else (1,)
+    return count > 2 or 1 not in signs
+
+
+def _range(view: Compute | None) -> tuple[Expression, int, int] | None:
+    """The array of a slice with one axis, and its positions."""
+    if view is None or not isinstance(view.op, Slice) or len(view.shape) > 1 or view.op.step != (1,):
+        return None
+    start, count = view.op.start[0], view.op.count[0]
+    known = isinstance(start, int) and isinstance(count, int)
+    return (view.args[0], start, start + count) if known else None

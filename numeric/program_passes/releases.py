@@ -1,0 +1,59 @@
+"""Statements that give memory back, where other memory is taken."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from symad.core.graph import Graph
+from symad.numeric.program.expressions import Compute, Value, walk
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Free, Statement, assignments
+from symad.numeric.program.uses import lifetimes
+from symad.numeric.program_passes.memory import is_long, keeping
+
+
+def release(program: Program, least: int) -> Program:
+    """The program with `Free` after the last use of every memory that is no result's.
+
+    The memory of an array is free when all values that show it are. It need not be free before other memory
+    is taken, so that `Free` waits until then; what ends with the program needs none.
+
+    Args:
+        program: what is computed, in order.
+        least: elements of arrays whose memory is worth a statement.
+    """
+    every = [made for statement in program.statements for made in assignments(statement)]
+    keeps = keeping(program)
+    lives = lifetimes(program, keeps)
+    given = set(program.inputs)
+    showing: dict[Value, list[Value]] = {}
+    over = {made.over for made in every}
+    for made in every:
+        if made.value not in over:
+            showing.setdefault(lives.memory.get(made.value, made.value), []).append(made.value)
+    def takes_memory(statement: Statement) -> bool:
+        """Whether a statement makes an array of some length."""
+        new = (m for m in assignments(statement) if m.over is None and keeps(m.expression) is None)
+        return any(is_long(made.value.shape, least) for made in new)
+
+    ending: dict[int, list[Value]] = {}
+    for owner, values in showing.items():
+        if owner not in given and is_long(owner.shape, least):
+            ending.setdefault(lives.end(owner), []).extend(values)
+    ordered: list[Statement] = []
+    waiting: list[Value] = []
+    left = False
+    for k, statement in enumerate(program.statements):
+        if (waiting or left) and takes_memory(statement):
+            ordered.append(Free(tuple(waiting)))
+            waiting, left = [], False
+        ordered.append(statement)
+        waiting += ending.get(k, ())
+        left |= _has_steps(statement)
+    return program.with_statements(tuple(ordered))
+
+
+def _has_steps(statement: Statement) -> bool:
+    """Whether a statement is written as a loop, whose variables show memory until they are gone."""
+    ops = [part.op for e in statement.expressions for part in walk(e) if isinstance(part, Compute)]
+    return any(isinstance(getattr(op, f.name), Graph) for op in ops for f in fields(op))

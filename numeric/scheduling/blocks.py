@@ -1,0 +1,69 @@
+"""The nodes of array code as a program: one statement for each, in a given order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from symad.core.graph import Node, Structure
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Together
+from symad.ops.arrays.sources import ArrayConstant, Constant
+
+SEVERAL = ("body", "score", "formula")
+"""Fields of ops that have several results, which one loop or kernel computes."""
+
+
+@dataclass(frozen=True)
+class NodeBlock:
+    """A program, and which value is which node."""
+
+    program: Program
+    values: dict[Node, Value]
+    nodes: dict[Value, Node]
+
+
+def block_of(
+    order: Sequence[Node],
+    outputs: Iterable[Node],
+    given: Collection[Node] = (),
+    structure: Structure | None = None,
+) -> NodeBlock:
+    """The statements of some nodes, in order; the results of one loop or kernel come together.
+
+    Args:
+        order: nodes, arguments before what reads them.
+        outputs: what is read afterwards.
+        given: nodes that have values already.
+        structure: how the outputs are packed.
+    """
+    known: dict[Node, Expression] = {}
+    values: dict[Node, Value] = {}
+    inputs: list[Value] = []
+    statements: list[list[Assign]] = []
+    together: dict[tuple[object, ...], list[Assign]] = {}
+    for node in order:
+        value = values[node] = Value("", node.shape)
+        if node in given:
+            inputs.append(value)
+            known[node] = Read(value)
+            continue
+        expression = Compute(node.op, tuple([known[a] for a in node.args]), node.shape)
+        known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
+        assign = Assign(value, expression)
+        several = [getattr(node.op, name) for name in SEVERAL if hasattr(node.op, name)]
+        group = together.setdefault((type(node.op), *several, node.args), []) if several else []
+        if not group:
+            statements.append(group)
+        group.append(assign)
+    results = tuple([known[output] for output in outputs])
+    made = tuple([group[0] if len(group) == 1 else Together(tuple(group)) for group in statements])
+    program = Program("", tuple(inputs), made, results, structure)
+    return NodeBlock(program, values, {value: node for node, value in values.items()})
+
+
+def sharing(block: NodeBlock, groups: Iterable[Iterable[Node]]) -> Program:
+    """The program that knows which nodes are laid out in one array."""
+    found = (tuple([block.values[n] for n in group if n in block.values]) for group in groups)
+    return replace(block.program, shared=tuple(group for group in found if group))
