@@ -35,7 +35,6 @@ from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_si
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.program_passes.memory import is_view
-from symad.numeric.targets.c_functions import filled
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
