@@ -162,6 +162,11 @@ class CuPyPrinter(ArrayPrinter):
             texts[0] = self.array_text(node.args[0])
         return texts
 
+    def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
+        """What a function is given, numbers as arrays: inside it is one of the arrays of the device."""
+        typed = f"cp.asarray({{}}, dtype={self.type_text})"
+        return [typed.format(t) if n in self.host else t for n, t in zip(nodes, texts, strict=True)]
+
     def array_text(self, node: Node) -> str:
         """The value as an array, also where it is a number on the host."""
         text = self.text[node]

@@ -193,6 +193,13 @@ class ArrayPrinter:
         self.nesting -= 1
         self.text, self.row_numbers, self.own = outer
 
+    def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
+        """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
+        return [
+            f"{self.type_text}({t})" if isinstance(n.op, (Constant, Dimension)) else t
+            for n, t in zip(nodes, texts, strict=True)
+        ]
+
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes that some nodes need, in the order of their statements."""
         return topological(outputs)

@@ -104,7 +104,7 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.chebyshevt: "scipy.special.eval_chebyt",
     sympy.chebyshevu: "scipy.special.eval_chebyu",
     sympy.hermite: "symad.special.hermite",
-    sympy.laguerre: "scipy.special.eval_laguerre",
+    sympy.laguerre: "symad.special.laguerre",
     sympy.gegenbauer: "scipy.special.eval_gegenbauer",
     sympy.jacobi: "scipy.special.eval_jacobi",
 }

@@ -242,3 +242,19 @@ def test_the_kernels_compile_without_spills(arch, dtype):
         _, kernels = nvrtc.compile_text(source, arch)
         assert kernels["recurrence"].spilled == 0
         assert kernels["recurrence"].registers <= 255
+
+
+@pytest.mark.parametrize("memory", ["recompute", 2, "sqrt"])
+def test_recomputed_loops_that_begin_with_a_number(memory):
+    """The number is an array of the device: the steps that are computed again repeat and divide by it."""
+
+    def f(x):
+        return np.sum(functions.scan(lambda c, t: np.tanh(c + t / 2), np.zeros(()), x, memory) ** 2)
+
+    graph = symad.value_and_gradient(symad.trace(f, [(5,)]))
+    point = np.linspace(-1, 1, 5)
+    value, slope = graph(point)
+    with library() as cp:
+        found = lower(graph, "cupy")(*on_device(cp, [point], "float64"))
+        np.testing.assert_allclose(found[0].get(), value, rtol=1e-13)
+        np.testing.assert_allclose(found[1].get(), slope, rtol=1e-12)

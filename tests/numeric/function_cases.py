@@ -43,6 +43,8 @@ INSIDE = (*SMALL, 0.3, -0.7, 0.999, -0.25)
 POSITIVE = (1e-9, 0.3, 0.9, 1.7, 4.2, 20.0, 90.0)
 OUTSIDE = (1.7, -2.6, 20.0, -40.0, 1e5, 1.0625)
 LIMITED = (*SMALL, *MIDDLE, 20.0, -15.0)
+PARAMETERS = (0.3, -0.7, 0.9, 0.0, 1e-9, -1e-4)
+"""Of elliptic integrals; near 0 the formulas of tables for derivatives have no digit."""
 STEPS = (0.3, -0.7, 1.7, -2.6, 4.2, 20.25, -700.5)
 FEW = 120
 """Digits for special functions."""
@@ -94,10 +96,10 @@ SYMPY = {
     "erfinv": Case(sp.erfinv, mp.erfinv, INSIDE, digits=FEW),
     "Ei": Case(sp.Ei, mp.ei, (0.3, 0.9, 1.7, 4.2, -0.7, 20.0), digits=FEW),
     "E1": Case(sp.E1, mp.e1, (0.3, 0.9, 1.7, 4.2, 20.0), digits=FEW),
-    "Si": Case(sp.Si, mp.si, (*MIDDLE, 20.0), digits=FEW),
-    "Ci": Case(sp.Ci, mp.ci, (0.3, 0.9, 1.7, 4.2, 20.0), digits=FEW),
+    "Si": Case(sp.Si, mp.si, (*SMALL, *MIDDLE, 20.0), digits=FEW),
+    "Ci": Case(sp.Ci, mp.ci, (0.3, 0.9, 1.7, 4.2, 20.0, -0.5), digits=FEW),
     "Shi": Case(sp.Shi, mp.shi, (*MIDDLE, 20.0), slopes=128, digits=FEW),
-    "Chi": Case(sp.Chi, mp.chi, (0.3, 0.9, 1.7, 4.2, 20.0), digits=FEW),
+    "Chi": Case(sp.Chi, mp.chi, (0.3, 0.9, 1.7, 4.2, 20.0, -0.5), digits=FEW),
     "fresnels": Case(sp.fresnels, mp.fresnels, MIDDLE, digits=FEW),
     "fresnelc": Case(sp.fresnelc, mp.fresnelc, MIDDLE, digits=FEW),
     "airyai": Case(sp.airyai, mp.airyai, MIDDLE, ulps=10, digits=FEW),
@@ -117,8 +119,8 @@ SYMPY = {
         digits=FEW,
     ),
     "LambertW": Case(sp.LambertW, mp.lambertw, (1e-9, 0.3, 0.9, 1.7, 20.0, -0.25), digits=FEW),
-    "elliptic_k": Case(elliptic_k, mp.ellipk, (0.3, -0.7, 0.9), digits=FEW),
-    "elliptic_e": Case(elliptic_e, mp.ellipe, (0.3, -0.7, 0.9), slopes=80, digits=FEW),
+    "elliptic_k": Case(elliptic_k, mp.ellipk, PARAMETERS, digits=FEW),
+    "elliptic_e": Case(elliptic_e, mp.ellipe, PARAMETERS, digits=FEW),
     "sigmoid": Case(own.sigmoid, lambda x: 1 / (1 + mp.exp(-x))),
     "softplus": Case(own.softplus, lambda x: mp.log1p(mp.exp(x)) if x > -200 else mp.exp(x)),
     "logcosh": Case(own.logcosh, lambda x: mp.log(mp.cosh(x))),

@@ -12,7 +12,17 @@ import sympy as sp
 from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
 from sympy.functions.special.elliptic_integrals import elliptic_f, elliptic_pi
 
-from tests.numeric.function_cases import FEW, LARGE, MIDDLE, PAIRS, POSITIVE, POSITIVE_PAIRS, STEPS, Case
+from tests.numeric.function_cases import (
+    FEW,
+    LARGE,
+    MIDDLE,
+    PAIRS,
+    PARAMETERS,
+    POSITIVE,
+    POSITIVE_PAIRS,
+    STEPS,
+    Case,
+)
 
 THIRD = sp.Rational(1, 3)
 DEGREE = sp.Rational(5, 2)
@@ -22,19 +32,20 @@ A, B = sp.Rational(9, 4), sp.Rational(7, 4)
 
 SOME = (0.3, 0.9, 1.7, 4.2)
 UNIT = (0.0625, 0.3, 0.5, 0.9)
+TO_ONE = (*UNIT, 0.9999999)
 
 
 SPECIAL = {
     "airyaiprime": Case(sp.airyaiprime, lambda x: mp.airyai(x, derivative=1), MIDDLE, digits=FEW),
     "airybiprime": Case(sp.airybiprime, lambda x: mp.airybi(x, derivative=1), MIDDLE, digits=FEW),
-    "chebyshevt": Case(lambda x: sp.chebyshevt(DEGREE, x), lambda x: mp.chebyt(N, x), UNIT, digits=FEW),
-    "chebyshevu": Case(lambda x: sp.chebyshevu(DEGREE, x), lambda x: mp.chebyu(N, x), UNIT, digits=FEW),
-    "legendre": Case(lambda x: sp.legendre(DEGREE, x), lambda x: mp.legendre(N, x), UNIT, digits=FEW),
+    "chebyshevt": Case(lambda x: sp.chebyshevt(DEGREE, x), lambda x: mp.chebyt(N, x), TO_ONE, digits=FEW),
+    "chebyshevu": Case(lambda x: sp.chebyshevu(DEGREE, x), lambda x: mp.chebyu(N, x), TO_ONE, digits=FEW),
+    "legendre": Case(lambda x: sp.legendre(DEGREE, x), lambda x: mp.legendre(N, x), TO_ONE, digits=FEW),
+    "hermite": Case(lambda x: sp.hermite(DEGREE, x), lambda x: mp.hermite(N, x), MIDDLE, digits=FEW),
     "elliptic_pi": Case(
         lambda x: elliptic_pi(sp.Rational(1, 4), x),
         lambda x: mp.ellippi(0.25, x),
-        (0.3, -0.7, 0.9),
-        slopes=1200,
+        PARAMETERS,
         digits=FEW,
     ),
     "erfcinv": Case(sp.erfcinv, lambda x: mp.erfinv(1 - x), (0.3, 0.9, 1.7), digits=FEW),
@@ -153,13 +164,13 @@ ALSO_NUMPY = {
     "k1": Case(sc.k1, lambda x: mp.besselk(1, x), SOME, digits=FEW),
     "y0": Case(sc.y0, lambda x: mp.bessely(0, x), SOME, digits=FEW),
     "y1": Case(sc.y1, lambda x: mp.bessely(1, x), SOME, digits=FEW),
-    "ellipk": Case(sc.ellipk, mp.ellipk, (0.3, -0.7, 0.9), digits=FEW),
-    "ellipe": Case(sc.ellipe, mp.ellipe, (0.3, -0.7, 0.9), slopes=80, digits=FEW),
+    "ellipk": Case(sc.ellipk, mp.ellipk, PARAMETERS, digits=FEW),
+    "ellipe": Case(sc.ellipe, mp.ellipe, PARAMETERS, digits=FEW),
     "expn": Case(lambda x: sc.expn(2, x), lambda x: mp.expint(2, x), SOME, digits=FEW),
 }
 
 ALSO_BINARY = {
-    "elliptic_f": Case(elliptic_f, mp.ellipf, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5)), slopes=2000, digits=FEW),  # type: ignore[arg-type]
+    "elliptic_f": Case(elliptic_f, mp.ellipf, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5), (1.2, 1e-9)), digits=FEW),  # type: ignore[arg-type]
     "binomial": Case(sp.binomial, mp.binomial, ((5.5, 2.25), (7.0, 3.5), (4.2, 0.9)), ulps=11, digits=FEW),  # type: ignore[arg-type]
     "Mod": Case(sp.Mod, lambda a, b: a - b * mp.floor(a / b), ((5.5, 2.0), (-7.25, 3.0), (4.2, -0.9))),  # type: ignore[arg-type]
     "erf2": Case(sp.erf2, lambda a, b: mp.erf(b) - mp.erf(a), PAIRS[:4], digits=FEW),  # type: ignore[arg-type]
@@ -212,9 +223,9 @@ ALSO_NUMPY_PAIRS = {
     ),
     "sc.beta": Case(sc.beta, mp.beta, ((0.3, 1.7), (2.6, 0.7), (4.2, 0.9)), digits=FEW),  # type: ignore[arg-type]
     "ellipkinc": Case(
-        sc.ellipkinc, mp.ellipf, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5)), slopes=2000, digits=FEW
+        sc.ellipkinc, mp.ellipf, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5), (1.2, 1e-9)), digits=FEW
     ),  # type: ignore[arg-type]
     "ellipeinc": Case(
-        sc.ellipeinc, mp.ellipe, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5)), slopes=4000, digits=FEW
+        sc.ellipeinc, mp.ellipe, ((0.3, 0.4), (0.9, -0.7), (1.2, 0.5), (1.2, 1e-9)), digits=FEW
     ),  # type: ignore[arg-type]
 }

@@ -17,6 +17,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
+from mpmath.libmp import NoConvergence
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
@@ -95,7 +96,7 @@ def _derivative(case: Case, point: tuple[float, ...], order: tuple[int, ...], h:
             moved = [v + (mp.mpf(o) / 2 - k) * h for v, o, k in zip(at, order, step, strict=True)]
             weight = (-1) ** sum(step) * prod(comb(o, k) for o, k in zip(order, step, strict=True))
             total += weight * case.exact(*moved)
-    except (ValueError, ZeroDivisionError, OverflowError, mp.NoConvergence, TypeError):
+    except (ValueError, ZeroDivisionError, OverflowError, NoConvergence, TypeError):
         return np.nan
     value = total / h ** sum(order)
     if mp.im(value) or mp.isnan(value):

@@ -331,3 +331,10 @@ def test_degrees_of_orthogonal_polynomials_have_no_derivative(family: type) -> N
         assert np.isclose(float(slope(k, 0.3)), expected, rtol=1e-12)
     with pytest.raises(symad.errors.DerivativeError, match=r"argument 1 of 2, such as a degree.*give wrt"):
         symad.gradient(family(degree, x))  # type: ignore[call-arg]
+
+
+def test_powers_of_numbers_have_no_case_for_a_base_of_zero() -> None:
+    """Comparisons of numbers are made once: d(2^x)/dx is 2^x log 2, without a selection."""
+    graph = symad.gradient(sp.Integer(2) ** x, x)
+    assert not any(type(node.op).__name__ in ("Compare", "Select") for node in graph.nodes)
+    assert np.isclose(graph(1.5), 2**1.5 * np.log(2), rtol=1e-15)

@@ -14,9 +14,11 @@ from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.library.elliptic_moments import elliptic_moment as elliptic_moment_of
 from symad.numeric import lower
 from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import apply
+from symad.special import elliptic_moment
 from tests.verification.test_scalar_derivatives import DOMAINS, points
 
 x, y, z, w = sp.symbols("x y z w")
@@ -24,6 +26,7 @@ x, y, z, w = sp.symbols("x y z w")
 MORE_ARITIES = {
     (sp.beta, 1): ((0.1, 4.0),), (sp.LambertW, 2): ((-0.3, -0.1), (-1, 0)), (sp.zeta, 1): ((1.1, 4.0),),
     (elliptic_e, 1): ((-0.95, 0.95),), (elliptic_pi, 2): ((-0.9, 0.9), (-0.95, 0.95)),
+    (elliptic_moment_of, 5): ((0, 1, 2), (0, 1), (0, 1), (-0.9, 0.9), (-0.95, 0.95)),
     (sp.Max, 3): ((-3.0, 3.0),) * 3,
     (sp.Min, 3): ((-3.0, 3.0),) * 3, (sp.Heaviside, 2): ((-3.0, 3.0), (0, 1)),
 }  # fmt: skip
@@ -242,3 +245,53 @@ def test_degrees_that_are_no_integers():
             assert f(*floats) == pytest.approx(float(exact), rel=1e-13)
         found = graph(*map(sp.Rational, floats))
         assert float(found.evalf()) == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_degrees_that_come_as_floats():
+    """SciPy's series for a float degree has two digits of L_120(3) left, the recurrence all."""
+    n = sp.Symbol("n")
+    for head, right in ((sp.laguerre, mpmath.laguerre(120, 0, 3)), (sp.hermite, mpmath.hermite(120, 3))):
+        for degree in (120, 120.0):
+            assert symad.trace(head(n, x))(degree, 3.0) == pytest.approx(float(right), rel=1e-12)
+            assert lower(head(n, x))(degree, 3.0) == pytest.approx(float(right), rel=1e-12)
+
+
+def test_second_derivatives_of_degrees_that_are_no_integers():
+    """SymPy takes C_n^(a) for a polynomial of degree int(n), which is not the second derivative of P_5/2."""
+    for head, function in ((sp.legendre, mpmath.legendre), (sp.chebyshevu, mpmath.chebyu)):
+        right = float(mpmath.diff(lambda t, f=function: f(2.5, t), 0.3, 2))
+        assert symad.hessian(head(sp.Rational(5, 2), x), [x])(0.3).item() == pytest.approx(right, rel=1e-12)
+    f = symad.trace(sp.hermite(sp.Rational(5, 2), x))
+    right = [float(mpmath.hermite(2.5, v)) for v in (0.3, -0.8)]
+    np.testing.assert_allclose([f(0.3), f(-0.8)], right, rtol=1e-13)
+
+
+MOMENTS = [(1, 0, 1), (1, 0, 0), (2, 0, 2), (1, 2, 0), (1, 1, 1), (2, 2, 1)]
+
+
+@pytest.mark.parametrize("orders", MOMENTS, ids=str)
+def test_derivatives_of_elliptic_integrals(orders):
+    """Where the formulas of tables cancel, near 1, beyond π/2, and for large parameters, by quadrature."""
+    p, r, q = orders
+    for m in (1e-9, 1 - 1e-6, -1e4):
+        for n in (0.0, -3.0) if r else (0.0,):
+            for z in (None, -1.2, 2.5):
+                def integrand(t, m=m, n=n):
+                    s = mpmath.sin(t) ** 2
+                    return s**p * (1 - n * s) ** -r * (1 - m * s) ** (-q - mpmath.mpf(1) / 2)
+
+                with mpmath.workdps(20):
+                    quarter = mpmath.pi / 2
+                    end = quarter if z is None else mpmath.mpf(z)
+                    turns = [mpmath.sign(end) * quarter * k for k in range(int(abs(end) / quarter) + 1)]
+                    right = float(mpmath.quad(integrand, [*turns, *([end] if end != turns[-1] else [])]))
+                found = elliptic_moment(*orders, n, *(() if z is None else (z,)), m)
+                assert found == pytest.approx(right, rel=1e-13), (m, n, z)
+    assert elliptic_moment(1, 0, 1, 0.0, 1.0) == np.inf
+    assert np.isnan(elliptic_moment(1, 0, 1, 0.0, [1.3, np.inf], 1.5)).all()
+
+
+def test_formulas_of_tables_are_proved():
+    """Derivatives of F and Π as SymPy prints them."""
+    for f, by in ((elliptic_f(x, y), y), (elliptic_pi(x, y), x), (elliptic_pi(x, y), y)):
+        assert symad.verify(f, by, gradient=sp.diff(f, by)).status == "proved"

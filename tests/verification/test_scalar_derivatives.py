@@ -23,6 +23,7 @@ from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.library.elliptic_moments import elliptic_moment
 from symad.library.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr
 from symad.library.scalar_functions import logcosh
@@ -79,6 +80,7 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     elliptic_k: (UNIT,),
     **dict.fromkeys([elliptic_e, elliptic_f], ((-1.4, 1.4), UNIT)),
     elliptic_pi: ((-0.9, 0.9), (-1.4, 1.4), UNIT),
+    elliptic_moment: ((0, 1, 2), (0, 1), (0, 1), (-0.9, 0.9), (-1.4, 1.4), UNIT),
     **dict.fromkeys([sympy.lowergamma, gammainc, gammaincc], (POSITIVE, POSITIVE)),
     **dict.fromkeys([sympy.uppergamma, sympy.expint], (WIDE, POSITIVE)),
     sympy.polylog: ((2, 3, -1), UNIT),
@@ -109,7 +111,7 @@ UNKNOWN = {
     (sympy.polygamma, 0), (sympy.besselj, 0), (sympy.bessely, 0), (sympy.besseli, 0), (sympy.besselk, 0),
     (sympy.jn, 0), (sympy.yn, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
     (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
-    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+    (sympy.laguerre, 0), *((elliptic_moment, k) for k in range(3)), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
     *((made, k) for head, made in COMPANIONS.items() for k in range(len(PARAMETERS[head]))),
 }  # fmt: skip
 """Orders, by which nothing is differentiated."""

@@ -16,7 +16,6 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.targets.pasting import pasted
-from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_pullback
 from symad.ops.loops.remat import Remat
@@ -63,16 +62,7 @@ def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
 def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     name, lines = nested(printer, "part", op.body.input_nodes, op.body)
     printer.before.extend(lines)
-    return f"{name}({', '.join(_typed(node.args, args, printer))})"
-
-
-def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[str]:
-    """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
-    number = printer.type_text
-    return [
-        f"{number}({t})" if isinstance(n.op, (Constant, Dimension)) else t
-        for n, t in zip(nodes, texts, strict=True)
-    ]
+    return f"{name}({', '.join(printer.numbers_typed(node.args, args))})"
 
 
 def revolving(printer: Any, *names: str) -> None:
@@ -95,7 +85,7 @@ def stepping(
     op: ChainOp, nodes: Sequence[Node], texts: Sequence[str], printer: Any
 ) -> tuple[str, list[str]]:
     """The function of one step, from a state and one element of each input."""
-    moving, args = op.body.input_nodes[: 1 + op.slices], _typed(nodes, texts, printer)
+    moving, args = op.body.input_nodes[: 1 + op.slices], printer.numbers_typed(nodes, texts)
     return nested(printer, "step", moving, op.body, args[1 + op.slices : len(op.body.input_nodes)])
 
 
@@ -106,8 +96,9 @@ def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer:
     distance, slots = ("1", "0") if op.history else policy_text(op, length)
     step, lines = stepping(op, node.args, args, printer)
     printer.before.extend(lines)
-    xs = "".join(f"{x}, " for x in args[1 : 1 + op.slices])
-    return f"_keep_states({step}, {args[0]}, ({xs}), _places({length}, {distance}, {slots}))"
+    state, *others = printer.numbers_typed(node.args, args)
+    xs = "".join(f"{x}, " for x in others[: op.slices])
+    return f"_keep_states({step}, {state}, ({xs}), _places({length}, {distance}, {slots}))"
 
 
 @emit.dispatch
@@ -122,7 +113,7 @@ def chain_pullback_emit(
     """Fill one flat array of cotangents, stretch by stretch."""
     revolving(printer, "reverse_chain")
     values, _, _ = arguments(op, node.args)
-    texts, kept, bar = _typed(values, args[: len(values)], printer), args[len(values)], args[-1]
+    texts, kept, bar = printer.numbers_typed(values, args[: len(values)]), args[len(values)], args[-1]
     length = printer.dim(length_of(values))
     distance, slots = policy_text(op, length)
     if op.history:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import sympy
 
@@ -55,10 +57,16 @@ class Select(ElementwiseOp):
     """A where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
 
 
+HOLDS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne}
+
+
 def compare(relation: str, a: Node, b: Node) -> Node:
-    """``a relation b``; > and >= turn around."""
+    """``a relation b``; > and >= turn around, and numbers are compared at once."""
     if relation in (">", ">="):
-        return Node.of(Compare("<" + relation[1:]), (b, a))
+        return compare("<" + relation[1:], b, a)
+    numbers = constant_value(a), constant_value(b)
+    if not a.shape and not b.shape and all(isinstance(n, (int, float, Fraction)) for n in numbers):
+        return constant(bool(HOLDS[relation](*numbers)))
     return Node.of(Compare(relation), (a, b))
 
 

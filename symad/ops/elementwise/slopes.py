@@ -77,6 +77,12 @@ def sinc_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return neg(apply(sympy.jn, constant(1), args[0]))
 
 
+@slope(sympy.Si)
+def sine_integral_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """sin(x)/x as the function that has all its derivatives at 0 too."""
+    return apply(sympy.sinc, args[0])
+
+
 @slope(sympy.frac)
 def frac_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return constant(1)

@@ -11,6 +11,7 @@ import sympy
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
+from symad.library import elliptic_moments  # noqa: F401  (registers rules)
 from symad.library.parameter_derivatives import by_parameter
 from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
@@ -149,3 +150,38 @@ def apply_jvp(op: Apply, y: Node, tangents: Tangents) -> Tangent:
             if isinstance(coefficient, Node):
                 terms.append(scale_tangent(coefficient, tangent))
     return tangent_of_shape(add_tangents(terms), y.shape)
+
+
+# ---- orthogonal polynomials ---------------------------------------------------------------------
+# By x, where n (x P_n − P_{n−1})/(x² − 1) would be 0/0 at ±1, and for degrees that are no integers, where
+# SymPy takes C_n^(a) for a polynomial.
+
+
+@slope(sympy.legendre)
+def legendre_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """P_n' = C_{n−1}^(3/2) (DLMF 18.9.19)."""
+    if i < 1:
+        return _by_sympy(sympy.legendre, i, args)
+    return _gegenbauer_below(args[0], constant(Fraction(3, 2)), args[1])
+
+
+@slope(sympy.chebyshevu)
+def chebyshevu_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """U_n' = 2 C_{n−1}^(2), since U_n = C_n^(1) (DLMF 18.7.4)."""
+    if i < 1:
+        return _by_sympy(sympy.chebyshevu, i, args)
+    return mul(constant(2), _gegenbauer_below(args[0], constant(2), args[1]))
+
+
+@slope(sympy.gegenbauer)
+def gegenbauer_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """2a C_{n−1}^(a+1) (DLMF 18.9.19)."""
+    degree, a, x = args
+    if i < 2:
+        return _by_sympy(sympy.gegenbauer, i, args)
+    return mul(constant(2), a, _gegenbauer_below(degree, add(a, constant(1)), x))
+
+
+def _gegenbauer_below(degree: Node, a: Node, x: Node) -> Node:
+    """C_{n−1}^(a)."""
+    return apply(sympy.gegenbauer, sub(degree, constant(1)), a, x)
