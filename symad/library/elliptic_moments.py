@@ -19,7 +19,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
-from symad.evaluation.number_domains import MPMATH_SPECIAL
+from symad.evaluation.function_values import MPMATH_SPECIAL
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.special_functions import SpecialFunction
 from symad.ops.arrays.sources import constant
