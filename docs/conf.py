@@ -6,7 +6,9 @@ from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # plain_docstrings
+sys.path.insert(0, str(Path(__file__).parent))  # plain_docstrings, absent_libraries
+
+from absent_libraries import install
 
 project = "symad"
 author = "the symad authors"
@@ -41,7 +43,7 @@ nb_merge_streams = True
 autosummary_generate = True
 autodoc_typehints = "none"  # the Args sections say the types in words
 autodoc_member_order = "bysource"
-autodoc_mock_imports = [name for name in ("cupy", "cupyx", "torch", "jax") if find_spec(name) is None]
+install(name for name in ("cupy", "cupyx", "torch", "jax") if find_spec(name) is None)
 napoleon_google_docstring = True
 napoleon_use_rtype = False
 

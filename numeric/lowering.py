@@ -27,6 +27,7 @@ from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
+from symad.numeric.targets import ranged_functions  # noqa: F401  (registers how ranges are printed)
 from symad.ops.loops.captured import check_closed
 from symad.saving.save_load import loads
 from symad.tracing import as_graph

@@ -15,6 +15,7 @@ from typing import Any
 from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
 from symad.evaluation.function_values import implementation
+from symad.library.ranged import Ranged
 from symad.ops.elementwise.apply import Apply
 
 CALLS: dict[str, Callable[..., Any]] = {}
@@ -93,7 +94,7 @@ def check_importable(graph: Graph, path: Any) -> None:
     """
     for head in dict.fromkeys(_heads(graph)):
         function = implementation(head)
-        if function is not None and import_path(function) is None:
+        if function is not None and import_path(function) is None and not issubclass(head, Ranged):
             raise LoweringError(
                 f"{path}: the function {head.__name__} is implemented by {function!r}, which no module has "
                 "under its name, so that a file cannot import it; define it at the top of a module that is "

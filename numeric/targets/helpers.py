@@ -78,7 +78,9 @@ def _positions(values: Any, low: int, length: int, axis: int, what: str) -> Arra
 
 
 def _scatter_add(indices: Array, updates: Array, length: int) -> Array:
-    result = np.zeros((length, *updates.shape[indices.ndim :]), updates.dtype)
+    updates = np.asarray(updates)
+    dtype = updates.dtype if updates.dtype.kind == "f" else np.float64  # a number that is written as 1
+    result = np.zeros((length, *updates.shape[indices.ndim :]), dtype)
     np.add.at(result, indices, updates)
     return result
 

@@ -196,11 +196,22 @@ class Writer:
         """The helper that calls a function which a user implements."""
         if head not in self.users:
             self.users[head] = self.names.unique(head.__name__)
+            source = next((source for family, source in SOURCES.items() if issubclass(head, family)), None)
+            if source is not None:
+                self.helpers[self.users[head]] = source(head, self.users[head], self)
+                return self.users[head]
             found = users_call(head, self.users[head])
             self.imports.add(found.imported)
             self.helper(special.elementwise)
             self.helpers[self.users[head]] = found.source.strip()
         return self.users[head]
+
+    def beside(self) -> Writer:
+        """A writer of plain NumPy for a function in the same module."""
+        other = Writer(NUMPY, self.dtype, self.names)
+        other.imports, other.helpers, other.users = self.imports, self.helpers, self.users
+        other.constants = self.constants
+        return other
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function that the module shall hold."""
@@ -221,6 +232,9 @@ class Writer:
             self.constants[text] = self.names.unique(f"constant_{len(self.constants) + 1}")
         return self.constants[text]
 
+
+SOURCES: dict[type, Callable[[Any, str, Writer], str]] = {}
+"""How functions that symad makes are printed as functions of the module, by the class they derive from."""
 
 INDICES = ("t", "s", "r", "q")
 """Names of the indices of nested loops, outermost first."""

@@ -105,6 +105,8 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.chebyshevu: "scipy.special.eval_chebyu",
     sympy.hermite: "symad.special.hermite",
     sympy.laguerre: "symad.special.laguerre",
+    sympy.assoc_laguerre: "scipy.special.eval_genlaguerre",
+    sympy.assoc_legendre: "symad.special.assoc_legendre",
     sympy.gegenbauer: "scipy.special.eval_gegenbauer",
     sympy.jacobi: "scipy.special.eval_jacobi",
 }

@@ -38,7 +38,7 @@ from symad.tracing.from_sympy import (
     user_matrix_entries,
 )
 from symad.tracing.grouping import entries_of, group, is_container
-from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
+from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs, is_formula
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import SESSION, Session, is_tracing, session
@@ -124,7 +124,7 @@ def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
     if indices:
         parts = [part.xreplace(indices) if hasattr(part, "xreplace") else part for part in parts]
     asked = [as_input_symbol(leaf) for _, leaf in group(wrt, _is_leaf)[1]]
-    found = find_inputs(parts)
+    found = find_inputs(parts, (s for s in given if isinstance(s, sympy.Symbol)))
     shapes = {s: found.shape_of(s) for s in (*given, *asked, *found.symbols)}
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
     places = {s for s in given if isinstance(s, sympy.Symbol) and s not in found.bound}
@@ -158,17 +158,18 @@ def _is_leaf(entry: Any) -> bool:
 def _grouped(inputs: Any) -> tuple[dict[Any, Any], tuple[Argument, ...], list[Any]]:
     """The arguments, empty where each is one input of its own name, and all inputs in order.
 
-    Before them the symbols that stand for indices among the inputs.
+    Before them the symbols that stand for indices and expressions among the inputs.
     """
     if inputs is None:
         return {}, (), []
     arguments, leaves = group(entries_of(inputs), _is_leaf)
-    symbols = [as_input_symbol(leaf) for _, leaf in leaves]
+    standing = {leaf: sympy.Symbol(str(leaf), real=True) for _, leaf in leaves if is_formula(leaf)}
+    symbols = [standing.get(leaf) or as_input_symbol(leaf) for _, leaf in leaves]
     _check_distinct(symbols)
     pairs = zip(arguments, symbols, strict=False)
     plain = all(a.structure is None and a.name == printed(s) for a, s in pairs)
     indices = {leaf: leaf.label for _, leaf in leaves if isinstance(leaf, sympy.Idx)}
-    return indices, (() if plain else arguments), symbols
+    return indices | standing, (() if plain else arguments), symbols
 
 
 def _check_distinct(symbols: Sequence[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Any
 
 import sympy
@@ -59,6 +59,14 @@ def is_function_input(expression: Any) -> bool:
     return not (head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"))
 
 
+def is_formula(leaf: Any) -> bool:
+    """Whether an argument is an expression such as sin(t), which is replaced wherever it occurs."""
+    symbols = (sympy.Symbol, sympy.IndexedBase, sympy.Idx, sympy.Indexed, sympy.MatrixExpr, ArraySymbol)
+    element = isinstance(leaf, sympy.matrices.expressions.matexpr.MatrixElement)
+    plain = isinstance(leaf, sympy.Expr) and not leaf.is_number and not element
+    return plain and not isinstance(leaf, symbols) and not is_function_input(leaf)
+
+
 def depends_on(symbol: Any, other: Any) -> bool:
     """Whether an input such as q(t), or its derivative, is a function of another input."""
     base = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
@@ -94,8 +102,9 @@ def declared_shape(symbol: Any) -> Any:
 class Found:
     """The input symbols of some expressions, and how far the indices of bases without shape reach."""
 
-    def __init__(self) -> None:
-        """Nothing is found yet."""
+    def __init__(self, arguments: Iterable[Any] = ()) -> None:
+        """Nothing is found yet. ``arguments``: symbols that are given a value in each call."""
+        self.arguments = frozenset(arguments)
         self.symbols: dict[Any, None] = {}
         self.uses: dict[Any, list[tuple[Any, ...]]] = {}
         self.free_indices: dict[Any, Any] = {}
@@ -116,7 +125,8 @@ class Found:
             if FREE in extents:
                 self.check_indices(())
             if None not in extents and FREE not in extents:
-                return as_shape(extents)
+                lengths = (_given_length(symbol, k) if e is GIVEN else e for k, e in enumerate(extents))
+                return as_shape(tuple(lengths))
         raise TraceError(
             f"the shape of {symbol} does not follow from its indices; declare it: "
             f"IndexedBase({str(symbol)!r}, shape=...)"
@@ -138,12 +148,24 @@ class Found:
                 )
 
 
+@lru_cache(maxsize=256)
+def _given_length(base: Any, axis: int) -> Any:
+    """The length of an axis on which the indices depend on data: that of the array given."""
+    return sympy.Dummy(f"len_{base.label}_{axis}", integer=True, positive=True)
+
+
 FREE = "free"
 """The extent that an index with unbound symbols asks for: it follows the others."""
 
 
+GIVEN = "given"
+"""The extent that data or arguments ask for: that of the array in a call."""
+
+
 def _joint_extent(extents: Sequence[Any]) -> Any:
-    """The largest of some extents; None where one is not known or they cannot be compared."""
+    """The largest of some extents; None where they cannot be compared."""
+    if any(extent is GIVEN for extent in extents):
+        return GIVEN
     joint: Any = FREE
     for extent in extents:
         if joint is FREE or extent is None:
@@ -153,7 +175,7 @@ def _joint_extent(extents: Sequence[Any]) -> Any:
     return joint
 
 
-def find_inputs(parts: Sequence[Any]) -> Found:
+def find_inputs(parts: Sequence[Any], arguments: Iterable[Any] = ()) -> Found:
     """The inputs of some expressions; each distinct object is visited once in each range of indices.
 
     Bound indices of sums and variables of Lambdas are not inputs; symbols inside declared shapes are
@@ -162,7 +184,7 @@ def find_inputs(parts: Sequence[Any]) -> Found:
     Raises:
         TraceError: an index is bound twice, or bound in one place and free in another.
     """
-    found = Found()
+    found = Found(arguments)
     bound: dict[Any, Any] = {}
     seen: set[tuple[int, Ranges]] = set()
     stack: list[Child] = [(part, (), False) for part in reversed(parts)]
@@ -207,7 +229,7 @@ def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> It
 def function_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """An input such as q(t); what it depends on is no input."""
     if not is_function_input(expression):
-        inside = expression.args if isinstance(expression, AppliedUndef) else ()
+        inside = expression.args if isinstance(expression, AppliedUndef) else expression.args[:1]
         return [(arg, ranges, guarded) for arg in inside]
     for r in ranges:
         if expression.has(r.index):
@@ -257,7 +279,7 @@ def indexed_children(expression: Any, ranges: Ranges, guarded: bool, found: Foun
     """The base and what its indices depend on."""
     base = expression.base
     if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
-        ends = [_end(index, ranges) for index in expression.indices]
+        ends = [_end(index, ranges, found.arguments) for index in expression.indices]
         found.uses.setdefault(base, []).append(tuple(ends))
     result: list[Child] = [(base, ranges, guarded)]
     for index in expression.indices:
@@ -280,29 +302,43 @@ def _note_free(index: Any, ranges: Ranges, element: Any, found: Found) -> None:
             found.free_indices.setdefault(symbol, element)
 
 
-def _end(index: Any, ranges: Ranges) -> Any:
-    """One more than the largest value of an index; None where data decide."""
-    if index.has(sympy.Indexed):
-        return None
+def _end(index: Any, ranges: Ranges, arguments: Iterable[Any]) -> Any:
+    """One more than the largest value of an index; `GIVEN` where data or arguments decide."""
+    if index.has(sympy.Indexed, *arguments):
+        return GIVEN
     known = {
         s for r in ranges for part in (r.index, r.low, r.high) if part is not None for s in part.free_symbols
     }
     if index.free_symbols - known:
         return FREE
     highest = reach(index, ranges, True)
-    return None if highest is None else sympy.expand(highest + 1)
+    if highest is None or highest.has(*arguments):
+        return GIVEN if arguments else None
+    return sympy.expand(highest + 1)
 
 
 @children.register(ExprWithLimits)
 def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The body within its ranges, and each bound within the ranges around it."""
-    if not isinstance(expression, (sympy.Sum, sympy.Product)):  # integrals are refused later, by name
-        return []
+    if not isinstance(expression, (sympy.Sum, sympy.Product)):
+        return []  # refused later, by name
     inner = ranges_of(expression, ranges)
     result: list[Child] = []
     for k, r in enumerate(inner):
         result += [(bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None]
     return [*result, (expression.function, ranges + inner, guarded)]
+
+
+@children.register(sympy.Integral)
+def integral_children(
+    expression: sympy.Integral, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The integrand, in which the variables are bound, and the bounds."""
+    inner, result = ranges, list[Child]()
+    for variable, *bounds in reversed(expression.limits):
+        result += [(bound, inner, guarded) for bound in bounds]
+        inner = (*inner, IndexRange(variable))
+    return [*result, (expression.function, inner, guarded)]
 
 
 @children.register(sympy.Lambda)

@@ -9,12 +9,11 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
-from symad.tracing import as_graph
 from symad.verification.budget import Budget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.decide import decide
-from symad.verification.outside import undecided_outside
+from symad.verification.outside import as_decidable, undecided_outside
 
 
 @undecided_outside
@@ -39,7 +38,7 @@ def equal(
     Raises:
         ShapeError: the shapes differ.
     """
-    left, right = as_graph(a, inputs=inputs), as_graph(b, inputs=inputs)
+    left, right = as_decidable(a, inputs=inputs), as_decidable(b, inputs=inputs)
     if len(left.output_nodes) != len(right.output_nodes):
         raise TraceError(
             f"equal: one side has {len(left.output_nodes)} outputs, the other {len(right.output_nodes)}"

@@ -6,9 +6,12 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
+from symad.core.graph import Graph
 from symad.errors import OutsideError
+from symad.library.ranged import check_decidable
+from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.decide import versions
 
@@ -31,3 +34,14 @@ def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certifi
             return Certificate(title, (entry,), (), seed, (), versions(), time.monotonic() - start, 0, ())
 
     return asked
+
+
+def as_decidable(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+    """``f`` as a graph about which there can be a certificate.
+
+    Raises:
+        OutsideError: it has integrals, or sums and products with arguments as bounds.
+    """
+    graph = as_graph(f, wrt, inputs)
+    check_decidable(graph)
+    return graph

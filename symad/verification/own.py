@@ -16,7 +16,6 @@ from symad.derivatives.wrt import input_names, select_wrt
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
-from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
@@ -42,7 +41,7 @@ from symad.verification.measuring.references import (
     packed,
 )
 from symad.verification.measuring.user_rules import entries_of_rules
-from symad.verification.outside import undecided_outside
+from symad.verification.outside import as_decidable, undecided_outside
 from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -81,7 +80,7 @@ def check(
     Raises:
         DerivativeError: a function in ``f`` has no known derivative, or ``f`` has no inputs.
     """
-    graph = as_graph(f, wrt, inputs)
+    graph = as_decidable(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
     if not nodes:
         raise DerivativeError(f"check: {graph.name} has no inputs, so there is no derivative to check")

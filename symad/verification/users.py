@@ -23,7 +23,6 @@ from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import Input, described, symbol_of
 from symad.ops.arrays.stacking import element
-from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
@@ -36,7 +35,7 @@ from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
-from symad.verification.outside import undecided_outside
+from symad.verification.outside import as_decidable, undecided_outside
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 from symad.verification.settled import bounds_of, box_of, only_tested, within
@@ -112,7 +111,7 @@ def verify(
         found = ", ".join(chosen) or "none"
         raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
-    graph = as_graph(f, wrt, inputs)
+    graph = as_decidable(f, wrt, inputs)
     nodes = select(graph, wrt).nodes
     box = {} if where is None else box_of(graph, where)
     whole, (graph, read) = graph, (graph, {}) if _is_numeric(candidate) else within(graph, box, constants)
@@ -241,7 +240,7 @@ def _reference(graph: Graph, wrt: Any, kind: str) -> tuple[Graph, tuple[str, ...
 
 def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any, kind: str) -> Graph:
     """The candidate as a graph whose outputs have the shapes of the reference's."""
-    formula = with_inputs_of(graph, as_graph(_as_array(candidate)))
+    formula = with_inputs_of(graph, as_decidable(_as_array(candidate)))
     formula = _on_inputs_of(reference, formula, kind, isinstance(candidate, Graph))
     parts = list(formula.output_nodes)
     wanted = reference.output_nodes

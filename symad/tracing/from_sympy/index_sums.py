@@ -29,6 +29,7 @@ from symad.tracing.from_sympy.cheapest_contraction import Labeled, aligned, cont
 from symad.tracing.from_sympy.index_ranges import IndexRange, ranges_of, reach
 from symad.tracing.from_sympy.index_reads import load
 from symad.tracing.from_sympy.inferred_bases import InferredBase
+from symad.tracing.from_sympy.range_sums import ELEMENTS, nested_ranges, parts_of_arrays, unknown_symbols
 from symad.tracing.walk import Tracer, lift, operands
 
 
@@ -53,9 +54,7 @@ class Scope:
         outer = self.ranges[:k]
         low, high = reach(r.low, outer, False), reach(r.high, outer, True)
         for bound in (r.low, r.high):
-            unknown = bound.free_symbols - self.tracer.dims
-            unknown = {s for s in unknown if not any(s in o.index.free_symbols for o in outer)}
-            if unknown:
+            if unknown := unknown_symbols(bound, self.tracer, outer):
                 name = min(map(str, unknown))
                 raise TraceError(
                     f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is no "
@@ -358,9 +357,22 @@ def closed_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     return read(expression, (), Scope(tracer)).node
 
 
+@lift.register(sympy.Sum)
+@lift.register(sympy.Product)
+def sum_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """Arrays; where bounds are arguments, the part of the arrays that they select, or a loop."""
+    ranges = [r for part in expression.atoms(sympy.Sum, sympy.Product) for r in ranges_of(part, ())]
+    if any(unknown_symbols(bound, tracer, ranges) for r in ranges for bound in (r.low, r.high)):
+        if not expression.has(*ELEMENTS):
+            return nested_ranges(expression, tracer)
+        return tracer.trace(parts_of_arrays(expression, tracer, ranges))
+    return closed_lift(expression, args, tracer)
+
+
 for _class in (sympy.Sum, sympy.Product, sympy.Indexed):
     operands.register(_class, _no_operands)
-    lift.register(_class, closed_lift)
+
+lift.register(sympy.Indexed, closed_lift)
 
 operands.register(sympy.IndexedBase, _no_operands)
 operands.register(sympy.Idx, _no_operands)

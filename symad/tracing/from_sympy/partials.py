@@ -38,7 +38,7 @@ def partial(y: Node, i: int) -> Tangent:
         DerivativeError: neither SymPy nor the user knows the derivative; names function and argument.
     """
     head = op_of(y, Apply).head
-    rule = SLOPES.get(head)
+    rule = SLOPES.get(head, getattr(head, "slope", None))
     if rule is not None:
         return rule(y, y.args, i)
     numerical = by_parameter(y, i, partial)

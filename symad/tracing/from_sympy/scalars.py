@@ -36,6 +36,7 @@ from symad.tracing.inputs import is_function_input
 from symad.tracing.walk import Tracer, lift, operands
 from symad.tracing.wrapped import condition as truth
 from symad.tracing.wrapped import is_condition, number
+from symad.transforms.tangents import dense, push
 
 
 def trace_scalar(expression: Any) -> Node:
@@ -135,8 +136,6 @@ def _unevaluated(expression: Any) -> Node:
     )
 
 
-@operands.register(sympy.Derivative)
-@operands.register(sympy.Integral)
 @operands.register(sympy.Limit)
 @operands.register(sympy.meijerg)
 @operands.register(sympy.Order)
@@ -145,13 +144,27 @@ def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
     return ()
 
 
+@operands.register(sympy.Derivative)
+def derivative_operands(expression: sympy.Derivative, tracer: Tracer) -> Any:
+    """None of an input such as the derivative of q(t); of others what is differentiated."""
+    return () if is_function_input(expression) else expression.args[:1]
+
+
 @lift.register(sympy.Derivative)
 def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -> Node:
-    """An input where it is the derivative of an undefined function, such as that of q(t)."""
-    return input_node(expression) if is_function_input(expression) else _unevaluated(expression)
+    """An input where it is the derivative of an undefined function such as q(t); else its value."""
+    if is_function_input(expression):
+        return input_node(expression)
+    (made,) = args
+    for variable, times in expression.variable_count:
+        symbol = isinstance(variable, sympy.Symbol) or is_function_input(variable)
+        if not (symbol and times.is_Integer) or made.shape:
+            _unevaluated(expression)
+        for _ in range(int(times)):
+            made = dense(push([made], {tracer.trace(variable): constant(1)})[0], made)
+    return made
 
 
-@lift.register(sympy.Integral)
 @lift.register(sympy.Limit)
 def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     return _unevaluated(expression)

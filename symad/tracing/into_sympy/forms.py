@@ -51,7 +51,7 @@ def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
     if shape:
         return None
     try:
-        return head(*forms, evaluate=False)
+        return head(*forms, evaluate=False) if not hasattr(head, "unranged") else head.unranged(*forms)
     except TypeError:  # a head that takes no such argument
         return head(*forms)
 

@@ -1,0 +1,37 @@
+"""Sums, products and integrals of `symad.library.ranged` as functions of a printed module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.errors import LoweringError
+from symad.library.ranged import BY_FLOATS, Ranged
+from symad.numeric.plain import plain_program
+from symad.numeric.targets.statements import indented, lines_of
+from symad.numeric.targets.writer import SOURCES, Writer
+
+
+def ranged_source(head: Any, name: str, writer: Writer) -> str:
+    """The function of (low, high, parameters), with that of its terms inside.
+
+    Raises:
+        LoweringError: for a library that is not NumPy.
+    """
+    if writer.np != "np":
+        raise LoweringError(f"a {head.kind} over a range that is known in a call has no form for {writer.np}")
+    program = plain_program(head.body)
+    terms = writer.beside()
+    variable, *parameters = map(terms.name, program.inputs)
+    lines = lines_of(program.statements, terms)
+    given = ", ".join(["low", "high", *parameters])
+    return "\n".join([
+        f"def {name}({given}):",
+        f'    """The {head.kind} of the terms from low to high."""',
+        f"    def term({', '.join([variable, *parameters])}):",
+        *indented(indented([*lines, f"return {terms.text(program.results[0])}"])),
+        "",
+        f"    return {writer.helper(BY_FLOATS[head.kind])}(term, {given})",
+    ])  # fmt: skip
+
+
+SOURCES[Ranged] = ranged_source

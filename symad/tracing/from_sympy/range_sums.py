@@ -1,0 +1,141 @@
+"""Integrals, and sums and products with arguments as bounds: functions of `symad.library.ranged`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.array.expressions.array_expressions import ArrayElement
+
+from symad.core.graph import Node
+from symad.core.questions import Nodes
+from symad.errors import OutsideError, TraceError
+from symad.library.ranged import ranged
+from symad.ops.arrays.sources import constant, input_node
+from symad.tracing.from_sympy.index_ranges import IndexRange, affine, at_least
+from symad.tracing.walk import Tracer, lift, operands
+
+ELEMENTS = (sympy.Indexed, MatrixElement, ArrayElement)
+"""Expressions that are elements of arrays."""
+
+KINDS = {sympy.Sum: "sum", sympy.Product: "product", sympy.Integral: "integral"}
+
+
+def nested_ranges(expression: Any, tracer: Tracer) -> Node:
+    """The function of an integral, a sum or a product, the innermost limit first."""
+    plain = {x: sympy.Symbol(x.label.name, integer=True) for x in _indices(expression)}
+    if plain:
+        expression = expression.xreplace(plain)
+    node = tracer.trace(expression.function)
+    for variable, *bounds in expression.limits:
+        low, high = (_bound(b, tracer) for b in bounds)
+        node = ranged(KINDS[expression.func], node, input_node(variable), low, high)
+    return node
+
+
+def _indices(expression: Any) -> list[Any]:
+    return [limit[0] for limit in expression.limits if isinstance(limit[0], sympy.Idx)]
+
+
+def _bound(bound: Any, tracer: Tracer) -> Node:
+    return constant(float(bound)) if bound.is_infinite and bound.is_number else tracer.trace(bound)
+
+
+@operands.register(sympy.Integral)
+def integral_operands(expression: sympy.Integral, tracer: Tracer) -> Any:
+    """None: the integrand is traced with its variable bound."""
+    return ()
+
+
+@lift.register(sympy.Integral)
+def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> Node:
+    """A function of the bounds and of what else the integrand depends on."""
+    if any(len(limit) != 3 for limit in expression.limits):
+        raise OutsideError(
+            f"the integral {expression} has no bounds, and is no function of numbers; call .doit(), or give "
+            "(x, a, b)"
+        )
+    return nested_ranges(expression, tracer)
+
+
+# ---- parts of arrays ----------------------------------------------------------------------------
+
+
+def unknown_symbols(bound: Any, tracer: Tracer, outer: Sequence[IndexRange]) -> set[Any]:
+    """The symbols of a bound that are neither dimensions nor indices around it: arguments."""
+    unknown = bound.free_symbols - tracer.dims
+    return {s for s in unknown if not any(s in o.index.free_symbols for o in outer)}
+
+
+def parts_of_arrays(expression: Any, tracer: Tracer, indices: Sequence[IndexRange]) -> Any:
+    """Sums and products between arguments as such over whole arrays, of which the part between them counts.
+
+    They have no value, and are NaN, where the part leaves the arrays or its bounds are out of order.
+    """
+
+    def part(found: Any) -> Any:
+        body, limits, inside = found.function, [], []
+        for index, low, high in found.limits:
+            if unknown_symbols(low, tracer, indices) or unknown_symbols(high, tracer, indices):
+                first, last = _places(found, index, tracer)
+                between = (index >= low) & (index <= high)
+                body = sympy.Piecewise((body, between), (NEUTRAL[found.func], True))
+                inside += [low >= first, high <= last, high >= low - 1]
+                low, high = first, last
+            limits.append((index, low, high))
+        whole = found.func(body, *limits)
+        return sympy.Piecewise((whole, sympy.And(*inside))) if inside else whole
+
+    return expression.replace(lambda e: isinstance(e, (sympy.Sum, sympy.Product)), part)
+
+
+NEUTRAL = {sympy.Sum: sympy.S.Zero, sympy.Product: sympy.S.One}
+
+
+def _places(found: Any, index: Any, tracer: Tracer) -> tuple[Any, Any]:
+    """The values of an index at which all elements that it selects exist.
+
+    Raises:
+        TraceError: they do not follow from the shapes of the arrays.
+    """
+    ends: list[tuple[Any, Any]] = []
+    for element in found.function.atoms(*ELEMENTS):
+        for place, length in zip(*_axes(element, tracer), strict=True):
+            if place.has(index):
+                a, b = affine(place, index) or (0, 0)
+                if a not in (1, -1) or b.free_symbols - tracer.dims:
+                    raise TraceError(
+                        f"{found} has bounds that are arguments; in {element} the index {index} may stand "
+                        "alone or beside a number"
+                    )
+                ends.append((-b, length - 1 - b) if a == 1 else (b - length + 1, b))
+    if not ends:
+        raise TraceError(
+            f"{found} has bounds that are arguments, and elements of arrays that {index} does not select; "
+            "take them out of it"
+        )
+    low, high = ends[0]
+    for first, last in ends[1:]:
+        low = _decided(found, low, first, at_least(first, low), at_least(low, first))
+        high = _decided(found, high, last, at_least(high, last), at_least(last, high))
+    return low, high
+
+
+def _decided(found: Any, old: Any, new: Any, takes_new: bool, takes_old: bool) -> Any:
+    if not (takes_new or takes_old):
+        raise TraceError(
+            f"{found} has bounds that are arguments, and arrays whose lengths cannot be compared; declare "
+            "their shapes"
+        )
+    return new if takes_new else old
+
+
+def _axes(element: Any, tracer: Tracer) -> tuple[Any, Any]:
+    """The places of an element and the lengths of its axes."""
+    if isinstance(element, sympy.Indexed):
+        return element.indices, tracer.shapes.get(element.base, element.base.shape)
+    if isinstance(element, MatrixElement):
+        return (element.i, element.j), element.parent.shape
+    return element.indices, element.name.shape
