@@ -510,19 +510,6 @@ def assoc_legendre(n: Any, m: Any, x: Any) -> Any:
     return lpmv(m, n, x)
 
 
-def bernoulli(n: Any) -> Any:
-    """Bernoulli numbers by their index, with B₁ = 1/2; NaN for what is no index."""
-
-    def one(k: Any) -> float:
-        from scipy.special import bernoulli as numbers
-
-        if not (k >= 0 and k == int(k)):
-            return float("nan")
-        return 0.5 if k == 1 else float(numbers(max(int(k), 2))[int(k)])
-
-    return np.vectorize(one, otypes=[float])(n)[()]
-
-
 def elementwise(name: str, function: Any, *values: Any) -> Any:
     """A user's function of floats and arrays: a new array of their common shape and type.
 

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
 
+import sympy
+
 from symad.core.graph import Graph
 from symad.errors import OutsideError
 from symad.library.ranged import check_decidable
 from symad.tracing import as_graph
+from symad.tracing.inputs import is_function_input
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.decide import versions
 
@@ -40,8 +43,14 @@ def as_decidable(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """``f`` as a graph about which there can be a certificate.
 
     Raises:
-        OutsideError: it has integrals, or sums and products with arguments as bounds.
+        OutsideError: it has integrals, sums and products with arguments as bounds, or derivatives that are
+            not evaluated: these would be taken by the rules that a certificate is about.
     """
+    for part in f if isinstance(f, (list, tuple)) else [f]:
+        if isinstance(part, (sympy.Basic, sympy.MatrixBase)):
+            for derivative in part.atoms(sympy.Derivative):
+                if not is_function_input(derivative):
+                    raise OutsideError(f"the unevaluated Derivative {derivative}; call .doit() first")
     graph = as_graph(f, wrt, inputs)
     check_decidable(graph)
     return graph

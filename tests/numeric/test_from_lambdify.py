@@ -384,7 +384,7 @@ REFUSED = {
     "arrays without a shape: IndexedBase(..., shape=)": (
         nn.amin(sp.IndexedBase("s")), [sp.IndexedBase("s")], "shape",
     ),
-    "number sequences by their index": (sp.euler(n), [n], "euler"),
+    "number sequences by their index": (sp.bernoulli(n), [n], "bernoulli"),
     "text": ("x + y", ["x", "y"], "x"),
     "sets": (sp.FiniteSet(x), [x], "FiniteSet|set"),
     "symbols that are no arguments": (x * y, [x], "depends on y, missing from"),

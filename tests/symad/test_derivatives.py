@@ -283,7 +283,8 @@ def test_missing_values_are_named() -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        (sp.Integral(sp.Function("h")(x), x), "unevaluated Integral"),
+        (sp.Integral(sp.Function("h")(x), (x, 0, y)), "depends on the index x"),
+        (sp.Integral(sp.exp(x**2), x), "has no bounds"),
         (sp.Derivative(sp.Function("h")(x) * x, x), "unevaluated Derivative"),
         (x + sp.oo * y, "oo"),
         (sp.Add(x, sp.nan, evaluate=False), "nan"),

@@ -90,6 +90,8 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     stdtr: (POSITIVE, WIDE),
     **dict.fromkeys([sympy.legendre, sympy.chebyshevt, sympy.chebyshevu], ((2, 5), UNIT)),
     **dict.fromkeys([sympy.hermite, sympy.laguerre], ((2, 5), WIDE)),
+    sympy.assoc_laguerre: ((2, 4), (0.5, 2.0), WIDE),
+    sympy.assoc_legendre: ((2, 4), (0, 2), UNIT),
     sympy.gegenbauer: ((2, 4), (0.5, 2.0), UNIT),
     sympy.jacobi: ((2, 3), (0.5, 2.0), (0.5, 2.0), UNIT),
     **dict.fromkeys(
@@ -112,11 +114,12 @@ UNKNOWN = {
     (sympy.jn, 0), (sympy.yn, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
     (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
     (sympy.laguerre, 0), *((elliptic_moment, k) for k in range(3)), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+    (sympy.assoc_laguerre, 0), (sympy.assoc_legendre, 0), (sympy.assoc_legendre, 1),
     *((made, k) for head, made in COMPANIONS.items() for k in range(len(PARAMETERS[head]))),
 }  # fmt: skip
 """Orders, by which nothing is differentiated."""
 
-FINITE_SUMS = {(sympy.gegenbauer, 1), (sympy.jacobi, 1), (sympy.jacobi, 2)}
+FINITE_SUMS = {(sympy.assoc_laguerre, 1), (sympy.gegenbauer, 1), (sympy.jacobi, 1), (sympy.jacobi, 2)}
 """SymPy gives these derivatives as sums over a symbolic number of terms, which are not read."""
 
 CASES = [(head, i) for head, domain in DOMAINS.items() for i in range(len(domain))]

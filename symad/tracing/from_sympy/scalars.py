@@ -32,7 +32,7 @@ from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.elementwise.undefined import undefined
 from symad.tracing.error_names import check_one_shape, check_scalars
-from symad.tracing.inputs import is_function_input
+from symad.tracing.inputs import depends_on, is_function_input
 from symad.tracing.walk import Tracer, lift, operands
 from symad.tracing.wrapped import condition as truth
 from symad.tracing.wrapped import is_condition, number
@@ -156,6 +156,9 @@ def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -
     if is_function_input(expression):
         return input_node(expression)
     (made,) = args
+    given = [f for f in expression.expr.atoms(AppliedUndef, sympy.Derivative) if is_function_input(f)]
+    if any(depends_on(f, variable) for f in given for variable in expression.variables):
+        _unevaluated(expression)
     for variable, times in expression.variable_count:
         symbol = isinstance(variable, sympy.Symbol) or is_function_input(variable)
         if not (symbol and times.is_Integer) or made.shape:
