@@ -22,11 +22,11 @@ from weakref import WeakValueDictionary
 import mpmath
 import sympy
 
-from symad.core.graph import ZERO, Graph, Node, rebuild, topological
+from symad.core.graph import ZERO, Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, Tangent
 from symad.errors import OutsideError, TraceError
 from symad.ops.arrays.sources import Constant, constant, input_node
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import add, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.special_ranges import integrated, multiplied, summed
@@ -137,7 +137,7 @@ def check_decidable(graph: Graph) -> None:
 
 def _slope(y: Node, args: Nodes, i: int) -> Tangent:
     """∂/∂a, ∂/∂b, or ∂/∂p of the parameter in place i."""
-    head = y.op.head  # type: ignore[attr-defined]
+    head = op_of(y, Apply).head
     (body,), (variable, *slots) = head.body.output_nodes, head.body.input_nodes
     if i < 2:
         if head.kind != "integral":

@@ -104,7 +104,7 @@ def _places(found: Any, index: Any, tracer: Tracer) -> tuple[Any, Any]:
     for element in found.function.atoms(*ELEMENTS):
         for place, length in zip(*_axes(element, tracer), strict=True):
             if place.has(index):
-                a, b = affine(place, index) or (0, 0)
+                a, b = affine(place, index) or (sympy.S.Zero, sympy.S.Zero)
                 if a not in (1, -1) or b.free_symbols - tracer.dims:
                     raise TraceError(
                         f"{found} has bounds that are arguments; in {element} the index {index} may stand "
