@@ -91,6 +91,9 @@ class Interval:
         )
 
 
+ZERO = Interval(arb(0), arb(0))
+
+
 def whole_line(sure: bool = False) -> Interval:
     """Nothing is known of the value."""
     return Interval(-INFINITE, INFINITE, sure)
@@ -122,8 +125,17 @@ def _sum(a: Interval, b: Interval) -> Interval:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    ends = _hull([u * v for u in (a.low, a.high) for v in (b.low, b.high)])
-    return Interval(*ends, a.sure and b.sure)
+    """An end that is 0 makes the product 0: infinite ends are no values."""
+    zero = arb(0)
+    ends = [u * v if u != 0 and v != 0 else zero for u in (a.low, a.high) for v in (b.low, b.high)]
+    low, high = _hull(ends)
+    passed = _never_zero(a) and _never_zero(b)
+    return Interval(low, high, a.sure and b.sure, (passed and bool(low == 0), passed and bool(high == 0)))
+
+
+def _never_zero(a: Interval) -> bool:
+    """Whether 0 is no value."""
+    return a.below(ZERO) or ZERO.below(a)
 
 
 def _hull(values: Sequence[Any]) -> tuple[Any, Any]:
@@ -167,6 +179,13 @@ class Intervals(Domain):
             return _extreme(True, [given[0], -given[0]], sure)
         if head in MONOTONE and len(given) == 1:
             return _monotone(head, given[0])
+        if head in (sympy.asin, sympy.acos) and len(given) == 1:
+            return _arcsine(head, given[0])
+        if head is sympy.sign:
+            low, high = (int(ZERO.below(given[0])), 1) if given[0].low >= 0 else (-1, 1)
+            return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
+        if head is sympy.atan2:
+            return _angle(*given)
         if head in ENTIRE:
             return whole_line(sure)
         return whole_line()
@@ -178,6 +197,8 @@ class Intervals(Domain):
         if b.low > 0:
             low, high = _hull([u**v for u in (b.low, b.high) for v in (e.low, e.high)])
             return Interval(low, high, sure)
+        if e.low == e.high and not e.low.is_integer():  # a root has a value of numbers that are not negative
+            return Interval(arb(0), INFINITE, sure and bool(b.low >= 0 and e.low > 0))
         if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
             return whole_line()
         count = int(e.low.unique_fmpz())
@@ -187,10 +208,15 @@ class Intervals(Domain):
         return Interval(*_hull(ends), sure)
 
     def divide(self, a: Any, b: Any) -> Any:
-        """The whole line where the divisor may be 0."""
+        """The whole line where the divisor may have both signs."""
         a, b = _interval(a), _interval(b)
-        if not (b.low > 0 or b.high < 0):
+        if b.high <= 0:
+            a, b = -a, -b
+        if not b.low >= 0:
             return whole_line()
+        if not b.low > 0:
+            sure = a.sure and b.sure and b.beyond[0]
+            return _product(a, Interval((1 / b.high).lower(), INFINITE, sure))
         low, high = _hull([u / v for u in (a.low, a.high) for v in (b.low, b.high)])
         return Interval(low, high, a.sure and b.sure)
 
@@ -263,6 +289,29 @@ def _monotone(head: Any, a: Interval) -> Interval:
     low, high = _hull([first, last])
     sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
     return Interval(low, high, sure, a.beyond[::-1] if falls else a.beyond)
+
+
+def _arcsine(head: Any, a: Interval) -> Interval:
+    """By the part of the argument that has a value, which is between −1 and 1."""
+    low, high = max(a.low, arb(-1)), min(a.high, arb(1))
+    if not low <= high:
+        return whole_line()
+    sure = a.sure and bool(a.low >= -1) and bool(a.high <= 1)
+    ends = [arb.asin(e) if head is sympy.asin else arb.acos(e) for e in (low, high)]
+    return Interval(*_hull(ends), sure)
+
+
+def _angle(y: Interval, x: Interval) -> Interval:
+    """Which quadrants the point (x, y) may be in; on the negative axis the angle is π."""
+    half, zero, falls = arb.pi() / 2, arb(0), y.below(ZERO)
+    if x.low >= 0:
+        ends = [zero if y.low >= 0 else -half, zero if y.high <= 0 else half]
+    elif falls:
+        ends = [-2 * half, -half if x.high <= 0 else zero]
+    else:
+        low = zero if y.low >= 0 else -2 * half
+        ends = [half if x.high <= 0 and y.low >= 0 else low, 2 * half]
+    return Interval(*_hull(ends), y.sure and x.sure)
 
 
 def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, Any]:

@@ -33,11 +33,13 @@ from symad.verification.random_fields.function_values import NeedsLevel, Unsuppo
 from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.runs import PairResult, Sampler
-from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.random_fields.scouting import have_values, visibly_different
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.by_elements import by_elements
 from symad.verification.rewriting.by_exponentials import by_exponentials
+from symad.verification.rewriting.by_injective import by_injective, by_signs
 from symad.verification.rewriting.by_spectra import by_spectra
+from symad.verification.rewriting.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.discontinuities import SIGNS
 from symad.verification.rewriting.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.rewriting.rewrite import rewrite
@@ -98,6 +100,8 @@ def compare_nodes(
                 best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_spectra(pairs[k], best[k], search, rng, meter))
+            if not _is_done(best[k]):
+                best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
@@ -165,6 +169,40 @@ def _by_spectra(
         if all(map(_is_done, results[1:])):
             return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
     return found
+
+
+def _by_cases(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
+) -> PairResult:
+    """A pair of numbers for each sign of each input, or by the whole parts of one."""
+    for cases in (by_signs(pair), by_whole_parts(pair)) if have_values(pair) else ():
+        parts: list[PairResult] = []
+        for a, b in cases:
+            known = next((p for c in by_injective(a, b) if (p := _all_hold(c, search, rng, meter))), None)
+            if known is None:
+                break
+            parts += known
+        else:
+            if parts:
+                whole, bound = (
+                    np.ones(found.equal.shape, dtype=bool),
+                    add_logs(*[p.log2_bound for p in parts]),
+                )
+                return PairResult(whole, whole, bound, "cases", parts[-1].primes)
+    return found
+
+
+def _all_hold(
+    claims: Sequence[tuple[Node, Node]], search: _Search, rng: Random, meter: Meter
+) -> list[PairResult] | None:
+    """What was found of some claims if all of them hold."""
+    parts: list[PairResult] = []
+    for claim in claims:
+        basis = Basis()
+        parts += search.compare(rewrite(claim, basis), basis, rng, meter)
+        if not _is_done(parts[-1]):
+            return None
+    return parts
 
 
 def _visible(a: Node, b: Node) -> bool:

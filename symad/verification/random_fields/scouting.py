@@ -119,6 +119,20 @@ def visibly_different(a: Node, b: Node, watched: Array) -> bool:
     return False
 
 
+def have_values(outputs: Sequence[Node]) -> bool:
+    """Whether all elements have finite values at some point."""
+    nodes = topological(outputs)
+    inputs = [n for n in nodes if isinstance(n.op, Input)]
+    for point in points(inputs, integer_inputs(nodes), SOME):
+        try:
+            values = unchecked(outputs, {n: as_floats(x) for n, x in point.items()})
+        except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
+            continue
+        if all(np.isfinite(np.asarray(v, dtype=float)).all() for v in values):
+            return True
+    return False
+
+
 def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Array) -> bool:
     """Whether all watched elements differ visibly at a point when evaluated to many digits."""
     try:

@@ -216,6 +216,10 @@ def _inverse_of_rotation(m: Node, basis: Basis) -> Rotation | None:
     if m.op.head is sympy.atan:
         over = rational_power(add(one, square), Fraction(-1, 2), basis)
         return over, mul(x, over)
+    if m.op.head is sympy.atan2:  # (x, y)/√(x² + y²)
+        y, x = m.args
+        over = rational_power(add(mul(x, x), mul(y, y)), Fraction(-1, 2), basis)
+        return mul(x, over), mul(y, over)
     return None
 
 

@@ -245,7 +245,9 @@ def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
 @in_basis.dispatch
 def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Any:
     condition, *branches = args
-    if is_constant(condition):  # as the mask of a fixed pattern
+    if constant_value(condition) in (0, 1):
+        return broadcast_to(branches[0 if constant_value(condition) == 1 else 1], y.shape)
+    if condition.shape and is_constant(condition):  # as the mask of a fixed pattern
         truth = constant_truth(condition)
         if truth.all() or not truth.any():
             return broadcast_to(branches[0 if truth.all() else 1], y.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import factorial
+from math import factorial, gcd
 from typing import Any
 
 import sympy
@@ -65,7 +65,10 @@ def gamma_alias(args: Nodes, basis: Basis) -> Node:
         sine = sine_and_cosine(mul(constant(sympy.pi), args[0]), basis)[1]
         return div(constant(sympy.pi), mul(sine, gamma_alias((sub(constant(1), args[0]),), basis)))
     factors = [add(base, constant(j)) for j in (range(k) if k > 0 else range(k, 0))]
-    value = apply(sympy.gamma, base)
+    parts = _parts_of_multiple(base)
+    value = mul(*[gamma_alias((z,), basis) for z in parts]) if parts else apply(sympy.gamma, base)
+    if parts:
+        value = mul(value, exponential(_multiplied(base, len(parts), basis), basis))
     if not factors:
         return value
     return mul(*factors, value) if k > 0 else div(value, mul(*factors))
@@ -134,7 +137,34 @@ def polygamma_alias(args: Nodes, basis: Basis) -> Node:
     steps = range(k) if k > 0 else range(k, 0)
     scale = (-1) ** n * factorial(n) * (1 if k > 0 else -1)
     terms = [div(constant(scale), power(add(base, constant(j)), constant(n + 1))) for j in steps]
-    return add(apply(sympy.polygamma, args[0], base), *terms)
+    parts = _parts_of_multiple(base)
+    if not parts:
+        return add(apply(sympy.polygamma, args[0], base), *terms)
+    share = constant(Fraction(1, len(parts) ** (n + 1)))
+    terms += [mul(share, polygamma_alias((args[0], z), basis)) for z in parts]
+    return add(*terms, *([] if n else [logarithm(constant(len(parts)), basis)]))
+
+
+MOST_PARTS = 4
+
+
+def _parts_of_multiple(argument: Node) -> list[Node]:
+    """z, z + 1/k, ..., z + (k − 1)/k for k z, with k > 1 the greatest divisor of integer coefficients."""
+    found = [c for c, m in linear_terms(argument) if constant_value(m) != 1]
+    whole = all(c.denominator == 1 for c in found)
+    k = gcd(*[c.numerator for c in found]) if found and whole else 1
+    if not 1 < k <= MOST_PARTS:
+        return []
+    return [div(add(argument, constant(j)), constant(k)) for j in range(k)]
+
+
+def _multiplied(argument: Node, k: int, basis: Basis) -> Node:
+    """log of Γ(k z) / Π Γ(z + j/k): (k z − 1/2) log k + (1 − k)/2 log 2π (DLMF 5.5.6)."""
+    half = constant(Fraction(1, 2))
+    turn = add(logarithm(constant(2), basis), logarithm(constant(sympy.pi), basis))
+    return add(
+        mul(sub(argument, half), logarithm(constant(k), basis)), mul(constant(Fraction(1 - k, 2)), turn)
+    )
 
 
 def _without_whole_number(argument: Node) -> tuple[Node, int]:
@@ -164,7 +194,7 @@ def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
         if not isinstance(n, int) or abs(n) > 12:
             return apply(head, *args)
         turned = n < 0 and n % 2 and head in (sympy.besselj, sympy.bessely)
-        before, value = (apply(head, constant(j), args[1]) for j in (0, 1))
+        before, value = apply(head, constant(0), args[1]), _of_first_order(head, args[1])
         if n == 0:
             return before
         for j in range(1, abs(n)):
@@ -173,6 +203,18 @@ def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
         return mul(constant(-1), value) if turned else value
 
     return rule
+
+
+def _of_first_order(head: Any, x: Node) -> Node:
+    """Y₁ and K₁ by Wronskians (DLMF 10.5.2, 10.28.2): J₁ Y₀ − J₀ Y₁ = 2/(πx), I₀ K₁ + I₁ K₀ = 1/x."""
+    other = {sympy.bessely: sympy.besselj, sympy.besselk: sympy.besseli}.get(head)
+    if other is None:
+        return apply(head, constant(1), x)
+    (zeroth, first), over = (apply(other, constant(j), x) for j in (0, 1)), div(constant(1), x)
+    mixed = mul(first, apply(head, constant(0), x))
+    if head is sympy.besselk:
+        return div(sub(over, mixed), zeroth)
+    return div(sub(mixed, mul(div(constant(2), constant(sympy.pi)), over)), zeroth)
 
 
 def _of_fractional_order(head: Any, n: Fraction, x: Node, signs: tuple[int, int], basis: Basis) -> Node:
@@ -220,6 +262,13 @@ ALIASES[sympy.besselj] = _bessel_alias(sympy.besselj, (1, -1))
 ALIASES[sympy.bessely] = _bessel_alias(sympy.bessely, (1, -1))
 ALIASES[sympy.besseli] = _bessel_alias(sympy.besseli, (-1, 1))
 ALIASES[sympy.besselk] = _bessel_alias(sympy.besselk, (1, 1))
+
+
+@aliased(sympy.airybiprime)
+def airybiprime_alias(args: Nodes, basis: Basis) -> Node:
+    """By the Wronskian Ai Bi′ − Ai′ Bi = 1/π (DLMF 9.2.7)."""
+    Ai, slope, Bi = (apply(head, *args) for head in (sympy.airyai, sympy.airyaiprime, sympy.airybi))
+    return div(add(div(constant(1), constant(sympy.pi)), mul(slope, Bi)), Ai)
 
 
 @aliased(sympy.expint)

@@ -1,0 +1,112 @@
+"""Numbers are equal if a function that takes each value once, on a range with both, makes them equal.
+
+The square does so on x ≥ 0, exp everywhere, w exp(w) on w ≥ −1 (so W(u) = w if u = w exp(w)), and
+cosine and sine together on angles that differ by less than 2π: of sums of inverse circular functions,
+cos(a − b) = 1 and sin(a − b) = 0 say that a − b is a multiple of 2π, and intervals that it is 0. Each sign
+of each input is a case of its own: an input is ±p with p > 0, so signs and absolute values are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import sympy
+from flint import arb
+
+from symad.core.graph import Node, rebuild, topological
+from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import mul, neg, sub
+from symad.ops.elementwise.powers import Pow
+from symad.verification.ranges import Interval, above, ranges
+from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.rewriting.signs import known_signs
+
+MOST_INPUTS = 3
+"""With more inputs there are too many cases of signs."""
+
+MOST_STEPS = 2
+"""So many functions are applied, one after the other."""
+
+ANGLES = {sympy.asin, sympy.acos, sympy.atan, sympy.atan2, sympy.acot}
+
+MULTIPLES = (1, 2)
+"""Of a difference of angles; of π/4 only the double has a cosine without roots."""
+
+Pairs = list[tuple[Node, Node]]
+
+
+def by_signs(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
+    """Two scalars for each case of the signs of their inputs; none of arrays, or where these are many."""
+    sides = expand_definitions(outputs)
+    nodes = topological(sides)
+    inputs = [n for n in nodes if isinstance(n.op, Input)]
+    if len(inputs) > MOST_INPUTS or any(n.shape for n in (*sides, *inputs)):
+        return []
+    ways = [_signed(n) for n in inputs]
+    if not all(ways):
+        return []
+    made = []
+    for case in product(*ways):
+        left, right = rebuild(sides, dict(zip(inputs, case, strict=True)))
+        made.append((left, right))
+    return made
+
+
+def _signed(x: Node) -> list[Node]:
+    """An input by a positive one, for each sign that it may have; none of an integer."""
+    symbol = x.op.symbol  # type: ignore[attr-defined]
+    if getattr(symbol, "is_integer", False):
+        return []
+    free = input_node(sympy.Dummy(str(symbol), positive=True))
+    up = [] if getattr(symbol, "is_nonpositive", None) else [free]
+    return [*up, *([] if getattr(symbol, "is_nonnegative", None) else [neg(free)])]
+
+
+def by_injective(a: Node, b: Node, steps: int = MOST_STEPS) -> Iterator[Pairs]:
+    """Claims of each of which it follows that two scalars are equal where both are defined."""
+    heads = {n.op.head for n in topological([a, b]) if isinstance(n.op, Apply)}
+    yield [(a, b)]
+    for m in MULTIPLES if heads & ANGLES else ():
+        if _within_a_turn(a, b, m):
+            gap = mul(constant(m), sub(a, b))
+            yield [(apply(sympy.sin, gap), constant(0)), (apply(sympy.cos, gap), constant(1))]
+    if not steps:
+        return
+    for w, other in ((a, b), (b, a)):
+        if (
+            isinstance(w.op, Apply)
+            and w.op.head is sympy.LambertW
+            and len(w.args) == 1
+            and _signs(other) == [1]
+        ):
+            yield from by_injective(w.args[0], mul(other, apply(sympy.exp, other)), steps - 1)
+    if any(isinstance(n.op, Pow) and _is_root(n) for n in topological([a, b])) and _signs(a, b) == [1, 1]:
+        yield from by_injective(mul(a, a), mul(b, b), steps - 1)
+    if heads & {sympy.log, sympy.asinh, sympy.acosh, sympy.atanh}:
+        left, right = (apply(sympy.exp, mul(constant(2), side)) for side in (a, b))
+        yield from by_injective(left, right, steps - 1)
+
+
+def _is_root(node: Node) -> bool:
+    exponent = number(node.args[1])
+    return exponent is not None and exponent.denominator > 1
+
+
+def _signs(*nodes: Node) -> list[int]:
+    known = known_signs(nodes)
+    return [known[n] for n in nodes]
+
+
+def _within_a_turn(a: Node, b: Node, m: int) -> bool:
+    """Whether two nodes differ by less than 2π/m at every point where both are defined."""
+    inputs = [n for n in topological([a, b]) if isinstance(n.op, Input)]
+    box = {n: above(0, strict=True) for n in inputs}
+    found = ranges([a, b], box)
+    if not found or not all(isinstance(found[side], Interval) for side in (a, b)):
+        return False
+    gap = found[a] - found[b]
+    turn = 2 * arb.pi() / m
+    return bool(-turn < gap.low) and bool(gap.high < turn)

@@ -1,0 +1,140 @@
+"""Whole parts of multiples of one input, by cases: x = L n + (j + t)/M with integers n, j and 0 < t < 1.
+
+For some L and M each ⌊a x + b⌋ is a L n and a number, for j = 0, ..., L M − 1: with these every real x is
+reached, but for multiples of 1/M. Whole parts of whole parts are the same again. Integers are L n + j.
+
+Then n and t stand for real numbers, and an identity of analytic functions holds at integers too. What jumps
+must not depend on them: n = 5 is a point, and ⌊x⌋ = 5 is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor, lcm, prod
+from typing import NamedTuple
+
+import sympy
+from sympy import divisors
+
+from symad.core.graph import Node, rebuild, topological
+from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
+from symad.verification.rewriting.discontinuities import jumps
+from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.rewrite import expand_definitions
+
+STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
+
+MOST_CASES = 24
+LARGEST = 10_000
+"""Cases of one input, and the least common multiple of the numbers in whole parts."""
+
+
+class Affine(NamedTuple):
+    """``n`` times an integer, ``t`` times a number between 0 and 1, and ``rest``."""
+
+    n: Fraction
+    t: Fraction
+    rest: Fraction
+
+    def times(self, c: Fraction) -> Affine:
+        """A multiple."""
+        return Affine(self.n * c, self.t * c, self.rest * c)
+
+    def plus(self, other: Affine) -> Affine:
+        """A sum."""
+        return Affine(self.n + other.n, self.t + other.t, self.rest + other.rest)
+
+    def whole(self) -> Affine | None:
+        """⌊n + t + rest⌋, if it is one number beside n for all t."""
+        low = min(self.rest, self.rest + self.t)
+        if self.n.denominator > 1 or (self.t and low + abs(self.t) > floor(low) + 1):
+            return None
+        return Affine(self.n, Fraction(0), Fraction(floor(low)))
+
+
+def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
+    """Two sides for each case of one input; none where whole parts are of something else."""
+    sides = expand_definitions(outputs)
+    nodes = topological(sides)
+    steps = [n for n in nodes if isinstance(n.op, Apply) and n.op.head in STEPS and not n.shape]
+    below = topological(steps)
+    inputs = [n for n in below if isinstance(n.op, Input)]
+    if len(inputs) != 1 or inputs[0].shape:
+        return []
+    (x,) = inputs
+    numbers = [q for q in map(number, below) if q]
+    unit = lcm(*[k for q in numbers for k in (q.numerator, q.denominator)])
+    if unit > LARGEST:
+        return []
+    whole = getattr(x.op.symbol, "is_integer", False)  # type: ignore[attr-defined]
+    choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MOST_CASES]
+    for L, M in sorted(choices, key=prod):
+        tried = [
+            _written_out(below, {x: Affine(Fraction(L), Fraction(0 if whole else 1, M), Fraction(j, M))})
+            for j in range(L * M)
+        ]
+        cases = [known for known in tried if known is not None]
+        if len(cases) == len(tried):
+            made = [_replaced(sides, {step: known[step] for step in (x, *steps)}) for known in cases]
+            return made if not any(map(jumps, (side for pair in made for side in pair))) else []
+    return []
+
+
+def _replaced(sides: Sequence[Node], known: dict[Node, Affine]) -> tuple[Node, Node]:
+    n, t = (input_node(sympy.Dummy(name, real=True)) for name in "nt")
+    left, right = rebuild(sides, {node: _node(value, n, t) for node, value in known.items()})
+    return left, right
+
+
+def _written_out(nodes: Sequence[Node], known: dict[Node, Affine]) -> dict[Node, Affine] | None:
+    """All nodes; None where one is not of this form."""
+    for node in nodes:
+        if node not in known:
+            value = _affine(node, known)
+            if value is None:
+                return None
+            known[node] = value
+    return known
+
+
+def _affine(node: Node, known: dict[Node, Affine]) -> Affine | None:
+    exact = number(node)
+    if exact is not None:
+        return Affine(Fraction(0), Fraction(0), exact)
+    args = [known[a] for a in node.args]
+    match node.op:
+        case Add():
+            total = Affine(Fraction(0), Fraction(0), Fraction(0))
+            for sign, a in zip(node.op.signs, args, strict=True):
+                total = total.plus(a.times(Fraction(sign)))
+            return total
+        case Mul():
+            total = Affine(Fraction(0), Fraction(0), Fraction(1))
+            for power, a in zip(node.op.powers, args, strict=True):
+                if power == 1 and not (total.n or total.t):
+                    total = a.times(total.rest)
+                elif a.n or a.t or not a.rest:
+                    return None
+                else:
+                    total = total.times(a.rest**power)
+            return total
+        case Apply(head=sympy.floor):
+            return args[0].whole()
+        case Apply(head=sympy.ceiling):
+            below = args[0].times(Fraction(-1)).whole()
+            return None if below is None else below.times(Fraction(-1))
+        case Apply(head=sympy.frac | sympy.Mod):
+            unit = args[1].rest if len(args) == 2 else Fraction(1)
+            if len(args) == 2 and (args[1].n or args[1].t or not unit):
+                return None
+            whole = args[0].times(1 / unit).whole()
+            return None if whole is None else args[0].plus(whole.times(-unit))
+    return None
+
+
+def _node(value: Affine, n: Node, t: Node) -> Node:
+    parts = [mul(constant(c), node) for c, node in ((value.n, n), (value.t, t)) if c]
+    return add(*parts, constant(value.rest))
