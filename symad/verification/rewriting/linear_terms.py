@@ -62,12 +62,12 @@ def linear_terms(node: Node) -> Terms:
 def logarithms_apart(node: Node) -> Terms:
     """node = c·m + Σ ± log u with the rational factor of the rest taken out; m may be 1."""
     if isinstance(node.op, Add) and len(node.args) > 1:
+        logs = [a for a in node.args if _is_logarithm(a) and a.shape == node.shape]
         parts = list(zip(node.op.signs, node.args, strict=True))
-        logs = [(Fraction(s), a) for s, a in parts if _is_logarithm(a) and a.shape == node.shape]
-        rest = [(s, a) for s, a in parts if (Fraction(s), a) not in logs]
+        rest = [(s, a) for s, a in parts if a not in logs]
         whole = signed_sum(rest) if logs and rest else node
         if whole.shape == node.shape and whole is not node:
-            return merged([*single_term(whole), *logs])
+            return merged([*single_term(whole), *((Fraction(s), a) for s, a in parts if a in logs)])
     return single_term(node)
 
 
@@ -102,8 +102,9 @@ def _summands(n: Node) -> Terms | None:
         base = n.args[0]
         signs = cast(Add, base.op).signs
         return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
-    if isinstance(n.op, Select) and 0 in (then := [number(a) for a in n.args[1:]]) and then != [0, 0]:
-        k = 2 - then.index(Fraction(0))  # the branch that is not 0
+    other = [k for k, a in enumerate(n.args) if k and number(a) != 0] if isinstance(n.op, Select) else []
+    if len(other) == 1:  # a selection of 0 and something is linear in this
+        k = other[0]
         inner = _summands(n.args[k]) if n.args[k].shape == n.shape else None
         if inner is not None:
             return [(c, Node.of(n.op, (*n.args[:k], m, *n.args[k + 1 :]))) for c, m in inner]
@@ -168,11 +169,10 @@ def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
 def _root(node: Node) -> tuple[Node, Fraction] | None:
     """The base and exponent of a root, or of an integer power of one, moved or not."""
     if moves_elements(node):
-        inner = _root(node.args[0])
-        if inner is None:
-            return None
-        base, exponent = inner
-        return (Node.of(node.op, (base,)) if base.shape == node.args[0].shape else base), exponent
+        found = _root(node.args[0])
+        if found is None or found[0].shape != node.args[0].shape:
+            return found
+        return Node.of(node.op, (found[0],)), found[1]
     if not isinstance(node.op, Pow):
         return None
     own = number(node.args[1])
