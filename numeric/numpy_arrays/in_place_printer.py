@@ -66,8 +66,6 @@ class InPlacePrinter(ArrayPrinter):
     def __init__(self, *args: Any) -> None:
         """See `ArrayPrinter`."""
         super().__init__(*args)
-        self.over: dict[Node, Node] = {}
-        """The operand that a node is written over."""
         self.lasting: set[Node] = set()
         """What made the memory of results, and of what was known before."""
         self.waiting: set[Node] = set()

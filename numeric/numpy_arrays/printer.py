@@ -110,6 +110,8 @@ class ArrayPrinter:
         self.block: NodeBlock = block_of((), ())
         """The statements that are written, as a program, and the lifetimes of its values."""
         self.lives = Lifetimes({}, {})
+        self.over: dict[Node, Node] = {}
+        """The operand that a node is written over."""
         self.at = 0
         """The position of the statement that is written."""
         self.places: dict[Node, Part] = {}
@@ -253,13 +255,22 @@ class ArrayPrinter:
 
     def free_lines(self, statement: Free, first: int) -> list[str]:
         """What loops have left in their variables, and the names of values that end."""
-        texts = [*self.ended, *(self.text.get(self.block.nodes[value]) for value in statement.values)]
+        nodes = [node for value in statement.values for node in self._written_over(self.block.nodes[value])]
+        texts = [*self.ended, *map(self.text.get, nodes)]
         names = {text for text in texts if isinstance(text, Name) and text.number > first}
         ending = sorted(names, key=lambda name: name.number)
         rows = list(dict.fromkeys(self.rows))
         self.rows, self.ended = [], []
         lines = [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
         return [*lines, *([f"del {', '.join(ending)}"] if ending else [])]
+
+    def _written_over(self, node: Node) -> Iterator[Node]:
+        """A node, and those whose memory it has taken, under their own names perhaps."""
+        while True:
+            yield node
+            if node not in self.over:
+                return
+            node = self.over[node]
 
     def least_freed(self) -> int:
         """The elements of arrays whose memory is worth a statement that frees it."""

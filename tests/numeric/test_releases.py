@@ -41,6 +41,20 @@ def test_values_end_after_their_last_reader_and_before_other_memory_is_taken():
         assert "_product" in lines[k + 1] or "_new" in lines[k + 1]
 
 
+def test_what_is_written_over_under_another_name_is_freed_by_both():
+    """A softmax's Hessian: −p pᵀ + diag p is made over −p pᵀ, by a function."""
+    def loss(W, x):
+        return functions.logsumexp(x @ W, 1).sum()
+
+    graph = symad.hessian(symad.trace(loss, [(20, 10), (1000, 20)]), "W")
+    tree = ast.parse(lower(graph).source).body[-1]
+    calls = [s for s in tree.body if isinstance(s, ast.Assign) and "_plus_diagonal" in ast.unparse(s.value)]
+    pairs = [(s.value.args[0].id, s.targets[0].id) for s in calls if isinstance(s.value.args[0], ast.Name)]
+    freed = [{t.id for t in s.targets} for s in tree.body if isinstance(s, ast.Delete)]
+    large = [names for names in freed if any({*pair} <= names for pair in pairs)]
+    assert pairs and large
+
+
 def test_names_of_a_loop_are_given_up_after_it():
     def states(x, w):
         h = functions.scan(lambda h, r: np.tanh(w @ h + r), np.zeros(200), x)
