@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Shape
+from symad.core.forking import hold_while_forking
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
 from symad.numeric.targets.contractions import MatrixProduct
@@ -99,6 +100,7 @@ def new_array(holder: str = "threading.local()") -> Callable[..., Any]:
 
 
 _one_at_a_time = Lock()
+hold_while_forking(_one_at_a_time)
 
 
 def shared_memory(size: int) -> Any:
@@ -107,8 +109,9 @@ def shared_memory(size: int) -> Any:
     The C library gives the memory of threads back to the system when it is freed, and with it the pages: an
     array made in a thread for others costs more than what is written to it.
     """
+    new = new_array("types.SimpleNamespace()")
     with _one_at_a_time:
-        return new_array("types.SimpleNamespace()")((size,), np.uint8)
+        return new((size,), np.uint8)
 
 
 def is_recycled(node: Node, printer: Any) -> bool:

@@ -47,13 +47,15 @@ def stabilize(graph: Graph) -> Graph:
 
 
 def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
-    simple = isinstance(node.op, (ElementwiseOp, Source))
-    held = [] if simple else [getattr(node.op, f.name) for f in fields(node.op)]
-    if any(isinstance(value, Graph) for value in held):  # loops, and functions inside of functions
-        for value in held:
-            if isinstance(value, Graph) and value not in bodies:
-                bodies[value] = stabilize(value)
-        return Node.of(type(node.op)(*[bodies.get(v, v) if isinstance(v, Graph) else v for v in held]), args)
+    if not isinstance(node.op, (ElementwiseOp, Source)):
+        held = [getattr(node.op, f.name) for f in fields(node.op)]
+        inner = [value for value in held if isinstance(value, Graph)]  # of loops and functions
+        for body in inner:
+            if body not in bodies:
+                bodies[body] = stabilize(body)
+        if inner:
+            changed = [bodies[v] if isinstance(v, Graph) else v for v in held]
+            return Node.of(type(node.op)(*changed), args)
     better = stable(node.op, args)
     if isinstance(better, Node):
         return better
