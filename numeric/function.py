@@ -6,6 +6,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from symad.core.arguments import SignatureOf
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
 from symad.derivatives import hessian, jacobian
 from symad.derivatives.forward import pushforward
@@ -15,6 +16,7 @@ from symad.numeric.lowering import lower
 from symad.tracing import trace
 
 if TYPE_CHECKING:
+    from symad.display.explain import Explanation
     from symad.verification import Certificate
 
 
@@ -51,7 +53,7 @@ class Function:
             update_wrapper(self, f, updated=())
             vars(self).pop("__wrapped__", None)
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: ArrayLike, **named: Any) -> Any:
         """The value."""
         return self.graph(*values, **named)
 
@@ -108,7 +110,7 @@ class Function:
 
         return verify(self.graph, wrt, **candidate)
 
-    def explain(self, /, **point: Any) -> Any:
+    def explain(self, /, **point: Any) -> Explanation:
         """As `Graph.explain`: tables of every step."""
         return self.graph.explain(**point)
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from symad.core.gc_pause import loading
+from symad.core.graph import Graph
 
 with loading():
     from symad import errors
@@ -111,7 +112,7 @@ _METHODS = {
 def _on_use(name: str) -> Callable[..., Any]:
     """A method of graphs, loaded when it is first called."""
 
-    def method(self: Any, /, *args: Any, **options: Any) -> Any:
+    def method(self: Graph, /, *args: Any, **options: Any) -> Any:
         return getattr(import_module(_METHODS[name]), name)(self, *args, **options)
 
     return method

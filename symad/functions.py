@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import Shape, as_dim
+from symad.core.arrays import Array, ArrayLike
+from symad.core.dims import Dim, Shape, as_dim
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
 from symad.library import matrix_functions
@@ -104,7 +105,7 @@ __all__ = [
 ]
 
 
-def softmax(x: Any, axis: Any = -1) -> Any:
+def softmax(x: Array, axis: Any = -1) -> Any:
     """exp(x) / Σ exp(x), the sum over ``axis`` (the last by default, None for all elements).
 
     In the shape of x. A matrix expression with one column, and a list of SymPy scalars, are vectors: the
@@ -123,7 +124,7 @@ def softmax(x: Any, axis: Any = -1) -> Any:
     return numeric(x, axis=axis)
 
 
-def log_softmax(x: Any, axis: Any = -1) -> Any:
+def log_softmax(x: Array, axis: Any = -1) -> Array:
     """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
 
     Raises:
@@ -145,7 +146,7 @@ def _along(matrix: Any, given: Any, axis: Any) -> Any:
     return 0 if vector and axis == -1 else _matrix_axis(axis)
 
 
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Proxy:
     """log Σ exp(x) over ``axis`` (all elements by default).
 
     Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
@@ -177,7 +178,7 @@ def _matrix_axis(axis: Any) -> Any:
     return axis % 2 if isinstance(axis, int) and -2 <= axis < 0 else axis
 
 
-def _as_matrix(x: Any) -> Any:
+def _as_matrix(x: ArrayLike) -> Any:
     """A matrix expression; a list of SymPy scalars is a column; None for anything numeric.
 
     Raises:
@@ -256,7 +257,7 @@ def eye(count: Any) -> Any:
     return Proxy(identity(count))
 
 
-def arange(count: Any) -> Any:
+def arange(count: Dim) -> Any:
     """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``."""
     dim = as_dim(count)
     return np.arange(dim) if isinstance(dim, int) else Proxy(iota(dim))

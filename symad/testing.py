@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import sympy
 from plum import NotFoundLookupError
 
 from symad.core.graph import Graph, Node, Op, TupleOf, topological
@@ -45,7 +46,9 @@ __all__ = [
 ]
 
 
-def assert_derivative(f: Any, wrt: Any = None, *, level: str = "measured", **candidate: Any) -> Certificate:
+def assert_derivative(
+    f: Any, wrt: Any = None, *, level: str = "measured", **candidate: sympy.Expr
+) -> Certificate:
     """Assert that a formula or numeric function for ``f`` or a derivative of it is right.
 
     Args:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_compiler import compile_c
 
@@ -105,7 +106,7 @@ def aligned_zeros(*shape: int) -> Any:
     return room[skipped : skipped + count].reshape(shape)
 
 
-def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
+def check_sizes(x: Array, y: Array, inputs: int, outputs: int) -> None:
     """Raises ValueError unless the bound vectors have the sizes of inputs and results."""
     if x.shape != (inputs,) or y.shape != (outputs,):
         raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")

@@ -17,7 +17,7 @@ from typing import Any
 import sympy
 
 from symad.core.arguments import Argument
-from symad.core.dims import dim_symbols, size
+from symad.core.dims import Dim, dim_symbols, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import parameter_names
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
@@ -206,7 +206,9 @@ class Door:
             for item, (part, name) in zip(structure.items, selected, strict=True):
                 yield from self.parts(item, part, name, nodes, shapes)
 
-    def selected(self, structure: Any, text: str, title: str) -> list[tuple[str, str]]:
+    def selected(
+        self, structure: DataclassOf | DictOf | ListOf, text: str, title: str
+    ) -> list[tuple[str, str]]:
         """The texts that select the items of a structure, and their names; checks come before."""
         if isinstance(structure, DataclassOf):
             checked, field = self.helper("_fields", FIELDS), self.helper("_field", FIELD)
@@ -258,7 +260,7 @@ class Door:
                     bound.add(n)
         return [self.dims[s] for s in sorted(self.dims.keys() - bound, key=str)]
 
-    def dim(self, dim: Any) -> Text:
+    def dim(self, dim: Dim) -> Text:
         """A dimension."""
         return dimension(dim, Called(self.dims))
 

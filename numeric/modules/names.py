@@ -7,6 +7,8 @@ import keyword
 from collections.abc import Iterable
 from typing import Any
 
+import sympy
+
 from symad.core.identifiers import identifier, short_name
 
 __all__ = ["RESERVED", "Names", "identifier"]
@@ -51,7 +53,7 @@ class Names:
             self._numbers[base] = number - 1
         return name
 
-    def of(self, symbol: Any) -> str:
+    def of(self, symbol: sympy.Basic) -> str:
         """The identifier of a symbol, always the same one."""
         if symbol not in self._of:
             self._of[symbol] = self.unique(short_name(symbol))

@@ -63,7 +63,7 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
     return made
 
 
-def _results(part: Any, rest: Iterator[Node]) -> tuple[list[Node], Structure]:
+def _results(part: Part | tuple[Part, ...], rest: Iterator[Node]) -> tuple[list[Node], Structure]:
     """The outputs that some parts stand for, each one node, and their structure."""
     if not isinstance(part, Part):
         found = [_results(p, rest) for p in part]

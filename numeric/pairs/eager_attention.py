@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,7 @@ class _Call:
 LENGTHS = sp.symbols("N M", integer=True, positive=True)
 
 
-def check_arrays(xp: Any, q: Array, k: Array, v: Array) -> None:
+def check_arrays(xp: ModuleType, q: Array, k: Array, v: Array) -> None:
     """Check that q, k, v are (batch, heads, length, width) arrays of one library and one real dtype.
 
     Raises:

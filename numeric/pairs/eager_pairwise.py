@@ -166,7 +166,7 @@ def cotangents(
     return PairCotangents(bars[0], bars[1], given, {name: _like(bar, a) for (name, a), bar in likes})
 
 
-def _like(bar: Array, value: Any) -> Array:
+def _like(bar: Array, value: Array | float) -> Array:
     """A parameter's cotangent in the dtype of the parameter."""
     dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     return bar.astype(dtype if dtype.kind == "f" else np.float64, copy=False)

@@ -83,7 +83,7 @@ class SymbolicBounds:
     infinity = sp.oo
 
     @staticmethod
-    def constant(number: sp.Basic) -> Any:
+    def constant(number: sp.Basic) -> sp.Basic:
         """The number itself."""
         return number
 
@@ -129,7 +129,7 @@ def differences(expr: sp.Basic) -> sp.Basic:
     ``i - 3 <= j`` becomes ``i - j - 3 <= 0``: each variable stands once, so intervals are exact.
     """
 
-    def rewritten(relation: Any) -> Any:
+    def rewritten(relation: sp.Basic) -> sp.Basic:
         if relation.rhs == 0:
             return relation
         return relation.func(sp.expand(relation.lhs - relation.rhs), 0, evaluate=False)
@@ -137,7 +137,7 @@ def differences(expr: sp.Basic) -> sp.Basic:
     return expr.replace(lambda e: isinstance(e, Relational), rewritten)
 
 
-def _compare(relation: Any, difference: Interval, kind: Kind) -> Truth:
+def _compare(relation: sp.Basic, difference: Interval, kind: Kind) -> Truth:
     low, high = difference.low, difference.high
     if isinstance(relation, sp.Le):
         return Truth(high <= 0, low <= 0)
@@ -154,7 +154,7 @@ def _compare(relation: Any, difference: Interval, kind: Kind) -> Truth:
     return Truth(kind.negate(contains), kind.negate(only))  # Ne
 
 
-def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> Any:
+def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> Interval | Truth:
     rule = _RULES.get(expr.func)
     if rule is not None and None not in parts:
         return rule(expr, parts, kind)

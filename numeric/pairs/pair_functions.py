@@ -114,7 +114,7 @@ def trace_pair(
 
 def expression_of(
     f: Callable[..., Any] | sp.Basic, dimension: int, sizes: Mapping[str, int | None] | None = None
-) -> Any:
+) -> sp.Expr:
     """What f is as an expression in reads x[k], y[k], the parameters, and their entries by name."""
     if isinstance(f, sp.MatrixBase):
         return sp.ImmutableMatrix(f)
@@ -154,7 +154,7 @@ def _parameter(name: str, size: int | None) -> PairParameter:
     return PairParameter(name, size, symbols, sp.Dummy(name, real=True))
 
 
-def _from_function(f: Callable[..., Any], dimension: int, sizes: Mapping[str, int | None]) -> Any:
+def _from_function(f: Callable[..., Any], dimension: int, sizes: Mapping[str, int | None]) -> sp.Expr:
     """What a function returns for points and parameters that are reads of indexed symbols."""
     if not callable(f):
         raise TraceError(f"f is {f!r}; give a function of (x, y) or a SymPy expression")
@@ -181,7 +181,7 @@ def _from_function(f: Callable[..., Any], dimension: int, sizes: Mapping[str, in
     return sp.ImmutableMatrix(value) if isinstance(value, sp.MatrixBase) else value
 
 
-def _column(name: str, size: int) -> Any:
+def _column(name: str, size: int) -> sp.MatrixExpr:
     base = sp.IndexedBase(name, real=True)
     return sp.ImmutableMatrix([base[k] for k in range(size)])
 
@@ -191,7 +191,7 @@ def _from_expression(
     x: tuple[sp.Symbol, ...],
     y: tuple[sp.Symbol, ...],
     parameters: tuple[PairParameter, ...],
-) -> Any:
+) -> sp.Expr:
     """Replace x and y in a SymPy expression by their components, and parameters by theirs."""
     entries = {"x": x, "y": y} | {p.name: p.symbols for p in parameters}
     dimension = len(x)
@@ -207,7 +207,7 @@ def _from_expression(
             )
     f = f.as_explicit() if isinstance(f, sp.MatrixExpr) else f.doit()
 
-    def entry(element: Any) -> Any:
+    def entry(element: sp.Expr) -> sp.Symbol:
         name = str(element.parent if hasattr(element, "parent") else element.base.label)
         position = element.args[1] if hasattr(element, "parent") else element.indices[0]
         if name not in entries or not position.is_Integer or position >= len(entries[name]):

@@ -132,7 +132,7 @@ def exact_integers(expr: sp.Basic) -> sp.Basic:
             return step
         return sign * FloorDivide(sp.expand(numerator), n)
 
-    def comparison(relation: Any) -> Any:
+    def comparison(relation: sp.Basic) -> sp.Basic:
         difference = sp.together(relation.lhs - relation.rhs)
         numerator, n = sp.fraction(difference)
         if n == 1 or not (n.is_Integer and numerator.is_integer):

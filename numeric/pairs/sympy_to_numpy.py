@@ -160,7 +160,7 @@ class FormulaText(ExpressionText):
         self.names[load.symbol] = self._keep(f"{kept}.astype({np_}.int64)" if integer else kept)
 
 
-def _number(value: Any, np_: str) -> str:
+def _number(value: float, np_: str) -> str:
     if isinstance(value, float) and value in (float("inf"), -float("inf")):
         return f"{np_}.inf" if value > 0 else f"-{np_}.inf"
     return repr(value)

@@ -6,8 +6,6 @@ Source: Gelman et al., "Bayesian Data Analysis" (third edition, 2013), sections 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.errors import EvaluationError
@@ -15,7 +13,7 @@ from symad.errors import EvaluationError
 Array = np.ndarray
 
 
-def _checked(draws: Any) -> Array:
+def _checked(draws: Array) -> Array:
     values = np.asarray(draws, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < 4:
         raise EvaluationError(f"draws have the shape (chains, at least 4), not {values.shape}")
@@ -26,7 +24,7 @@ def _checked(draws: Any) -> Array:
     return values
 
 
-def autocovariance(chain: Any) -> Array:
+def autocovariance(chain: Array) -> Array:
     """γ_t = (1/n) Σ_i (x_i − x̄)(x_{i+t} − x̄), t = 0 … n − 1, by Fourier transforms; chain (..., n)."""
     values = np.asarray(chain, dtype=np.float64)
     n = values.shape[-1]
@@ -43,7 +41,7 @@ def _variances(values: Array) -> tuple[float, float]:
     return within, (n - 1) / n * within + between
 
 
-def split_r_hat(draws: Any) -> float:
+def split_r_hat(draws: Array) -> float:
     """R̂ = √(var⁺/W) of the halves of all chains (equation 11.4): near 1 once they have mixed.
 
     Args:
@@ -58,7 +56,7 @@ def split_r_hat(draws: Any) -> float:
     return float(np.sqrt(total / within)) if within > 0 else np.inf
 
 
-def effective_sample_size(draws: Any) -> float:
+def effective_sample_size(draws: Array) -> float:
     """m n / (1 + 2 Σ ρ_t): how many independent draws would estimate the mean as well (equation 11.8).
 
     ρ_t = 1 − (W − mean γ_t)/var⁺; the sums of neighbours ρ_2k + ρ_2k+1 are added while they are positive, and
@@ -76,7 +74,7 @@ def effective_sample_size(draws: Any) -> float:
     return float(chains * n / max(2 * kept.sum() - 1, 1 / np.log10(chains * n)))
 
 
-def standard_error(draws: Any) -> float:
+def standard_error(draws: Array) -> float:
     """The standard error of the mean of dependent draws: sd/√(effective sample size)."""
     values = _checked(draws)
     return float(values.std(ddof=1) / np.sqrt(effective_sample_size(values)))

@@ -18,6 +18,7 @@ import numpy as np
 
 import symad
 from symad import functions
+from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.models.generative.sampling import hamiltonian, leapfrog
 from symad.numeric.lowering import lower
@@ -27,7 +28,7 @@ from symad.numeric.solvers.solver_variables import Unknowns, is_scalar
 Array = np.ndarray
 
 
-def metropolis(log_density: Any, x0: Any, **options: Any) -> Draws:
+def metropolis(log_density: Graph, x0: Any, **options: Any) -> Draws:
     """Random-walk Metropolis: propose x + h Z, accept with probability min(1, π(x')/π(x)).
 
     Takes the options of `hmc` except ``leaps``. Needs no gradient; with ``step=None`` the step is tuned to
@@ -36,7 +37,7 @@ def metropolis(log_density: Any, x0: Any, **options: Any) -> Draws:
     return _run(log_density, x0, leaps=0, **options)
 
 
-def langevin(log_density: Any, x0: Any, **options: Any) -> Draws:
+def langevin(log_density: Graph, x0: Any, **options: Any) -> Draws:
     """Metropolis-adjusted Langevin (MALA): propose x + (h²/2) ∇log π(x) + h Z: `hmc` with one leap.
 
     Takes the options of `hmc` except ``leaps``; with ``step=None`` tuned to accept 0.574.
@@ -44,7 +45,7 @@ def langevin(log_density: Any, x0: Any, **options: Any) -> Draws:
     return _run(log_density, x0, leaps=1, **options)
 
 
-def hmc(log_density: Any, x0: Any, leaps: int = 10, **options: Any) -> Draws:
+def hmc(log_density: Graph, x0: Any, leaps: int = 10, **options: Any) -> Draws:
     """Hamiltonian Monte Carlo: draw momenta, follow the leapfrog path, accept by the energy error.
 
     Args:
@@ -67,7 +68,7 @@ def hmc(log_density: Any, x0: Any, leaps: int = 10, **options: Any) -> Draws:
 
 
 def _run(
-    log_density: Any,
+    log_density: Graph,
     x0: Any,
     *,
     leaps: int,

@@ -20,6 +20,7 @@ import sympy
 from sympy.codegen.cfunctions import hypot
 from sympy.codegen.numpy_nodes import logaddexp
 
+from symad.core.arrays import Array
 from symad.library.scalar_functions import xlogy
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.scalars.joined_steps import JOINED
@@ -344,7 +345,7 @@ def tables(runs: Sequence[Run], slices: bool = True) -> tuple[Any, Any]:
     return np.array(rows, np.int64).reshape(-1, 4), places.astype(np.int32)
 
 
-def _kind(places: Any) -> str:
+def _kind(places: Array) -> str:
     """Whether places are a slice, one and the same, or anything."""
     step = places[1] - places[0]
     regular = step in (0, 1) and (np.diff(places) == step).all()

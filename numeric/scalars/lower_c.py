@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
@@ -93,7 +94,7 @@ def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[st
 def _binder(graph: Graph, one: Any) -> Binder:
     inputs, outputs = len(graph.input_nodes), len(output_scalars(graph))
 
-    def bind(x: Any, y: Any) -> Callable[[], None]:
+    def bind(x: Array, y: Array) -> Callable[[], None]:
         check_sizes(x, y, inputs, outputs)
         return bound(one, [x, y], len(graph.nodes))
 

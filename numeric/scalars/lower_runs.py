@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import aligned_zeros, bound, check_sizes, frame_of
@@ -122,7 +123,7 @@ class Scalars:
         made = point_plan(self.graph, output_scalars(self.graph))
         return made, *tables(made.runs, slices=False)
 
-    def parts(self, x: Any, y: Any) -> list[Any]:
+    def parts(self, x: Array, y: Array) -> list[Any]:
         """The frame of a call at one point."""
         made = self.plan
         table, places = tables(made.runs)
@@ -130,7 +131,7 @@ class Scalars:
             _values(made), table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)
         ]  # fmt: skip
 
-    def bind(self, x: Any, y: Any) -> Callable[[], None]:
+    def bind(self, x: Array, y: Array) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
         check_sizes(x, y, self.plan.inputs, len(self.plan.results))
         return bound(self.library.symad_runs_bound, self.parts(x, y), self.plan.size)

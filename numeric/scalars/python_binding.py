@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph
 from symad.numeric.compiler.c_compiler import NotCompiled
 from symad.numeric.kernel import Kernel
@@ -28,7 +29,7 @@ def python_function(
     results, inputs = FlatResults.of(graph), len(graph.input_nodes)
     here = threading.local()  # each thread has vectors of its own, used again from call to call
 
-    def at_point(values: Any) -> Any:
+    def at_point(values: ArrayLike) -> Array:
         try:
             x, y, run = here.call
         except AttributeError:
@@ -38,7 +39,7 @@ def python_function(
         run()
         return y.copy()
 
-    def call(*values: Any) -> Any:
+    def call(*values: Array | float) -> Any:
         arrays = [np.asarray(v) for v in values]
         if len(values) != inputs or any(a.dtype.kind not in "fiub" for a in arrays):
             return plain().function(*values)  # which raises the error with the names

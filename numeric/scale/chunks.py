@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError
@@ -91,7 +92,7 @@ def _delayed_blocks(arrays: Sequence[Any]) -> list[list[Any]]:
     return [[Delayed(key, graph, layer=name) for key in some] for some in keys]
 
 
-def _views(array: Any, axis: int, edges: Sequence[int]) -> list[Any]:
+def _views(array: Array, axis: int, edges: Sequence[int]) -> list[Array]:
     lead = (slice(None),) * axis
     return [array[(*lead, slice(a, b))] for a, b in pairwise(edges)]
 

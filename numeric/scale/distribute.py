@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from symad.core.arguments import SignatureOf, bind, flat_values
+from symad.core.arrays import Array
 from symad.core.dims import bind as bind_dims
 from symad.core.escaping import visible
 from symad.core.graph import Graph
@@ -132,7 +133,7 @@ class Distributed:
         return replace(self, **changed)
 
 
-def _first_block(values: tuple[Any, ...], k: int) -> Any:
+def _first_block(values: tuple[Any, ...], k: int) -> Array:
     ((block, _),) = values[k]
     return block
 

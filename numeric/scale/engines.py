@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
+from symad.core.arrays import Array
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import Chunks
 from symad.numeric.scale.tasks import ChunkError, Job, finished, joined, part
@@ -76,7 +77,9 @@ def in_threads(job: Job, chunks: Chunks, threads: int) -> Values:
     return finished(job, rows.give(tree.value()))
 
 
-def in_order(run: Callable[..., Any], tasks: list[Any], threads: int) -> Iterator[Any]:
+def in_order(
+    run: Callable[..., Any], tasks: list[tuple[int, tuple[Array, ...]]], threads: int
+) -> Iterator[Any]:
     """``run(*task)`` for all tasks, in their order; the first error stops those that have not begun."""
     if threads == 1 or len(tasks) == 1 or hasattr(_inside, "pool"):
         yield from (run(*task) for task in tasks)

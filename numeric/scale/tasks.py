@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import symad
+from symad.core.arrays import Array
 from symad.errors import SymadError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import again
@@ -114,7 +115,7 @@ def _kernel(text: str, backend: str, dtype: str) -> Kernel:
     return again(text, backend, dtype, ())
 
 
-def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
+def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Array) -> Values:
     """The values of one part, ready to merge.
 
     Args:
@@ -146,7 +147,7 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
         raise ChunkError(job.name, chunk, _here(), f"{type(error).__name__}: {error}") from error
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Array) -> bool:
     return isinstance(value, np.ndarray) and value.flags.c_contiguous and value.flags.aligned
 
 
@@ -156,7 +157,7 @@ def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
     return tuple(map(cupy.asnumpy, kernel(*map(cupy.asarray, values))))
 
 
-def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
+def _refuse_nan(job: Job, values: Sequence[Array], found: Sequence[Array | float]) -> None:
     """Where a value is NaN, the data are looked through."""
     arrays = (np.asarray(v) for v in found if not hasattr(v, "indptr"))
     if not any(math.isnan(np.minimum.reduce(v, axis=None)) for v in arrays if v.size):

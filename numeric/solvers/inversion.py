@@ -18,10 +18,10 @@ Array = np.ndarray
 def invert(
     cdf: sympy.Expr,
     x: sympy.Symbol,
-    levels: Any,
+    levels: Array | float,
     parameters: Mapping[Any, Any] | None = None,
     support: tuple[float, float] = (-np.inf, np.inf),
-) -> Any:
+) -> Array | float:
     """The quantiles F⁻¹(u), by Newton's method with the density F' kept inside a bracket.
 
     Args:
@@ -57,7 +57,7 @@ def invert(
     return _newton(both, u, low, high)[()]
 
 
-def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: Any) -> tuple[Array, Array]:
+def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: sympy.Expr) -> tuple[Array, Array]:
     """Points below and above every quantile: from ±1 outwards by doubling, within the support."""
     low, high = (np.full(u.shape, end) for end in support)
     for end, sign in ((low, -1.0), (high, 1.0)):

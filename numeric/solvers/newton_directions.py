@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cho_solve_banded, cholesky_banded
 
+from symad.core.arrays import Array
+
 Vector = np.ndarray
 Solve = Callable[[Vector], Vector]
 
@@ -32,7 +34,7 @@ class Directions:
         """Nothing is known before the first Hessian."""
         self._sparse: SparseFactors | None = None
 
-    def __call__(self, hessian: Any, gradient: Vector) -> tuple[Vector, bool]:
+    def __call__(self, hessian: Array, gradient: Vector) -> tuple[Vector, bool]:
         """The minimum of the modified model, and whether the Hessian needed no modification."""
         if isinstance(hessian, np.ndarray):
             factor, scale, shift = modified_cholesky(hessian)

@@ -14,6 +14,7 @@ import numpy as np
 
 import symad
 from symad.core.arguments import Argument, grouped_values
+from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
 from symad.core.graph import Graph
 from symad.core.structures import Structure, field_names
@@ -112,7 +113,7 @@ class Unknowns:
         """The values of all inputs, in the graph's order."""
         return self.around(self.parts(vector))
 
-    def around(self, parts: Sequence[Any]) -> list[Any]:
+    def around(self, parts: Sequence[Array] | list[float]) -> list[Array] | list[float]:
         """Values of the unknowns, with the data, as arguments in the graph's order."""
         found = {**self.data, **dict(zip(self.places, parts, strict=True))}
         return [found[k] for k in range(len(found))]
@@ -130,7 +131,7 @@ class Unknowns:
             offset += size
         return parts
 
-    def shaped(self, parts: Sequence[Any]) -> Any:
+    def shaped(self, parts: Sequence[Array] | list[float]) -> Any:
         """One array for each unknown in the form in which the start was given."""
         parts = grouped_values([Argument("", s) for s in self.structures], parts, lambda part: part)
         if self.form == "one":

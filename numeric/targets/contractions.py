@@ -174,7 +174,7 @@ def by_matrices(
 
 
 def _as_matrix(
-    arg: Text, shape: Any, labels: Labels, rows: Labels, columns: Labels, writer: Writer
+    arg: Text, shape: tuple[int, ...], labels: Labels, rows: Labels, columns: Labels, writer: Writer
 ) -> Text | None:
     """An operand with the given groups of axes as rows and columns."""
     dims = dict(zip(labels, shape, strict=True))

@@ -181,7 +181,9 @@ def _is_borrowed(expression: Expression, program: Program, made: Mapping[Value, 
 # ---- arguments ----------------------------------------------------------------------------------
 
 
-def _checked(program: Program, inputs: Sequence[str], dims: Sequence[Any], writer: Writer) -> list[str]:
+def _checked(
+    program: Program, inputs: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
+) -> list[str]:
     """The helper that converts and checks the arguments, and binds the dimensions."""
     if not inputs:
         return []
@@ -197,7 +199,7 @@ def _checked(program: Program, inputs: Sequence[str], dims: Sequence[Any], write
 
 
 def _converted(
-    values: Sequence[Value], names: Sequence[str], dims: Sequence[Any], writer: Writer
+    values: Sequence[Value], names: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
 ) -> list[str]:
     """Each argument as an array; a dimension is bound where it stands alone for the first time."""
     made, bound = [], set()
@@ -239,7 +241,7 @@ def _is_plain(dim: Dim) -> bool:
     return isinstance(dim, (int, sympy.Symbol))
 
 
-def _solved(dim: Any, symbol: Any, length: str, writer: Writer) -> str:
+def _solved(dim: Any, symbol: sympy.Basic, length: str, writer: Writer) -> str:
     """The symbol of a linear expression such as 2*n + 1."""
     slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
     under = dimension(slope, writer)

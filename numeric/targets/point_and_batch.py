@@ -118,7 +118,7 @@ class BodyWriter(Writer):
             self.bindings[name] = text, text
         return self.array_functions[function]
 
-    def users_function(self, head: Any) -> str:
+    def users_function(self, head: type[sympy.Basic]) -> str:
         """The helper that calls a function which a user implements, bound to itself."""
         name = super().users_function(head)
         self.bindings[name] = name, name
@@ -208,7 +208,7 @@ def write_constant_array(
     return Text(f"{writer.bound('array')}({writer.constant(op.array)})")
 
 
-def _display(args: Any) -> str:
+def _display(args: list[Text] | tuple[Text, ...]) -> str:
     """Texts as a tuple."""
     return f"({', '.join(a.text for a in args)}{',' if len(args) == 1 else ''})"
 

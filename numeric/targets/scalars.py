@@ -98,7 +98,7 @@ def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, w
 class NamesOfDims(Protocol):
     """Who knows what dimensions are called."""
 
-    def dim_name(self, symbol: Any) -> str:
+    def dim_name(self, symbol: sympy.Basic) -> str:
         """The name of a dimension."""
 
 
@@ -108,7 +108,7 @@ class Called:
 
     names: Mapping[Any, str]
 
-    def dim_name(self, symbol: Any) -> str:
+    def dim_name(self, symbol: sympy.Symbol) -> str:
         """The name of a dimension."""
         return self.names[symbol]
 

@@ -100,7 +100,7 @@ class C(Target):
     suffix: str = ""
     """What literals of the real type end with."""
 
-    def has(self, head: Any) -> bool:
+    def has(self, head: type[sympy.Basic]) -> bool:
         """Whether a function can be written."""
         return head in self.functions or head in self.forms
 

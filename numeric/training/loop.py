@@ -19,6 +19,7 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.arguments import Argument, grouped_values, leaves_of
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
@@ -116,7 +117,7 @@ def train(
     return Trained(values, state, losses)
 
 
-def batches(*arrays: Any, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[Any, ...]]:
+def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[Any, ...]]:
     """Minibatches without end: all samples once, in random order, then all again in another.
 
     The samples lie along ``axis``, the same number in every array; a remainder smaller than a batch is left
@@ -136,7 +137,7 @@ def batches(*arrays: Any, size: int, seed: int = 0, axis: int = 0) -> Iterator[t
     return _rounds([np.asarray(a) for a in arrays], lengths.pop(), size, seed, axis)
 
 
-def _rounds(arrays: list[Any], length: int, size: int, seed: int, axis: int) -> Iterator[tuple[Any, ...]]:
+def _rounds(arrays: list[Array], length: int, size: int, seed: int, axis: int) -> Iterator[tuple[Any, ...]]:
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(length)
@@ -145,7 +146,7 @@ def _rounds(arrays: list[Any], length: int, size: int, seed: int, axis: int) -> 
             yield tuple(np.take(a, chosen, axis=axis) for a in arrays)
 
 
-def refuse_nan(name: str, array: Any, advice: str = "clean the data first") -> None:
+def refuse_nan(name: str, array: Array, advice: str = "clean the data first") -> None:
     """Find what is not a number before it spoils everything.
 
     Raises:
@@ -180,7 +181,7 @@ def _check_parameters(loss: Graph, parameters: Arrays) -> None:
         refuse_nan(f"the parameter {name}", value)
 
 
-def _check_data(loss: Graph, skip: int, batch: tuple[Any, ...]) -> None:
+def _check_data(loss: Graph, skip: int, batch: tuple[Array, ...]) -> None:
     wanted = loss.inputs[skip:]
     if len(batch) != len(wanted):
         raise EvaluationError(
@@ -196,7 +197,7 @@ def _skip(stream: Iterator[Any], done: int) -> None:
         _next(stream, number)
 
 
-def _next(stream: Iterator[Any], number: int) -> tuple[Any, ...]:
+def _next(stream: Iterator[Any], number: int) -> tuple[Array, ...]:
     for batch in stream:
         return tuple(batch)
     raise EvaluationError(f"the data end before step {number}; give as many batches as steps")

@@ -59,7 +59,7 @@ class Part:
     count: int = 1
 
 
-def argument_of(symbol: Any) -> Argument:
+def argument_of(symbol: sympy.Basic) -> Argument:
     """The argument that is this input."""
     return Argument(printed(symbol), None, short_name(symbol))
 

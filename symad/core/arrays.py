@@ -76,3 +76,6 @@ class Array(Protocol):
 
 ArrayLike: TypeAlias = "Array | complex | Fraction | sympy.Basic | Sequence[ArrayLike]"
 """What becomes an array: numbers, arrays, and nested lists of them."""
+
+Axis: TypeAlias = "int | Sequence[int] | None"
+"""An axis, several, or None for all of them or for what a function of NumPy takes then."""

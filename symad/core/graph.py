@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
+import sympy
+
 from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, bind, dim_symbols
 from symad.core.escaping import visible
 from symad.core.interning import LOCK, Interned
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.errors import ShapeError
+
+if TYPE_CHECKING:
+    from symad.display.explain import Explanation
 
 __all__ = [
     "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
@@ -318,11 +324,11 @@ class Graph(metaclass=Interned):
     def __deepcopy__(self, memo: Any) -> Graph:
         return self
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: ArrayLike, **named: Any) -> Any:
         """Evaluate; see the class."""
         return METHODS["call"](self, values, named)
 
-    def explain(self, /, as_latex: bool = False, **point: Any) -> Any:
+    def explain(self, /, as_latex: bool = False, **point: Any) -> Explanation:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
         ``as_latex``: the derivation instead, step by step, with the name of each rule.
@@ -352,7 +358,7 @@ class Graph(metaclass=Interned):
         return visible(f"<Graph {self.name}({names}), {len(self.nodes)} nodes>")
 
 
-def _length(symbol: Any, number: Any) -> Any:
+def _length(symbol: sympy.Symbol, number: Any) -> Any:
     """A number, or an expression of other dimensions, that a dimension can be."""
     if getattr(number, "free_symbols", None) and number.is_integer is not False:
         return number

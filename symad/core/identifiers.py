@@ -6,7 +6,6 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -25,12 +24,12 @@ def identifier(name: str) -> str:
     return plain
 
 
-def printed(symbol: Any) -> str:
+def printed(symbol: sympy.Basic) -> str:
     """``str(symbol)``; a plain symbol is its name, for which no printer is made."""
     return str(symbol.name) if type(symbol) is sympy.Symbol else str(symbol)
 
 
-def short_name(symbol: Any) -> str:
+def short_name(symbol: sympy.Basic) -> str:
     """The name of an input in code: ``q`` for q(t), ``q_dot`` and ``q_ddot`` for its derivatives."""
     if type(symbol) is sympy.Symbol:
         return printed(symbol)

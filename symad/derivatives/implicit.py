@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import sympy
+
 from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild, topological
@@ -19,9 +21,9 @@ from symad.tracing import as_graph
 
 @without_collecting
 def implicit(
-    F: Any,
-    unknown: Any,
-    parameters: Any = None,
+    F: Graph | sympy.Expr,
+    unknown: sympy.Expr,
+    parameters: tuple[sympy.Symbol | sympy.Expr, ...] | None = None,
     solver: Callable[..., Any] | None = None,
     inputs: Any = None,
 ) -> Graph:

@@ -30,7 +30,7 @@ def symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, real=True)
 
 
-def formula(node: Node, names: Sequence[Any]) -> Math:
+def formula(node: Node, names: Sequence[sympy.Expr]) -> Math:
     """What a node computes: ``sin(s_1)``, ``s_1 @ s_2``, ``sum(s_3)``.
 
     Args:
@@ -40,7 +40,7 @@ def formula(node: Node, names: Sequence[Any]) -> Math:
     return _formula(node.op, node, tuple(names))
 
 
-def expression(value: Any) -> Math:
+def expression(value: sympy.Expr) -> Math:
     """A SymPy object as a formula."""
     return Math(str(value), latex(value))
 
@@ -68,7 +68,7 @@ def _short(value: Any) -> str:
 
 
 @_formula.register(ElementwiseOp)
-def _elementwise(op: ElementwiseOp, node: Node, names: tuple[Any, ...]) -> Math:
+def _elementwise(op: ElementwiseOp, node: Node, names: tuple[sympy.Symbol, sympy.Expr]) -> Math:
     """The scalar formula, whatever the shape."""
     scalar = Node.of(op, tuple(input_node(sympy.Dummy(real=True)) for _ in names))
     return expression(sympy_form(op, scalar, names))

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+import sympy
 from sympy.printing.latex import LatexPrinter, greek_letters_set, other_symbols
 
 ACCENTS = (
@@ -36,7 +37,7 @@ TEXT: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def latex(expression: Any, **settings: Any) -> str:
+def latex(expression: sympy.Expr, **settings: Any) -> str:
     """An expression of SymPy as LaTeX; ``settings`` are those of `sympy.latex`."""
     return str(_Printer(settings).doprint(expression))
 

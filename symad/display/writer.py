@@ -281,7 +281,7 @@ def _partial(name: str) -> Math:
     )
 
 
-def _d(name: str, of: Any) -> Math:
+def _d(name: str, of: Math | str) -> Math:
     of = Math(of, of) if isinstance(of, str) else of
     return Math(f"∂_{name} {of.text}", rf"\partial_{{{latex_name(name)}}} {of.latex}")
 
@@ -290,6 +290,6 @@ def _dd(i: str, j: str) -> Math:
     return _d(i, _d(j, "g"))
 
 
-def _pair(name: str, first: Any, second: Math) -> Math:
+def _pair(name: str, first: Math | str, second: Math) -> Math:
     first = Math(first, first) if isinstance(first, str) else first
     return Math(f"{name} = ({first.text}, {second.text})", rf"{name} = ({first.latex},\ {second.latex})")

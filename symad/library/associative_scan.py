@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError
@@ -21,7 +22,7 @@ from symad.tracing.wrapped import broadcast, number
 from symad.transforms.batches import batch_outputs
 
 
-def affine_scan(a: Any, b: Any, initial: Any = None, reverse: bool = False) -> Any:
+def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool = False) -> Any:
     """All h_t = a_t h_{t−1} + b_t, t = 1..T, in O(log T) steps of whole arrays.
 
     Where products of many a_t overflow, the joined steps do so before the states do.

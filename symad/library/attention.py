@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import format_shape
 from symad.core.formula import Formula
 from symad.core.graph import Node
@@ -22,9 +23,9 @@ from symad.tracing.wrapped import number
 
 
 def attention(
-    q: Any,
-    k: Any,
-    v: Any,
+    q: Array,
+    k: Array,
+    v: Array,
     *,
     score: Callable[..., Any] | None = None,
     mask: Callable[..., Any] | None = None,

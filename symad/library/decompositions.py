@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.dims import format_shape
 from symad.errors import ShapeError
 from symad.library.triangular import solve_triangular
@@ -33,7 +34,7 @@ SQUARINGS = 24
 """The exponential is computed up to |A|₁ = 2²²; beyond it is not a number."""
 
 
-def _matrix(name: str, a: Any, square: bool = False) -> None:
+def _matrix(name: str, a: Array, square: bool = False) -> None:
     shape = tuple(a.shape)
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         kind = "a square matrix" if square else "a matrix"
@@ -42,11 +43,11 @@ def _matrix(name: str, a: Any, square: bool = False) -> None:
         raise ShapeError(f"{name} of {a.dtype}: symad works over the real numbers")
 
 
-def _turned(a: Any) -> Any:
+def _turned(a: Array) -> Array:
     return np.swapaxes(a, -1, -2)
 
 
-def qr(a: Any) -> tuple[Any, Any]:
+def qr(a: Array) -> tuple[Any, Any]:
     """Q (..., m, n) with QᵀQ = I and upper triangular R (..., n, n) with a positive diagonal: A = Q R, m ≥ n.
 
     Raises:
@@ -64,7 +65,7 @@ def qr(a: Any) -> tuple[Any, Any]:
     return Q, R
 
 
-def svd(a: Any) -> tuple[Any, Any, Any]:
+def svd(a: Array) -> tuple[Any, Any, Any]:
     """U (..., m, k), σ (..., k) descending, and V (..., n, k), k = min(m, n): A = U diag(σ) Vᵀ.
 
     Each pair (u, v) has the sign that LAPACK's eigenvectors have. Singular values that are equal, or 0, have
@@ -96,7 +97,7 @@ def svd(a: Any) -> tuple[Any, Any, Any]:
     return chosen[..., :n, :], values[..., : n - 1 : -1], chosen[..., n:, :]
 
 
-def lu(a: Any) -> tuple[Any, Any, Any]:
+def lu(a: Array) -> tuple[Any, Any, Any]:
     """The permutation p (n,) and the factors L, U with A[p] = L U, pivots the largest of their columns.
 
     L has ones on its diagonal. Where two candidates for a pivot are equally large, the first one is taken;
@@ -123,7 +124,7 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     return order, L, np.triu(U)
 
 
-def pinv(a: Any) -> Any:
+def pinv(a: Array) -> Array:
     """The pseudo-inverse (..., n, m) of a matrix with independent columns, or independent rows.
 
     Raises:
@@ -137,7 +138,7 @@ def pinv(a: Any) -> Any:
     return solve_triangular(R, _turned(Q))
 
 
-def lstsq(a: Any, b: Any) -> Any:
+def lstsq(a: Array, b: Array) -> Array:
     """The x (n,) or (n, k) of least |A x − b|, and of least norm where A has more columns than rows.
 
     Raises:
@@ -156,7 +157,7 @@ def lstsq(a: Any, b: Any) -> Any:
     return solve_triangular(R, Q.T @ b)
 
 
-def expm(a: Any, squarings: int | None = None) -> Any:
+def expm(a: Array, squarings: int | None = None) -> Array:
     """Σ_k Aᵏ/k! of a square matrix (..., n, n); not a number where |A|₁ > 2²².
 
     ``squarings`` is s, by default the least with |A/2ˢ|₁ ≤ 1/4, chosen for each matrix. A given one makes a
@@ -185,7 +186,7 @@ def expm(a: Any, squarings: int | None = None) -> Any:
     return np.where(large[-1], np.nan, made)
 
 
-def pade(a: Any) -> Any:
+def pade(a: Array) -> Array:
     """Padé's r₁₃(A) = p(A)/p(−A), for which r₁₃(−A) = r₁₃(A)⁻¹ and r₁₃(x) = eˣ + O(x²⁷)."""
     # Fractions are exact where values are: in many digits the error of the series is what counts.
     plain = isinstance(a, np.ndarray) and a.dtype != object
@@ -203,7 +204,7 @@ def _coefficient(j: int) -> int:
     return factorial(26 - j) // (factorial(j) * factorial(13 - j))
 
 
-def _polynomial(coefficients: list[Any], x: Any, identity: Any) -> Any:
+def _polynomial(coefficients: list[Fraction], x: Array, identity: Array) -> Array:
     """Σ_k c_k xᵏ, by Horner's rule."""
     made = coefficients[-1] * identity
     for c in reversed(coefficients[:-1]):

@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 
 
@@ -22,11 +23,11 @@ def explicit_sum(term: Callable[[Any], Any], count: Any) -> Any:
     return sympy.Sum(term(k), (k, 0, count - 1))
 
 
-def exponential_sum(x: Any, axis: Any, i: Any, j: Any) -> Any:
+def exponential_sum(x: Array, axis: Any, i: Any, j: Any) -> Any:
     """Σ exp(x) over all entries, column j (axis 0), or row i (axis 1)."""
     rows, columns = x.shape
 
-    def column(c: Any) -> Any:
+    def column(c: Array) -> Any:
         return explicit_sum(lambda r: sympy.exp(x[r, c]), rows)
 
     if axis is None:
@@ -39,7 +40,7 @@ class AxisFunction(sympy.MatrixExpr):
 
     name = ""
 
-    def __new__(cls, x: Any, axis: Any = None) -> Any:
+    def __new__(cls, x: Array, axis: Any = None) -> Any:
         """``x``: a matrix expression; ``axis``: 0, 1 or None."""
         axis = None if axis is None else sympy.Integer(axis)
         if axis not in (None, 0, 1):
@@ -108,7 +109,7 @@ class LogSumExp(sympy.Expr):
 
     is_commutative = True
 
-    def __new__(cls, x: Any) -> Any:
+    def __new__(cls, x: Array) -> Any:
         """``x``: a matrix expression."""
         return super().__new__(cls, x)
 
@@ -124,7 +125,7 @@ class LogSumExp(sympy.Expr):
     def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
         return self.expanded()
 
-    def _eval_derivative(self, symbol: Any) -> Any:
+    def _eval_derivative(self, symbol: sympy.Basic) -> Any:
         return self.expanded().diff(symbol)
 
     def _eval_evalf(self, prec: int) -> Any:

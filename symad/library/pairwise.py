@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from symad.core.arrays import Array
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -21,9 +22,9 @@ from symad.tracing.wrapped import number
 
 def pairwise(
     f: Callable[..., Any],
-    x: Any,
-    y: Any,
-    b: Any = None,
+    x: Array,
+    y: Array,
+    b: Array | None = None,
     *,
     reduce: str = "sum",
     params: Mapping[str, Any] | None = None,
@@ -85,7 +86,7 @@ def pairwise(
     return result, (Proxy(lse) if traced else lse)
 
 
-def _at(op: PairSum, args: Any) -> Any:
+def _at(op: PairSum, args: tuple[Node, ...]) -> Any:
     return Node.of(op, args) if isinstance(args[0], Node) else pair_evaluate(op, args)
 
 

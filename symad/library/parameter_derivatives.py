@@ -50,7 +50,7 @@ class ParameterDerivative(SpecialFunction):
         return self.func(*orders)
 
 
-def high_precision_value(head: Any, values: Sequence[Any]) -> Any:
+def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Any:
     """The derivative at mpmath numbers, to the working precision."""
     positions, domain = PARAMETERS[head], HighPrecision()
     orders, args = [int(v) for v in values[: len(positions)]], list(values[len(positions) :])
@@ -63,7 +63,7 @@ def high_precision_value(head: Any, values: Sequence[Any]) -> Any:
     return mpmath.diff(moved, tuple(args[p] for p in positions), tuple(orders))
 
 
-def _companion(head: Any) -> Any:
+def _companion(head: type[sympy.Basic]) -> Any:
     made = type(f"{head.__name__}_derivative", (ParameterDerivative,), {"of": head, "__module__": __name__})
     MPMATH_SPECIAL[made] = lambda *values: high_precision_value(head, values)
     NUMPY_NAMES[made] = f"symad.special_derivatives.{made.__name__}"

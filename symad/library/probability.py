@@ -10,6 +10,7 @@ from flint import arb
 from sympy.codegen import cfunctions
 from sympy.core.function import ArgumentIndexError
 
+from symad.core.arrays import Array
 from symad.core.graph import Node
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
 from symad.evaluation.arb_functions import by_arb
@@ -30,7 +31,7 @@ class gammainc(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, a: Any, x: Any) -> Any:
+    def definition(cls, a: Array, x: Array) -> Any:
         """γ(a, x)/Γ(a)."""
         return sympy.lowergamma(a, x) / sympy.gamma(a)
 
@@ -48,7 +49,7 @@ class gammaincc(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, a: Any, x: Any) -> Any:
+    def definition(cls, a: Array, x: Array) -> Any:
         """Γ(a, x)/Γ(a)."""
         return sympy.uppergamma(a, x) / sympy.gamma(a)
 
@@ -59,7 +60,7 @@ class gammaincc(ScalarFunction):
         return -_gamma_density(*self.args)
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Array, x: Array) -> Any:
     return sympy.exp((a - 1) * sympy.log(x) - x - sympy.loggamma(a))
 
 
@@ -70,7 +71,7 @@ class ive(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, v: Any, x: Any) -> Any:
+    def definition(cls, v: Array, x: Array) -> Any:
         """e^(−|x|) I_v(x)."""
         return sympy.exp(-sympy.Abs(x)) * sympy.besseli(v, x)
 
@@ -88,7 +89,7 @@ class log_ndtr(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """log(erfc(−x/√2)/2)."""
         return sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2)
 
@@ -103,7 +104,7 @@ class normal_ratio(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """exp(−x²/2)/(√(π/2) erfc(−x/√2))."""
         return sympy.exp(-(x**2) / 2) / (sympy.sqrt(sympy.pi / 2) * sympy.erfc(-x / sympy.sqrt(2)))
 
@@ -118,7 +119,7 @@ class normal_excess(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """The sum."""
         return normal_ratio.definition(x) + x
 
@@ -134,7 +135,7 @@ class stdtr(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, v: Any, t: Any) -> Any:
+    def definition(cls, v: Array, t: Any) -> Any:
         """I_z(ν/2, 1/2)/2 below 0 and 1 minus that above, z = ν/(ν + t²)."""
         half = sympy.S.Half
         tail = sympy.betainc_regularized(v / 2, half, 0, v / (v + t**2)) / 2
@@ -176,11 +177,11 @@ MPMATH_SPECIAL.update(
 )
 
 
-def _regularized(a: Any, low: Any, high: Any) -> Any:
+def _regularized(a: Array, low: Any, high: Any) -> Any:
     return mpmath.gammainc(a, low, high, regularized=True) if a > 0 else mpmath.nan
 
 
-def _student(v: Any, t: Any) -> Any:
+def _student(v: Array, t: Any) -> Any:
     if not v > 0:
         return mpmath.nan
     values = tuple(map(mpmath.mpf, (v / 2, 0.5, 0, v / (v + t * t))))

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import as_shape, is_concrete
+from symad.core.arrays import Array
+from symad.core.dims import Dim, as_shape, is_concrete
 from symad.core.graph import Graph, Node
 from symad.errors import TraceError
 from symad.ops.arrays.sources import array_constant, input_node
@@ -33,7 +34,7 @@ def key(seed: int) -> np.ndarray:
     return random.key_of(seed)
 
 
-def rand(key: Any, shape: Any = ()) -> Any:
+def rand(key: Any, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
     """Independent uniform numbers in (0, 1), never 0 or 1, by Philox 4×32-10.
 
     The bits, and so the numbers, are equal in NumPy and on a GPU; those of float32 are those of float64
@@ -49,23 +50,23 @@ def rand(key: Any, shape: Any = ()) -> Any:
     return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
-def randn(key: Any, shape: Any = ()) -> Any:
+def randn(key: Any, shape: sympy.Expr | tuple[int, ...] = ()) -> Array:
     """Independent standard normal numbers by the transform of Box and Muller; see `rand`."""
     return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
-def split(key: Any, count: Any = 2) -> Any:
+def split(key: Any, count: Dim = 2) -> Array:
     """``count`` new keys (count, 4) of one key (4,): independent streams."""
     return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
 
 
-def fold_in(key: Any, number: Any) -> Any:
+def fold_in(key: Any, number: Any) -> Array:
     """The key of the stream with this number, an integer from 0 up, such as a step or a sample."""
     which = as_node(number)
     return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))
 
 
-def _shape(shape: Any) -> Any:
+def _shape(shape: float | sympy.Expr | tuple[int, ...]) -> tuple[int | sympy.Symbol, ...]:
     return as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
 
 

@@ -16,6 +16,7 @@ from sympy.codegen.numpy_nodes import logaddexp as logaddexp_head
 from sympy.core.function import ArgumentIndexError
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import TraceError
@@ -30,7 +31,7 @@ from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, select
 
 
-def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
+def on_arrays(head: Any, args: tuple[Any, ...]) -> Array | None:
     """``head`` on traced values, NumPy arrays or matrices; None if all arguments are SymPy scalars.
 
     Raises:
@@ -61,7 +62,7 @@ class ScalarFunction(sympy.Function):
     total = True
     """Whether the function is real for all real arguments."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: ArrayLike, **options: Any) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
@@ -71,7 +72,7 @@ class ScalarFunction(sympy.Function):
         """The same value in elementary functions."""
         raise NotImplementedError
 
-    def _eval_evalf(self, prec: int) -> Any:
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
         return self.definition(*self.args)._eval_evalf(prec)
 
     def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
@@ -90,11 +91,11 @@ class sigmoid(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: sympy.Expr) -> sympy.Expr:
         """1/(1 + exp(−x))."""
         return 1 / (1 + sympy.exp(-x))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """σ' = σ (1 − σ)."""
         return self * (1 - self)
 
@@ -105,11 +106,11 @@ class softplus(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: sympy.Expr) -> sympy.Expr:
         """log(1 + exp(x))."""
         return sympy.log(1 + sympy.exp(x))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """The sigmoid."""
         return sigmoid(self.args[0])
 
@@ -120,11 +121,11 @@ class logcosh(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """log(cosh(x))."""
         return sympy.log(sympy.cosh(x))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """The hyperbolic tangent."""
         return sympy.tanh(self.args[0])
 
@@ -135,7 +136,7 @@ class relu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """max(x, 0)."""
         return sympy.Max(x, 0)
 
@@ -150,7 +151,7 @@ class silu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """x/(1 + exp(−x))."""
         return x / (1 + sympy.exp(-x))
 
@@ -166,7 +167,7 @@ class gelu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """x erfc(−x/√2)/2."""
         return x * sympy.erfc(-x / sympy.sqrt(2)) / 2
 
@@ -188,7 +189,7 @@ class xlogy(ScalarFunction):
         return sympy.S.Zero if x.is_zero else None
 
     @classmethod
-    def definition(cls, x: Any, y: Any) -> Any:
+    def definition(cls, x: Array, y: Array) -> Any:
         """x log(y) guarded at x = 0."""
         return sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(y), True))
 
@@ -213,7 +214,7 @@ class stop_gradient(ScalarFunction):
         return x if x.is_Number else None
 
     @classmethod
-    def definition(cls, x: Any) -> Any:
+    def definition(cls, x: Array) -> Any:
         """x."""
         return x
 
@@ -222,27 +223,27 @@ class stop_gradient(ScalarFunction):
         return sympy.S.Zero
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Array) -> Any:
     """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions."""
     return _of_sympy(cfunctions.log1p, x)
 
 
-def expm1(x: Any) -> Any:
+def expm1(x: Array) -> Array:
     """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions."""
     return _of_sympy(cfunctions.expm1, x)
 
 
-def logaddexp(x: Any, y: Any) -> Any:
+def logaddexp(x: Array, y: Array) -> Any:
     """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions."""
     return _of_sympy(logaddexp_head, x, y)
 
 
-def hypot(x: Any, y: Any) -> Any:
+def hypot(x: Array, y: Array) -> Any:
     """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions."""
     return _of_sympy(cfunctions.hypot, x, y)
 
 
-def _of_sympy(head: Any, *args: Any) -> Any:
+def _of_sympy(head: Any, *args: Array) -> Array:
     elsewhere = on_arrays(head, args)
     return head(*args) if elsewhere is None else elsewhere
 

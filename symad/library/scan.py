@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, Shape, plus, same_shape, size
 from symad.core.graph import Node
 from symad.errors import DerivativeError, ShapeError
@@ -45,7 +46,7 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all
     return _run(step, initial, inputs, memory, True)
 
 
-def fold(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
+def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Any = "all") -> Any:
     """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), as ``initial`` is.
 
     A sum over steps, such as a loss, can be a part of the state.
@@ -66,7 +67,7 @@ def fold(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all
     return _run(step, initial, inputs, memory, False)
 
 
-def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, history: bool) -> Any:
+def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: str, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
@@ -178,7 +179,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
     return parts
 
 
-def _uses_traced(step: Callable[..., Any], initial: Any, inputs: Any) -> bool:
+def _uses_traced(step: Callable[..., Any], initial: ArrayLike, inputs: Any) -> bool:
     """Whether a step takes traced values from around it; told by the first step."""
     several = isinstance(inputs, (tuple, list))
     if not all(map(len, inputs if several else (inputs,))):
@@ -186,7 +187,7 @@ def _uses_traced(step: Callable[..., Any], initial: Any, inputs: Any) -> bool:
     return _is_traced((step(initial, tuple(x[0] for x in inputs) if several else inputs[0]),))
 
 
-def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any, whole: bool) -> Any:
+def _scan_arrays(step: Callable[..., Any], initial: ArrayLike, inputs: Any, whole: bool) -> Any:
     """The same on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)

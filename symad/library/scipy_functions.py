@@ -11,13 +11,18 @@ import numpy as np
 import sympy
 
 from symad import functions
+from symad.core.arrays import Array, ArrayLike
 from symad.tracing.names import in_place_of
 from symad.tracing.sympy_heads import stand_in
 
 
 @in_place_of("scipy.special", "logsumexp")
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+    a: ArrayLike,
+    axis: Any = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
 ) -> Any:
     """log Σ b exp(a) over ``axis``, or the logarithm of its size and its sign."""
     a, weights = _array(a), 1 if b is None else _array(b)
@@ -31,44 +36,44 @@ def logsumexp(
     return np.log(total) + shift
 
 
-def _array(values: Any) -> Any:
+def _array(values: ArrayLike) -> Any:
     """A list of traced values as one."""
     return functions.stack(values) if isinstance(values, (list, tuple)) else values
 
 
 @in_place_of("scipy.special", "softmax")
-def softmax(x: Any, axis: Any = None) -> Any:
+def softmax(x: Array, axis: Any = None) -> Any:
     """exp(x) / Σ exp(x), the sum over all elements by default, as in SciPy."""
     return functions.softmax(x, axis)
 
 
 @in_place_of("scipy.special", "log_softmax")
-def log_softmax(x: Any, axis: Any = None) -> Any:
+def log_softmax(x: Array, axis: Any = None) -> Array:
     """x − log Σ exp(x), the sum over all elements by default, as in SciPy."""
     return functions.log_softmax(x, axis)
 
 
 @in_place_of("scipy.linalg", "solve_triangular")
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
-) -> Any:
+    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+) -> Array:
     """X with T X = B; what only concerns memory (``overwrite_b``, ``check_finite``) has no meaning here."""
     return functions.solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
 @in_place_of("scipy.linalg", "cho_solve")
-def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **options: Any) -> Array:
     """X with A X = B from a Cholesky factor of A."""
     return functions.cho_solve(c_and_lower, b)
 
 
 @in_place_of("scipy.linalg", "expm")
-def expm(A: Any) -> Any:
+def expm(A: Array) -> Array:
     """Σ_k Aᵏ/k!."""
     return functions.expm(A)
 
 
 @in_place_of("sympy.functions", "E1")
-def E1(z: Any) -> Any:
+def E1(z: Array) -> Any:
     """E_1(z) = ∫_1^∞ e^(−z t)/t dt, which SymPy writes as a Python function."""
     return stand_in(sympy.expint)(1, z)

@@ -88,7 +88,7 @@ def call_functions(
     return value, sp.And(allowed, J <= I) if causal else allowed
 
 
-def parameter_symbol(p: Parameter) -> Any:
+def parameter_symbol(p: Parameter) -> sp.Expr:
     """What stands for a parameter in expressions: a symbol, or an indexed base."""
     assumption = {"integer": True} if p.integer else {"real": True}
     return (sp.IndexedBase if p.ndim else sp.Symbol)(p.name, **assumption)
@@ -112,7 +112,9 @@ def extract_reads(
     return value, allowed, scalars, tuple(loads.found.values())
 
 
-def _call(function: Callable[..., Any], loops: tuple[Any, ...], symbols: Mapping[str, Any]) -> Any:
+def _call(
+    function: Callable[..., Any], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, Any]
+) -> list[sp.Symbol] | sp.Basic:
     if not callable(function):
         raise TraceError(
             f"score and mask are functions of (s, b, h, i, j) and (b, h, i, j), not {function!r}"
@@ -129,7 +131,7 @@ def _call(function: Callable[..., Any], loops: tuple[Any, ...], symbols: Mapping
     return function(*loops, **{n: s for n, s in symbols.items() if n in accepted})
 
 
-def _scalar(value: Any, what: str) -> sp.Expr:
+def _scalar(value: list[sp.Symbol] | sp.Expr, what: str) -> sp.Expr:
     if isinstance(value, (int, float)):
         return sp.Float(value) if isinstance(value, float) else sp.Integer(value)
     if not isinstance(value, sp.Expr) or isinstance(value, (sp.MatrixExpr, sp.IndexedBase)):
@@ -137,7 +139,7 @@ def _scalar(value: Any, what: str) -> sp.Expr:
     return value
 
 
-def _boolean(value: Any) -> sp.Basic:
+def _boolean(value: sp.Basic) -> sp.Basic:
     if isinstance(value, bool):
         return sp.true if value else sp.false
     if not isinstance(value, Boolean) or isinstance(value, sp.Expr):  # Symbols are both

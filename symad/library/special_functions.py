@@ -13,6 +13,7 @@ import mpmath
 import sympy
 from sympy.core.function import ArgumentIndexError
 
+from symad.core.arrays import Array
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
 from symad.evaluation.function_values import MPMATH_SPECIAL, mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
@@ -22,7 +23,7 @@ from symad.library.scalar_functions import on_arrays
 class SpecialFunction(sympy.Function):
     """A real function known by its values; it takes arrays and traced values, elementwise."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: sympy.Expr, **options: Any) -> sympy.Expr:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
@@ -120,7 +121,7 @@ class voigt_dispersion(SpecialFunction):
 # ---- values -------------------------------------------------------------------------------------
 
 
-def _owens_t_by_arb(h: Any, a: Any) -> Any:
+def _owens_t_by_arb(h: Array, a: Array) -> Any:
     """An enclosure by Arb's quadrature, which is rigorous."""
     from flint import acb, arb
 
@@ -129,13 +130,13 @@ def _owens_t_by_arb(h: Any, a: Any) -> Any:
     return whole.real / (2 * arb.pi())
 
 
-def _owens_t(h: Any, a: Any) -> Any:
+def _owens_t(h: Array, a: Array) -> Any:
     cuts = [0, a] if abs(a) <= 1 else [0, mpmath.sign(a), a]
     whole = mpmath.quad(lambda t: mpmath.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), cuts)
     return whole / (2 * mpmath.pi)
 
 
-def _faddeeva_by_arb(x: Any, sigma: Any, gamma: Any) -> Any:
+def _faddeeva_by_arb(x: Array, sigma: Any, gamma: Any) -> Any:
     from flint import acb, arb
 
     if not sigma > 0:
@@ -145,7 +146,7 @@ def _faddeeva_by_arb(x: Any, sigma: Any, gamma: Any) -> Any:
     return (-z * z).exp() * (acb(0, -1) * z).erfc() / (root * arb.pi().sqrt())
 
 
-def _faddeeva(x: Any, sigma: Any, gamma: Any) -> Any:
+def _faddeeva(x: Array, sigma: Any, gamma: Any) -> Any:
     if not sigma > 0:
         return mpmath.mpc(mpmath.nan, mpmath.nan)
     with mpmath.extraprec(mpmath.mp.prec):

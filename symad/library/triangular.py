@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -20,7 +21,9 @@ from symad.tracing.wrapped import condition, number
 TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
-def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+def solve_triangular(
+    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Any:
     """X with T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
 
     Args:
@@ -64,7 +67,7 @@ def _solved(matrix: Node, right: Node, lower: bool) -> Node:
     return reshape(found, found.shape[:-1]) if vector else found
 
 
-def cho_solve(c_and_lower: Any, b: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
     """X with A X = B from (c, lower): the Cholesky factor c with c cᵀ = A (lower) or cᵀ c = A (upper).
 
     Raises:

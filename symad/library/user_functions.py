@@ -34,7 +34,7 @@ class Registered(sympy.Function):
 
 
 def register_function(
-    head: Any,
+    head: type[sympy.Basic],
     implementation: Callable[..., Any],
     derivatives: Sequence[Callable[..., Any] | None] = (),
     mpmath: Callable[..., Any] | None = None,
@@ -75,11 +75,13 @@ def register_function(
     return head
 
 
-def _is_function_class(head: Any) -> bool:
+def _is_function_class(head: type[sympy.Basic]) -> bool:
     return isinstance(head, type) and issubclass(head, sympy.Function)
 
 
-def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[Node, Nodes, int], Tangent]:
+def _slope(
+    head: type[sympy.Basic], rules: Sequence[Callable[..., Any] | None]
+) -> Callable[[Node, Nodes, int], Tangent]:
     def rule(y: Node, args: Nodes, i: int) -> Tangent:
         derivative = rules[i] if i < len(rules) else None
         if derivative is None:

@@ -74,7 +74,7 @@ def _minus(a: Tangent, b: Tangent) -> Tangent:
     return neg(mul(a, b)) if isinstance(a, Node) and isinstance(b, Node) else ZERO
 
 
-def up_to(x: Node, k: int, coefficient: Any) -> Series:
+def up_to(x: Node, k: int, coefficient: Coefficients) -> Series:
     """x_0, ..., x_k."""
     return [coefficient(x, j) for j in range(k + 1)]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from symad.core.dims import dim_symbols
+from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import DIM_FIELDS, Node, topological
 from symad.core.questions import definition, splitting
 from symad.errors import SymadError
@@ -26,7 +26,7 @@ from symad.splitting.states import (
 )
 
 
-def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Any) -> dict[Node, State]:
+def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Dim) -> dict[Node, State]:
     """The state of every node that the outputs need.
 
     Args:
@@ -41,7 +41,7 @@ def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Any) -> d
     return found
 
 
-def state_of(node: Node, states: tuple[State, ...], n: Any) -> State:
+def state_of(node: Node, states: tuple[State, ...], n: Dim) -> State:
     """The state of one node, from those of its arguments.
 
     What a rule does not say follows in general: what is made of data-free values is the same on every part,
@@ -61,7 +61,7 @@ def state_of(node: Node, states: tuple[State, ...], n: Any) -> State:
     return Mixed(node)
 
 
-def _fits(node: Node, state: State, n: Any) -> bool:
+def _fits(node: Node, state: State, n: Dim) -> bool:
     """Whether the shape is that of the state: one split axis of rows, none of others."""
     axes = split_axes(node.shape, n)
     if isinstance(state, (Rows, Positions)):
@@ -69,7 +69,7 @@ def _fits(node: Node, state: State, n: Any) -> bool:
     return not axes
 
 
-def _has_length(node: Node, n: Any) -> bool:
+def _has_length(node: Node, n: Dim) -> bool:
     """Whether a field of the op holds n."""
     if isinstance(node.op, (Constant, Input)):
         return False
@@ -90,7 +90,7 @@ def _symbols(node: Node) -> set[Any]:
     )
 
 
-def by_definition(node: Node, states: tuple[State, ...], n: Any) -> State | None:
+def by_definition(node: Node, states: tuple[State, ...], n: Dim) -> State | None:
     """The state of what the node stands for; None where it is a primitive, or its definition mixes parts."""
     try:
         meaning = definition(node.op, node)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.splitting.plan import Piece
 
 Values = tuple[Any, ...]
@@ -40,7 +41,9 @@ _REDUCE: dict[str, Any] = {
 }
 
 
-def _mean(piece: Piece, a: Any, b: Any, w: Any, v: Any) -> Any:
+def _mean(
+    piece: Piece, a: Array | float, b: Array | float, w: Array | float, v: Array | float
+) -> Array | float:
     """(w a + v b)/(w + v); weights of logarithms are taken relative to the larger one."""
     if piece.log:
         top = np.maximum(w, v)
@@ -65,7 +68,7 @@ def _along(factor: Any, place: Sequence[int], rank: int) -> Any:
     return np.transpose(factor, order).reshape(shape)
 
 
-def start(pieces: Sequence[Piece], values: Sequence[Any]) -> Values:
+def start(pieces: Sequence[Piece], values: Sequence[Array] | tuple[float, Array, float]) -> Values:
     """The values of one part, ready to merge."""
     made = []
     for piece, value in zip(pieces, values, strict=True):
@@ -84,7 +87,7 @@ def finish(pieces: Sequence[Piece], values: Values) -> Values:
     )
 
 
-def _rows(piece: Piece, blocks: Sequence[Any], total: Any) -> Any:
+def _rows(piece: Piece, blocks: Sequence[Any], total: Array | float | None) -> Array:
     parts = [block_of(piece, v, w, total) for v, w in blocks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=piece.axis)
 

@@ -157,7 +157,7 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
     return moved(table, {k: lead + k - 1 for k in range(1, len(y.args[0].shape))})
 
 
-def _reads(positions: Positions, length: Dim, n: Any) -> bool:
+def _reads(positions: Positions, length: Dim, n: Dim) -> bool:
     """Whether positions run through an axis as the rows do: length = n stride."""
     return same_dim(length, times(n, positions.stride))
 

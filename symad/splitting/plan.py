@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.dims import same_dim
+from symad.core.dims import Dim, same_dim
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import Dimension, Input, input_node
@@ -90,7 +90,7 @@ def cut_of(graph: Graph, over: Mapping[Any, int]) -> Cut:
     return Cut(tuple(sorted(chosen.items())), _common_length(graph, names, chosen))
 
 
-def _common_length(graph: Graph, names: list[str], chosen: Mapping[int, int]) -> Any:
+def _common_length(graph: Graph, names: list[str], chosen: Mapping[int, int]) -> sympy.Symbol:
     lengths = {names[k]: graph.input_nodes[k].shape[axis] for k, axis in chosen.items()}
     first_name, first = next(iter(lengths.items()))
     for name, length in lengths.items():
@@ -149,7 +149,7 @@ def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
     return whole, states_of(outputs, known, cut.length)
 
 
-def _plain_lengths(outputs: tuple[Node, ...], n: Any) -> tuple[Node, ...]:
+def _plain_lengths(outputs: tuple[Node, ...], n: Dim) -> tuple[Node, ...]:
     """Values such as n − 1 computed from the value n."""
     from symad.ops.arrays.sources import dimension
     from symad.tracing import as_graph

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.dims import as_dim
+from symad.core.dims import Dim, as_dim
 from symad.core.graph import Node, Op
 from symad.core.questions import Length, Split, States, splitting
 from symad.ops.arrays.contraction import Einsum
@@ -102,7 +102,7 @@ def multiplied(states: Sequence[State]) -> State | None:
     return Total("sum", weight) if totals else Same(weight)
 
 
-def is_length(node: Node, n: Any) -> bool:
+def is_length(node: Node, n: Dim) -> bool:
     """Whether a node is a multiple of the length that is split, which is positive on every part."""
     return isinstance(node.op, Dimension) and is_multiple(node.op.expression, n)
 

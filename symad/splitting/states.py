@@ -100,17 +100,17 @@ WEIGHTED = (Same, Rows, Total)
 SAME, SUM, WHOLE = Same(), Total(), Whole()
 
 
-def has(dim: Dim, n: Any) -> bool:
+def has(dim: Dim, n: Dim) -> bool:
     """Whether a dimension depends on the length n that is split."""
     return n in dim_symbols((dim,))
 
 
-def is_multiple(dim: Dim, n: Any) -> bool:
+def is_multiple(dim: Dim, n: Dim) -> bool:
     """Whether a dimension is n times something free of n: then the parts' lengths add up to it."""
     return has(dim, n) and n not in sympy.cancel(dim / n).free_symbols
 
 
-def split_axes(shape: Shape, n: Any) -> list[int]:
+def split_axes(shape: Shape, n: Dim) -> list[int]:
     """The axes whose length depends on n."""
     return [k for k, dim in enumerate(shape) if has(dim, n)]
 

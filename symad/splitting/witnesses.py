@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import bind, dim_symbols
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.errors import SymadError
 from symad.splitting.plan import Cut
 from symad.verification.certificate.witness import Witness
@@ -91,13 +92,13 @@ def _judged(graph: Graph, record: Sequence[tuple[dict[str, float], Any]]) -> Fou
     return Found(witness, nearest, (), len(record))
 
 
-def _gap(value: Any, made: Any) -> float:
+def _gap(value: Array, made: Array | float) -> float:
     scale = max(float(np.max(np.abs(value), initial=0.0)), float(np.max(np.abs(made), initial=0.0)), FLOOR)
     gap = float(np.max(np.abs(value - made), initial=0.0))
     return gap / scale if np.isfinite(gap) else np.inf
 
 
-def _combinations(parts: list[Any], lengths: Sequence[int]) -> Iterator[tuple[str, Any]]:
+def _combinations(parts: list[Array], lengths: Sequence[int]) -> Iterator[tuple[str, Any]]:
     """Every rule's value, of those whose shape fits."""
     total = sum(lengths)
     shares = [length / total for length in lengths]
@@ -120,7 +121,7 @@ def _combinations(parts: list[Any], lengths: Sequence[int]) -> Iterator[tuple[st
             yield f"concatenation along axis {axis}, weighted by n_p/n", np.concatenate(weighted, axis)
 
 
-def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
+def _flat(graph: Graph, values: Sequence[Array]) -> list[Array]:
     from symad.evaluation.evaluate import as_values
     from symad.transforms.values import unchecked
 
@@ -131,14 +132,14 @@ def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(v, dtype=np.float64) for v in unchecked(list(concrete.output_nodes), point)]
 
 
-def _dims(graph: Graph, values: Sequence[Any]) -> dict[Any, int]:
+def _dims(graph: Graph, values: Sequence[Array]) -> dict[Any, int]:
     from symad.core.dims import solve_dims
 
     rows = zip(graph.inputs, graph.input_nodes, values, strict=True)
     return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in rows])
 
 
-def _parts(values: Sequence[Any], cut: Cut, lengths: Sequence[int]) -> list[list[Any]]:
+def _parts(values: Sequence[Array], cut: Cut, lengths: Sequence[int]) -> list[list[Any]]:
     made, start = [], 0
     for length in lengths:
         rows = slice(start, start + length)
@@ -171,7 +172,7 @@ def _symbols(graph: Graph) -> set[Any]:
     return set().union(*(dim_symbols(node.shape) for node in graph.input_nodes))
 
 
-def _draw(rng: Any, node: Any, kind: str, span: tuple[int, int] | None) -> Any:
+def _draw(rng: np.random.Generator, node: Node, kind: str, span: tuple[int, int] | None) -> Array:
     shape = bind(node.shape, {})
     if span is not None:
         return rng.integers(*span, shape).astype(np.float64)

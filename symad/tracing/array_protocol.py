@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any, NoReturn
 
+import numpy as np
+
 
 def _no_rule(array: Any, question: str) -> NoReturn:
     raise NotImplementedError(f"{type(array).__name__} has no rule for {question}")
@@ -33,6 +35,8 @@ def call_function(array: Any, function: Any, args: tuple[Any, ...], options: dic
 
 
 @singledispatch
-def call_ufunc(array: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def call_ufunc(
+    array: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """A method of a ufunc, such as ``__call__`` or ``reduce``, of which ``array`` is an input."""
     _no_rule(array, "NumPy's ufuncs")

@@ -17,7 +17,7 @@ SHORT = 60
 """Expressions of more parts than this are not printed; printing walks the tree, not the DAG."""
 
 
-def describe(expression: Any) -> str:
+def describe(expression: sympy.MatrixExpr) -> str:
     """The expression as text, or its class where it is large."""
     stack, seen = [expression], 0
     while stack:
@@ -35,7 +35,7 @@ def describe_shapes(expressions: Sequence[Any], nodes: Sequence[Node]) -> str:
     )
 
 
-def check_one_shape(expression: Any, parts: Sequence[Any], nodes: Sequence[Node]) -> None:
+def check_one_shape(expression: sympy.Basic, parts: Sequence[Any], nodes: Sequence[Node]) -> None:
     """All parts with axes have one shape.
 
     Raises:
@@ -48,14 +48,14 @@ def check_one_shape(expression: Any, parts: Sequence[Any], nodes: Sequence[Node]
         )
 
 
-def is_array(expression: Any) -> bool:
+def is_array(expression: sympy.Basic) -> bool:
     """Whether SymPy itself knows that an expression is a matrix or an array."""
     return getattr(expression, "is_Matrix", False) is True or isinstance(
         expression, (_ArrayExpr, _CodegenArrayAbstract, sympy.NDimArray)
     )
 
 
-def _holds_array(expression: Any) -> bool:
+def _holds_array(expression: sympy.Expr) -> bool:
     """Whether an expression is an array, or a sum or product with one, such as 2*T."""
     parts = [expression]
     while parts:
@@ -67,7 +67,7 @@ def _holds_array(expression: Any) -> bool:
     return False
 
 
-def check_scalars(expression: Any, nodes: Nodes) -> None:
+def check_scalars(expression: sympy.Basic, nodes: Nodes) -> None:
     """SymPy lets scalar functions and powers take matrices; none of them means anything.
 
     Raises:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
 from symad.core.graph import Graph, Node, op_of, pack, rebuild
 from symad.errors import ShapeError
@@ -26,7 +27,7 @@ def is_traced(graph: Graph, values: Sequence[Any]) -> bool:
     return any(isinstance(v, Wrapped) for v in values) or (is_tracing() and bool(captured_nodes(graph)))
 
 
-def inline(graph: Graph, values: Sequence[Any]) -> Any:
+def inline(graph: Graph, values: Sequence[Proxy] | tuple[Proxy | Array, ...]) -> Array | tuple[Proxy, ...]:
     """The graph's outputs at traced values, in the graph's structure; other values become constants.
 
     Dimension symbols of the graph are bound to the dimensions of the values, which may be symbols too. A

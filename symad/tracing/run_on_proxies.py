@@ -12,6 +12,7 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, argument_of
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
 from symad.core.users_line import scipys_call_in
@@ -75,7 +76,7 @@ def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
     return values
 
 
-def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | list[Proxy], name: str) -> Any:
     """What the function returns on proxies."""
     try:
         return reading_stand_ins(f)(*values)
@@ -217,7 +218,7 @@ def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
     return names[: len(inputs)]
 
 
-def _input(name: str, value: Any, taken: set[str]) -> Node:
+def _input(name: str, value: ArrayLike, taken: set[str]) -> Node:
     """The input node of one entry of ``inputs``."""
     if isinstance(value, (sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
         if value.shape is None:
@@ -270,7 +271,7 @@ def _declared(name: str, value: tuple[Any, ...]) -> Shape:
     return as_shape(value)
 
 
-def _is_dim(value: Any) -> bool:
+def _is_dim(value: float | sympy.Expr) -> bool:
     if isinstance(value, sympy.Expr):
         facts = (value.is_integer, value.is_nonnegative, value.is_finite)
         return False not in facts and value is not sympy.nan
@@ -280,7 +281,7 @@ def _is_dim(value: Any) -> bool:
 # ---- outputs ------------------------------------------------------------------------------------
 
 
-def _outputs(result: Any, name: str) -> tuple[Structure, list[Node]]:
+def _outputs(result: ArrayLike, name: str) -> tuple[Structure, list[Node]]:
     """The structure of what a function returned, and its nodes in order."""
     if isinstance(result, dict):
         items = [_outputs(value, name) for value in result.values()]

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
+
 from symad.core.graph import Node
 from symad.errors import TraceError
 from symad.ops.loops.captured import Captured
@@ -66,7 +68,7 @@ def seen(node: Node, owner: Session) -> Node:
     return Node.of(Captured(node, owner)) if outside else node
 
 
-def symbol_node(symbol: Any) -> Node | None:
+def symbol_node(symbol: sympy.Symbol) -> Node | None:
     """What a SymPy symbol stands for in the session that is open, or in those around it; None if nothing."""
     session: Session | None = SESSION.get()
     while session is not None:

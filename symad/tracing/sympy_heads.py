@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy.core.function import AppliedUndef, FunctionClass
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Node, rebuild
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
@@ -35,7 +36,7 @@ class StandIn(FunctionClass):
     def __init__(cls, head: FunctionClass) -> None:
         super().__init__(head.__name__, cls.__bases__, {})
 
-    def __call__(cls, *args: Any, **options: Any) -> Any:
+    def __call__(cls, *args: ArrayLike, **options: Any) -> Array | sympy.Expr:
         """The function: a traced value of traced ones, what SymPy makes of others."""
         if any(map(_holds_proxy, args)):
             return apply_head(cls.stands_for, args)
@@ -68,7 +69,7 @@ def head_of(value: Any) -> Any:
     return value.stands_for if isinstance(value, StandIn) else value
 
 
-def _holds_proxy(value: Any) -> bool:
+def _holds_proxy(value: ArrayLike) -> bool:
     """A proxy, or a pair of a Piecewise with one."""
     return isinstance(value, Proxy) or (isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value))
 

@@ -31,12 +31,12 @@ class Tracer:
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
 
-    def assume(self, expression: Any, node: Node) -> None:
+    def assume(self, expression: sympy.Basic, node: Node) -> None:
         """Take ``node`` for the node of this object, without looking into it."""
         self._nodes[id(expression)] = node
         self._alive.append(expression)
 
-    def trace(self, expression: Any) -> Node:
+    def trace(self, expression: sympy.Basic) -> Node:
         """The node of an expression."""
         nodes = self._nodes
         parts_of, node_of = operands.dispatch, lift.dispatch  # looked up here: this loop runs a lot
@@ -61,7 +61,7 @@ class Tracer:
 
 
 @singledispatch
-def operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+def operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
     """The subexpressions whose nodes `lift` needs.
 
     Dispatched by functools: SymPy's classes print in a way that plum refuses as type hints.

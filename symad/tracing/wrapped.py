@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import sympy
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Shape, broadcast_shapes
 from symad.core.graph import Node, op_of
 from symad.errors import ShapeError
@@ -52,12 +53,12 @@ _CONVERTIBLE = (
 )  # fmt: skip
 
 
-def convertible(value: Any) -> bool:
+def convertible(value: ArrayLike) -> bool:
     """Whether a value can stand in an operation with a proxy."""
     return isinstance(value, _CONVERTIBLE)
 
 
-def as_node(value: Any) -> Node:
+def as_node(value: ArrayLike) -> Node:
     """The node of a proxy, number, array, nested list, or SymPy expression.
 
     Raises:
@@ -173,7 +174,7 @@ def _number(value: float) -> Node:
     return constant(value)
 
 
-def condition(value: Any) -> Node:
+def condition(value: ArrayLike) -> Node:
     """A value as a node of truth values: a number is true where it is not 0."""
     node = as_node(value)
     return node if is_condition(node) else compare("!=", node, constant(0))

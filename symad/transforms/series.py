@@ -111,7 +111,7 @@ class Coefficients:
         return made
 
 
-def _scaled(factor: Any, value: Tangent) -> Tangent:
+def _scaled(factor: Fraction | int, value: Tangent) -> Tangent:
     return mul(constant(factor), value) if isinstance(value, Node) else ZERO
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import is_concrete
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
@@ -28,7 +29,7 @@ def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
     return [found[o] for o in outputs]
 
 
-def _known(value: Any, domain: Domain) -> Any:
+def _known(value: ArrayLike, domain: Domain) -> Any:
     """A constant in the number domain of this evaluation."""
     if isinstance(value, bool):
         return value

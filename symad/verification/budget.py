@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import sympy
@@ -13,6 +12,7 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyp
 from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
 from sympy.functions.special.bessel import AiryBase, BesselBase
 
+from symad.core.arrays import Array
 from symad.core.graph import Node
 from symad.core.questions import flops
 from symad.library.special_functions import SpecialFunction
@@ -143,7 +143,7 @@ QUICK = (
 """Functions that mpmath evaluates quickly at arguments of any size, and families of them."""
 
 
-def is_slow(head: Any) -> bool:
+def is_slow(head: type[sympy.Basic]) -> bool:
     """Whether many digits of a function may take long; it is given arguments of ordinary size only."""
     if isinstance(head, type) and issubclass(head, SpecialFunction):
         return True
@@ -163,7 +163,7 @@ def operations(nodes: Sequence[Node]) -> float:
     return total
 
 
-def steps_of_residues(node: Node, value: Any, done: int) -> float:
+def steps_of_residues(node: Node, value: Array, done: int) -> float:
     """The steps of one node modulo primes, from its residues in all lanes and the operations on arrays."""
     slow = 8.0 if value.dtype == object else 1.0
     each = 2.0 if isinstance(node.op, Apply) else 0.05

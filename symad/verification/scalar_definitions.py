@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import sympy
 
@@ -13,7 +12,7 @@ from symad.tracing.from_sympy.scalars import trace_scalar
 
 
 @cache
-def definition_of(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
+def definition_of(head: type[sympy.Basic], count: int) -> tuple[tuple[Node, ...], Node]:
     """A function's definition as a graph of fresh inputs."""
     symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
     meaning = sympy.sympify(head.definition(*symbols), strict=True)

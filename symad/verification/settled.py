@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import Constant, Input, constant_value, symbol_of
@@ -22,6 +23,9 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import read_condition
 from symad.verification.ranges import Interval, above, below, both, ranges
 from symad.verification.rewriting.rounded_constants import with_simple_constants
+
+if TYPE_CHECKING:
+    from symad.verification.ranges import OpenTruth
 
 Box = Mapping[Node, Interval]
 """Between which numbers inputs lie, all elements alike."""
@@ -102,7 +106,7 @@ def settled(graph: Graph, box: Box) -> Graph:
     return graph if outputs == graph.output_nodes else graph.with_outputs(outputs, graph.structure)
 
 
-def _truth(values: Any) -> bool | None:
+def _truth(values: OpenTruth | bool) -> bool | None:
     """Whether a condition holds everywhere, or nowhere; None if neither is known."""
     every = np.asarray(values, dtype=object).ravel()
     if not all(isinstance(v, (bool, np.bool_)) for v in every) or len({bool(v) for v in every}) != 1:
@@ -142,7 +146,7 @@ def _reached(node: Node, known: Mapping[Node, Any]) -> list[int]:
     return kept
 
 
-def _beyond(values: Any, bound: Any, above: bool) -> bool:
+def _beyond(values: Array | Interval, bound: Interval, above: bool) -> bool:
     """Whether all values exist and lie above (or below) a constant, or at it."""
     every = np.asarray(values, dtype=object).ravel()
     if not isinstance(bound, Interval):

@@ -293,7 +293,7 @@ def _sizes(node: Node) -> tuple[int, ...]:
     return _ints(node.shape)
 
 
-def _ints(values: Sequence[Any]) -> tuple[int, ...]:
+def _ints(values: Sequence[int]) -> tuple[int, ...]:
     if not all(isinstance(v, int) for v in values):
         raise Unsupported("a size that is no number")
     return tuple(values)

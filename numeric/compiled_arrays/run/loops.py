@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.blas import product_address
 from symad.numeric.compiled_arrays.ufuncs import load
@@ -29,7 +30,7 @@ def run_loop(
     loop: Any,
     dtype: str,
     steps: int,
-    state: Any,
+    state: ArrayLike | None,
     moving: Sequence[Any],
     fixed: Sequence[Any],
     results: Sequence[Any],
@@ -65,7 +66,7 @@ def run_loop(
         raise MemoryError("no memory for the values of one step")
 
 
-def _with_whole_steps(array: Any, dtype: str) -> Any:
+def _with_whole_steps(array: Array, dtype: str) -> Array:
     """The array, copied if the elements of one step do not lie together."""
     array = np.asarray(array, dtype)
     whole = not len(array) or array[0].flags.c_contiguous

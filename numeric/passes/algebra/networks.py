@@ -187,7 +187,7 @@ def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
 def product(
     terms: Sequence[Term],
     labels: Sequence[Sequence[Any]],
-    output: Sequence[Any],
+    output: Sequence[int],
     reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
 ) -> Term:
     """The contraction of networks: axes of one label run together, labels that are not kept are summed.

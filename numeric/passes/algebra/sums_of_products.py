@@ -92,7 +92,7 @@ def split(node: Node) -> tuple[Number, Node | None]:
     return factor, signed_product(rest) if rest else None
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: float | None) -> bool:
     return is_exact(value) or (isinstance(value, float) and isfinite(value))
 
 
@@ -185,7 +185,7 @@ def _size(shape: Shape) -> int:
 
 
 def _sum_of_terms(
-    labels: tuple[Any, ...], out: tuple[Any, ...], arg: Node, alone: Sequence[bool]
+    labels: tuple[int, ...], out: tuple[int, ...], arg: Node, alone: Sequence[bool]
 ) -> Node | None:
     """Σ (±a ± bc ...) as sums of the terms, if one of them is a product used only here."""
     if len(set(labels)) < len(labels):
@@ -256,7 +256,7 @@ def _is_outer(node: Node) -> bool:
     return every == set(op.output) and len(set(op.output)) == len(op.output)
 
 
-def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[Any]) -> list[list[int]] | None:
+def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[int]) -> list[list[int]] | None:
     """The order of Σ_ij u_i a_ij b_ij ... v_j: along rows first, as they lie in memory; else None."""
     names = [*parts]
     matrix = next((part for part in names if len(set(part)) == 2), None)
@@ -276,7 +276,7 @@ def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[Any]) -> list[list
     return path
 
 
-def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[Any], args: Sequence[Node]) -> Node:
+def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[int], args: Sequence[Node]) -> Node:
     """A contraction, two operands at a time in the cheapest order."""
     if len(args) < 3:
         return contract(labels, out, *args)

@@ -106,7 +106,7 @@ def _gram(node: Node) -> Node | None:
 
 
 def _rooted(
-    one: Weighted, other: Weighted, weights: Sequence[Weight], summed: Sequence[Any], out: Labels
+    one: Weighted, other: Weighted, weights: Sequence[Weight], summed: Sequence[int], out: Labels
 ) -> Node | None:
     """The product of the base times the root of all weights with itself."""
     along = [x for x in one.labels if x in summed and any(x in labels for _, _, labels in weights)]

@@ -107,7 +107,7 @@ class _Factoring:
         """The array of a node that has no terms."""
         return self.made[node]
 
-    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[int]) -> Term:
         """Sums are done where they stand."""
         return product(terms, labels, output)
 

@@ -178,5 +178,5 @@ def _turned_broadcast(node: Node) -> Node:
     return Node.of(Broadcast(_exchanged(node.shape), tuple(swap.get(a, a) for a in axes)), (arg,))
 
 
-def _exchanged(axes: Any) -> tuple[Any, ...]:
+def _exchanged(axes: tuple[int, ...]) -> tuple[int, ...]:
     return (*axes[:-2], axes[-1], axes[-2])

@@ -125,7 +125,7 @@ class _Ranges:
         inside = self.range(arg) if isinstance(arg.op, ElementwiseOp) else None
         return self._cut(inside or _whole(arg), op.start, node.shape)
 
-    def _cut(self, whole: Range, start: Sequence[Any], shape: Sequence[Any]) -> Range | None:
+    def _cut(self, whole: Range, start: Sequence[int], shape: Sequence[int]) -> Range | None:
         dims = tuple(int(d) for d in shape)
         first = sum(int(k) * s for k, s in zip(start, whole.strides, strict=True))
         length = 1 + sum((d - 1) * s for d, s in zip(dims, whole.strides, strict=True))

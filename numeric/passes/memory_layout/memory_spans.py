@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from symad.core.dims import Shape, is_concrete
+from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, shape, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.row_blocks import RowBlocks
@@ -211,16 +211,16 @@ def _is_computed(flat: Node) -> bool:
     return isinstance(flat.op, ElementwiseOp)
 
 
-def _strides(dims: Shape) -> tuple[Any, ...]:
+def _strides(dims: Shape) -> tuple[int, ...]:
     return tuple(prod(dims[k + 1 :]) for k in range(len(dims)))
 
 
-def _length(dims: Shape, strides: Sequence[Any]) -> Any:
+def _length(dims: Shape, strides: Sequence[int]) -> int:
     """The elements from the first to the last of an array."""
     return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
 
 
-def _number(size: Any) -> int:
+def _number(size: Dim) -> int:
     return int(size) if isinstance(size, int) else int(size.subs(dict.fromkeys(size.free_symbols, MANY)))
 
 

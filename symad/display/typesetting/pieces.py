@@ -298,7 +298,7 @@ def accented(accent: str, name: str) -> str:
     return f"{OVERLINE if wide else accent}{{{letter}}}{below}"
 
 
-def name_of_input(symbol: Any) -> str:
+def name_of_input(symbol: sympy.Basic) -> str:
     """A symbol by its name; a function of time or a derivative as SymPy writes it."""
     name = getattr(symbol, "name", getattr(symbol, "label", None))
     return latex(symbol) if name is None or "^" in str(name) else name_of(str(name))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.models.layers.feedforward import FeedForward
@@ -90,7 +91,7 @@ class Autoencoder:
         """The loss as a graph of the parameters and x."""
         return trace_model(self.loss, self.shapes, (samples, self.widths[0]))
 
-    def between(self, p: Parameters, a: Any, b: Any, steps: int) -> Any:
+    def between(self, p: Parameters, a: Array, b: Array, steps: int) -> Any:
         """Decoded points on the line between the codes of two samples (d,): (steps, d)."""
         ends = self.encode(p, np.stack([a, b]))
         weights = np.linspace(0, 1, steps)[:, None]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Shape, format_shape, same_dim
 from symad.errors import ShapeError
 
@@ -15,7 +16,7 @@ def class_shapes(samples: Any, classes: Any) -> list[Shape]:
     return [(samples, classes)] if classes else []
 
 
-def with_class(x: Any, c: Any, classes: Any) -> Any:
+def with_class(x: Any, c: Any, classes: Any) -> Array:
     """x (N, d) and the class c (N, C) side by side, (N, d + C); x itself if ``classes`` is 0.
 
     Raises:

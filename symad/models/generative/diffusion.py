@@ -61,19 +61,19 @@ def cosine_schedule(steps: int, shift: float = 0.008, most: float = 0.999) -> tu
     return beta, np.cumprod(1 - beta)
 
 
-def per_sample(level: Any, *samples: Any) -> Any:
+def per_sample(level: Any, *samples: Array) -> Any:
     """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
     refuse_complex("diffusion", level, *samples)
     return level[:, None] if getattr(level, "ndim", 0) == 1 else level
 
 
-def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+def noised(x: Array, noise: Array, alpha_bar: Array) -> Array:
     """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step, or one number."""
     alpha_bar = per_sample(alpha_bar, x, noise)
     return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
 
 
-def denoised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+def denoised(x: Array, noise: Array, alpha_bar: Any) -> Any:
     """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`."""
     alpha_bar = per_sample(alpha_bar, x, noise)
     return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
@@ -85,7 +85,7 @@ def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
     return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
 
 
-def posterior_mean(x: Any, clean: Any, alpha_bar: Any, before: Any) -> Any:
+def posterior_mean(x: Array, clean: Array, alpha_bar: Any, before: Any) -> Array:
     """The mean of q(x_{t−1} | x_t, x_0) by x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
     alpha_bar, before = per_sample(alpha_bar, x, clean), per_sample(before)
     alpha = alpha_bar / before
@@ -98,13 +98,13 @@ def posterior_variance(alpha_bar: Any, before: Any) -> Any:
     return (1 - alpha_bar / before) * (1 - before) / (1 - alpha_bar)
 
 
-def velocity(clean: Any, noise: Any, alpha_bar: Any) -> Any:
+def velocity(clean: Array, noise: Array, alpha_bar: Array) -> Array:
     """V = √ᾱ ε − √(1 − ᾱ) x_0."""
     alpha_bar = per_sample(alpha_bar, clean, noise)
     return np.sqrt(alpha_bar) * noise - np.sqrt(1 - alpha_bar) * clean
 
 
-def noise_from(kind: str, predicted: Any, x: Any, alpha_bar: Any) -> Any:
+def noise_from(kind: str, predicted: Array, x: Array, alpha_bar: Any) -> Any:
     """ε from x_t and what a network of this kind predicts: "noise", "clean" (x_0) or "velocity"."""
     if kind == "noise":
         return predicted
@@ -114,7 +114,7 @@ def noise_from(kind: str, predicted: Any, x: Any, alpha_bar: Any) -> Any:
     return np.sqrt(alpha_bar) * predicted + np.sqrt(1 - alpha_bar) * x
 
 
-def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
+def implicit_step(x: Array, noise: Array, alpha_bar: Any, before: Any) -> Any:
     """The point at the level ``before`` with the same x̂_0 and the same noise (DDIM, equation 12, η = 0)."""
     clean, before = denoised(x, noise, alpha_bar), per_sample(before)
     return np.sqrt(before) * clean + np.sqrt(1 - before) * noise
@@ -125,7 +125,7 @@ def score_of(noise: Any, alpha_bar: Any) -> Any:
     return -noise / np.sqrt(1 - per_sample(alpha_bar, noise))
 
 
-def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
+def tweedie(x: Array, score: Any, alpha_bar: Any) -> Any:
     """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
     alpha_bar = per_sample(alpha_bar, x, score)
     return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
@@ -181,7 +181,7 @@ class Diffusion:
         """The network's own initial values."""
         return self.network.init(seed)
 
-    def predict(self, p: Any, x: Any, time: Any, c: Any = None) -> Any:
+    def predict(self, p: Any, x: Array, time: Array, c: Any = None) -> Any:
         """What the network says (N, d) of x_t (N, d), time features (N, features), one-hot classes (N, C)."""
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
@@ -215,7 +215,7 @@ class Diffusion:
             return found
         return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
 
-    def guided(self, p: Any, x: Any, time: Any, c: Any, guidance: float, alpha_bar: Any = None) -> Any:
+    def guided(self, p: Any, x: Array, time: Any, c: Array, guidance: float, alpha_bar: Any = None) -> Any:
         """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
         Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
@@ -278,7 +278,7 @@ class Diffusion:
         return x
 
     def sample_corrected(self, p: Parameters, count: int, beta: Array, steps: int = 2, rate: float = 0.1,
-                         seed: int = 0, c: Any = None) -> Array:  # fmt: skip
+                         seed: int = 0, c: Array | None = None) -> Array:  # fmt: skip
         """Sampling by the score: Langevin's dynamics at every level, DDIM's step to the next: (count, d).
 
         At each level ``steps`` times x ← x + (η/2) ∇ log q(x) + √η n with η = rate (1 − ᾱ). Source: Song et
@@ -309,7 +309,7 @@ class Diffusion:
         return x
 
 
-def _kl(square: Any, variance: Any, other: Any, width: int) -> Any:
+def _kl(square: Any, variance: Array, other: Any, width: int) -> Any:
     """KL(N(m, v I)‖N(n, w I)) for |m − n|² = ``square``, v = ``variance``, w = ``other``."""
     ratio = variance / other
     return (square / other + width * (ratio - 1 - np.log(ratio))) / 2

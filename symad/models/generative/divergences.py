@@ -24,6 +24,7 @@ import sympy
 
 import symad
 from symad import functions
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.options import refuse_complex
 
@@ -53,7 +54,7 @@ class Divergence:
         return symad.to_sympy(symad.gradient(self.f, u))
 
 
-def _below(end: Any) -> sympy.Interval:
+def _below(end: float | sympy.Expr) -> sympy.Interval:
     return sympy.Interval.open(-sympy.oo, end)
 
 
@@ -120,7 +121,7 @@ DIVERGENCES = (
 """All of table 1 of Nowozin et al. that have no parameter of their own."""
 
 
-def alpha(a: Any) -> Divergence:
+def alpha(a: float | sympy.Expr) -> Divergence:
     """The α-divergence, f = (uᵃ − 1 − a (u − 1))/(a (a − 1)): KL for a → 1, reverse KL for a → 0.
 
     It is half of Pearson's for a = 2, half of Neyman's for a = −1, twice the squared Hellinger for a = ½.
@@ -142,7 +143,7 @@ def alpha(a: Any) -> Divergence:
     )
 
 
-def check_probabilities(name: str, p: Any) -> np.ndarray:
+def check_probabilities(name: str, p: Array) -> np.ndarray:
     """``p`` as an array of probabilities.
 
     Raises:
@@ -156,14 +157,14 @@ def check_probabilities(name: str, p: Any) -> np.ndarray:
     return values
 
 
-def _checked(name: str, p: Any) -> Any:
+def _checked(name: str, p: Array) -> Any:
     """A vector of numbers checked, anything else (traced, a batch) as it is."""
     if isinstance(p, (list, tuple)) or (isinstance(p, np.ndarray) and p.ndim == 1 and p.dtype != object):
         return check_probabilities(name, p)
     return p
 
 
-def kl(p: Any, q: Any) -> Any:
+def kl(p: Array, q: Array) -> Any:
     """KL(p‖q) in nats; 0 log 0 = 0."""
     p, q = _checked("p", p), _checked("q", q)
     if np.shape(p) != np.shape(q):
@@ -171,38 +172,38 @@ def kl(p: Any, q: Any) -> Any:
     return (functions.xlogy(p, p) - functions.xlogy(p, q)).sum()
 
 
-def jensen_shannon(p: Any, q: Any) -> Any:
+def jensen_shannon(p: Array, q: Array) -> Any:
     """Half the sum of the divergences from the mixture, in nats; at most log 2."""
     p, q = _checked("p", p), _checked("q", q)
     middle = (p + q) / 2
     return (kl(p, middle) + kl(q, middle)) / 2
 
 
-def f_divergence(divergence: Divergence, p: Any, q: Any) -> float:
+def f_divergence(divergence: Divergence, p: Array, q: Array) -> float:
     """Σ q f(p/q) of probability vectors without zeros."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return float(np.sum(q * np.asarray(symad.trace(divergence.f)(p / q))))
 
 
-def variational_bound(divergence: Divergence, p: Any, q: Any, critic: Any) -> float:
+def variational_bound(divergence: Divergence, p: Array, q: Array, critic: Any) -> float:
     """E_p[T] − E_q[f*(T)] for a critic T on the points: at most the divergence."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return float(np.sum(p * critic) - np.sum(q * np.asarray(symad.trace(divergence.conjugate)(critic))))
 
 
-def best_critic(divergence: Divergence, p: Any, q: Any) -> np.ndarray:
+def best_critic(divergence: Divergence, p: Array, q: Array) -> np.ndarray:
     """T = f'(p/q), at which the bound is the divergence."""
     ratio = np.asarray(p, dtype=np.float64) / np.asarray(q, dtype=np.float64)
     return np.asarray(symad.trace(divergence.slope)(ratio))
 
 
-def best_discriminator(p: Any, q: Any) -> np.ndarray:
+def best_discriminator(p: Array, q: Array) -> np.ndarray:
     """D* = p/(p + q), the discriminator that a GAN's objective asks for."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return p / (p + q)
 
 
-def wasserstein(xs: Any, p: Any, q: Any) -> float:
+def wasserstein(xs: Array, p: Array, q: Array) -> float:
     """W₁ on a line by the distribution functions: Σ |F_p − F_q| Δx."""
     order = np.argsort(xs)
     points = np.asarray(xs, dtype=np.float64)[order]
@@ -210,7 +211,7 @@ def wasserstein(xs: Any, p: Any, q: Any) -> float:
     return float(np.sum(np.abs(np.cumsum(p - q))[:-1] * np.diff(points)))
 
 
-def wasserstein_quantiles(xs: Any, p: Any, ys: Any, q: Any) -> float:
+def wasserstein_quantiles(xs: Array, p: Array, ys: Array, q: Array) -> float:
     """W₁ on a line by optimal transport: ∫₀¹ |F_p⁻¹(s) − F_q⁻¹(s)| ds, as the order of points is kept.
 
     Args:
@@ -230,7 +231,7 @@ def wasserstein_quantiles(xs: Any, p: Any, ys: Any, q: Any) -> float:
     return float(np.sum(np.diff(levels) * np.abs(from_p - from_q)))
 
 
-def wasserstein_dual(xs: Any, p: Any, q: Any) -> float:
+def wasserstein_dual(xs: Array, p: Array, q: Array) -> float:
     """W₁ by duality: the best 1-Lipschitz function, a linear program."""
     from scipy.optimize import linprog
 
@@ -246,7 +247,7 @@ def wasserstein_dual(xs: Any, p: Any, q: Any) -> float:
     return float(-found.fun)
 
 
-def discriminator_objective(p: Any, q: Any, d: Any) -> Any:
+def discriminator_objective(p: Array, q: Array, d: Any) -> Any:
     """p log D + q log(1 − D), the summand of a GAN's objective; at D* its sum is −log 4 + 2 JS(p, q)."""
     return functions.xlogy(p, d) + functions.xlogy(q, 1 - d)
 
@@ -268,7 +269,9 @@ def gaussian_kl_by_moments() -> sympy.Expr:
     return own + second / 2
 
 
-def gaussian_kl_full(mean: Any, covariance: Any, other_mean: Any, other_covariance: Any) -> Any:
+def gaussian_kl_full(
+    mean: Array, covariance: Array, other_mean: Array, other_covariance: Array
+) -> Array | float:
     """KL(N(m, S)‖N(n, R)) = ½ (tr R⁻¹S + (n − m)ᵀR⁻¹(n − m) − d + log det R − log det S).
 
     Args:

@@ -24,6 +24,7 @@ the condition.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ import sympy
 
 import symad
 from symad import functions
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
@@ -140,12 +142,12 @@ class GAN:
         start |= prefixed("c_", self.critic_network.init(seed + 1))
         return {name: start.get(name, np.zeros(shape)) for name, shape in self.shapes.items()}
 
-    def generate(self, p: Any, z: Any, c: Any = None) -> Any:
+    def generate(self, p: Any, z: Array, c: Any = None) -> Array:
         """Samples (N, d) of codes z (N, k)."""
         raw = self.generator_network.apply(part(p, "g_"), with_class(z, c, self.classes)) + p["g_bias"]
         return functions.sigmoid(raw) if self.pixels else raw
 
-    def score(self, p: Any, x: Any, c: Any = None) -> Any:
+    def score(self, p: Mapping[str, Array], x: Array, c: Any = None) -> Array:
         """v(x), (N,)."""
         inputs = with_class(x, c, self.classes)
         return (self.critic_network.apply(part(p, "c_"), inputs) + p["c_bias"])[:, 0]
@@ -153,7 +155,7 @@ class GAN:
     def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""
 
-        def total(q: Any, x: Any, c: Any = None) -> Any:
+        def total(q: Mapping[str, Array], x: Array, c: Any = None) -> Array:
             return self.score(q, x, c).sum()
 
         given = [x, c] if self.classes else [x]
@@ -161,7 +163,7 @@ class GAN:
         graph = trace_model(total, shapes, *((N, a.shape[1]) for a in given))
         return symad.gradient(graph, "x")(*(p[name] for name in shapes), *given)
 
-    def critic_loss(self, p: Any, x: Any, z: Any, s: Any, c: Any = None) -> Any:
+    def critic_loss(self, p: Mapping[str, Array], x: Array, z: Array, s: Array, c: Any = None) -> Array:
         """Minus the critic's gain, plus the penalty, which alone uses s (N,)."""
         made = self.generate(p, z, c)
         worth, cost = symad.trace(self.game.real), symad.trace(self.game.fake)
@@ -176,25 +178,25 @@ class GAN:
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 
-    def critic_graph(self, samples: Any) -> Graph:
+    def critic_graph(self, samples: ArrayLike) -> Graph:
         """The critic's loss as a graph of all parameters, x, z, s, and c with classes."""
         data = [(samples, self.data), (samples, self.code), (samples,)]
         return trace_model(self.critic_loss, self.shapes, *data, *class_shapes(samples, self.classes))
 
-    def generator_graph(self, samples: Any) -> Graph:
+    def generator_graph(self, samples: ArrayLike) -> Graph:
         """The generator's loss as a graph of all parameters, z, and c with classes."""
         data = [(samples, self.code), *class_shapes(samples, self.classes)]
         return trace_model(self.generator_loss, self.shapes, *data)
 
-    def draw(self, x: Any, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
+    def draw(self, x: Array, rng: np.random.Generator, c: Array | None = None) -> tuple[Any, ...]:
         """Random inputs of the critic's loss for data x: (x, z, s[, c])."""
         z, *given = self.draw_codes(len(x), rng, c)
         return (x, z, rng.uniform(size=len(x)), *given)
 
-    def draw_codes(self, count: int, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
+    def draw_codes(self, count: int, rng: np.random.Generator, c: Array | None = None) -> tuple[Any, ...]:
         """Random inputs of the generator's loss: (z[, c])."""
         return (rng.standard_normal((count, int(self.code))), *([c] if self.classes else []))
 
-    def sample(self, p: Parameters, count: int, seed: int = 0, c: Any = None) -> Any:
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Any:
         """Samples (count, d) of codes drawn from N(0, I)."""
         return self.generate(p, self.draw_codes(count, np.random.default_rng(seed))[0], c)

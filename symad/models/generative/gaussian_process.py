@@ -21,6 +21,7 @@ import sympy
 
 import symad
 from symad import functions
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.layers.options import refuse_complex
@@ -34,7 +35,7 @@ def parameters_of(kernel: sympy.Expr) -> list[sympy.Symbol]:
     return sorted(kernel.free_symbols - {kernels.r2, kernels.inner}, key=str)
 
 
-def log_density(matrix: Any, y: Any) -> Any:
+def log_density(matrix: Array, y: Array) -> Array:
     """log N(y; 0, K) of y (N,), for a covariance K (N, N)."""
     log_det = 2 * np.log(np.diagonal(np.linalg.cholesky(matrix))).sum()
     return -(y @ np.linalg.solve(matrix, y)) / 2 - log_det / 2 - matrix.shape[0] * np.log(2 * np.pi) / 2
@@ -44,7 +45,7 @@ def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
     """log p(y) as a graph of (log parameters (P + 1,), X (N, D), y (N,)); the noise comes last."""
     symbols = parameters_of(kernel)
 
-    def log_p(theta: Any, xs: Any, y: Any) -> Any:
+    def log_p(theta: Any, xs: Array, y: Array) -> Any:
         values = np.exp(theta)
         point = {s: values[k] for k, s in enumerate(symbols)}
         noisy = values[len(symbols)] * functions.eye(xs.shape[0])
@@ -65,7 +66,7 @@ class Regression:
     weights: np.ndarray
     log_likelihood: float
 
-    def predict(self, xs: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, xs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
         from scipy.linalg import solve_triangular
 
@@ -76,7 +77,7 @@ class Regression:
 
 
 def condition(
-    kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: Any, y: Any
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: ArrayLike, y: ArrayLike
 ) -> Regression:
     """The process given the data xs (N, D), y (N,) or (N, T), at fixed parameters.
 
@@ -109,14 +110,14 @@ def condition(
 
 
 def ridge(
-    kernel: sympy.Expr, values: dict[sympy.Symbol, float], penalty: float, xs: Any, y: Any
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], penalty: float, xs: Array, y: Array
 ) -> Regression:
     """Kernel ridge regression: weights (K + λI)⁻¹y."""
     return condition(kernel, values, penalty, xs, y)
 
 
 def fit(
-    kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = None, newton: int = 0
+    kernel: sympy.Expr, xs: Array, y: Array, start: Sequence[float] | None = None, newton: int = 0
 ) -> Regression:
     """Maximise the likelihood over the kernel's parameters and the noise, from ``start`` (ones).
 
@@ -145,7 +146,7 @@ def fit(
     return condition(kernel, chosen, float(values[-1]), xs, y)
 
 
-def _polished(graph: symad.Graph, theta: Any, xs: Any, y: Any, steps: int) -> Any:
+def _polished(graph: symad.Graph, theta: Any, xs: Array, y: Array, steps: int) -> Any:
     """Newton's method towards a zero of the gradient, from a point near it."""
     if not steps:
         return theta

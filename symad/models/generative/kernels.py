@@ -19,6 +19,7 @@ import numpy as np
 import sympy
 
 import symad
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.options import refuse_complex
 from symad.tracing.proxy import Proxy
@@ -133,7 +134,7 @@ def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
     return sorted((p for p in found if r2 in p.free_symbols), key=str)
 
 
-def _matrix(kernel: sympy.Expr, xs: Any, ys: Any, parameters: Mapping[Any, Any] | None) -> Any:
+def _matrix(kernel: sympy.Expr, xs: Array, ys: Array | None, parameters: Mapping[Any, Any] | None) -> Any:
     """See `gram`; whatever the kernel is."""
     refuse_complex(f"the kernel {kernel}", xs, ys)
     values = dict(parameters or {})
@@ -179,7 +180,7 @@ def smallest_eigenvalue(matrix: Any) -> float:
     return float(np.linalg.eigvalsh(np.asarray(matrix))[0])
 
 
-def is_kernel_on(kernel: sympy.Expr, xs: Any, parameters: Mapping[Any, Any] | None = None) -> bool:
+def is_kernel_on(kernel: sympy.Expr, xs: Array, parameters: Mapping[Any, Any] | None = None) -> bool:
     """Whether the kernel matrix of these points is positive semidefinite, up to rounding."""
     matrix = _matrix(kernel, xs, None, parameters)
     return smallest_eigenvalue(matrix) >= -1e-10 * max(1.0, float(np.abs(matrix).max()))

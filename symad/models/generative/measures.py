@@ -31,7 +31,11 @@ Array = np.ndarray
 
 
 def mmd2(
-    xs: Any, ys: Any, kernel: sympy.Expr, parameters: Mapping[Any, Any] | None = None, biased: bool = False
+    xs: Array,
+    ys: Array,
+    kernel: sympy.Expr,
+    parameters: Mapping[Any, Any] | None = None,
+    biased: bool = False,
 ) -> Any:
     """The squared maximum mean discrepancy under a kernel of `symad.models.kernels`.
 
@@ -58,12 +62,12 @@ def median_length(xs: Array, ys: Array) -> float:
     return float(np.median(pdist(np.concatenate([xs, ys]))))
 
 
-def energy_distance(xs: Any, ys: Any) -> float:
+def energy_distance(xs: Array, ys: Array) -> float:
     """2 E|x − y| − E|x − x'| − E|y − y'| over all pairs: at least 0, and 0 for equal laws in the limit."""
     return float(mmd2(np.asarray(xs), np.asarray(ys), -sympy.sqrt(kernels.r2), biased=True))
 
 
-def wasserstein(xs: Any, ys: Any) -> float:
+def wasserstein(xs: Array, ys: Array) -> float:
     """W₁ of two sets of numbers (N,) and (M,), each number of a set with the same weight."""
     n, m = len(xs), len(ys)
     return wasserstein_quantiles(xs, np.full(n, 1 / n), ys, np.full(m, 1 / m))

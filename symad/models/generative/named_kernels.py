@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import concatenate, eye
@@ -48,7 +49,7 @@ class Kernel:
         """The logarithms of the parameters, (P,)."""
         return np.log(np.array(self.values))
 
-    def __call__(self, xs: Any, ys: Any = None, theta: Any = None) -> Any:
+    def __call__(self, xs: Array, ys: Array | None = None, theta: Array | None = None) -> Array:
         """K_ij = k(x_i, y_j), (N, M); without ``ys`` those of the points with themselves."""
         refuse_complex("a kernel", xs, ys, theta)
         count = len(self.values)
@@ -58,11 +59,11 @@ class Kernel:
             )
         return self.matrix(np.array(self.values) if theta is None else np.exp(theta), xs, ys)
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: Kernel) -> Kernel:
         """The sum of the matrices; a number is a `ConstantKernel`."""
         return self._joined(other, lambda a, b: a + b)
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: Kernel) -> Kernel:
         """The product of the matrices, element by element."""
         return self._joined(other, lambda a, b: a * b)
 
@@ -80,11 +81,11 @@ class Kernel:
             raise SymadError(f"a kernel to the power of {exponent!r}: give an integer of at least 1")
         return Kernel(self.values, lambda v, xs, ys: self.matrix(v, xs, ys) ** exponent)
 
-    def _joined(self, other: Any, join: Callable[[Any, Any], Any]) -> Kernel:
+    def _joined(self, other: Kernel, join: Callable[[Any, Any], Any]) -> Kernel:
         second = other if isinstance(other, Kernel) else ConstantKernel(other)
         count = len(self.values)
 
-        def matrix(v: Any, xs: Any, ys: Any) -> Any:
+        def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
             return join(self.matrix(v[:count], xs, ys), second.matrix(v[count:], xs, ys))
 
         return Kernel((*self.values, *second.values), matrix)
@@ -100,7 +101,7 @@ def ConstantKernel(constant_value: float = 1.0) -> Kernel:
 def WhiteKernel(noise_level: float = 1.0) -> Kernel:
     """ν on the diagonal of a matrix of points with themselves, 0 elsewhere."""
 
-    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+    def matrix(v: Array, xs: Array, ys: Array) -> Any:
         return v[0] * eye(xs.shape[0]) if ys is None else 0.0 * (xs @ ys.T)
 
     return Kernel((float(noise_level),), matrix)
@@ -116,7 +117,7 @@ def _scaled(expression: sympy.Expr, length_scale: Any) -> Kernel:
     lengths = tuple(float(v) for v in np.atleast_1d(length_scale))
     unit = expression.subs(kernels.length, 1)
 
-    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+    def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
         if len(lengths) > 1 and xs.shape[1] != len(lengths):
             raise SymadError(f"{len(lengths)} lengths for points of {xs.shape[1]} coordinates")
         scale = v if len(lengths) > 1 else v[0]
@@ -153,11 +154,11 @@ def ExpSineSquared(length_scale: float = 1.0, periodicity: float = 1.0) -> Kerne
 def Periodic(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
     """Periodic in every coordinate: RBF of (cos 2πx_d/p, sin 2πx_d/p), d = 1..D."""
 
-    def circles(x: Any, p: Any) -> Any:
+    def circles(x: Array, p: Array) -> Array:
         angles = 2 * np.pi * x / p
         return concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
-    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+    def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
         others = None if ys is None else circles(ys, v[1])
         return kernels.gram(kernels.rbf(), circles(xs, v[1]), others, {kernels.length: v[0]})
 
@@ -182,14 +183,16 @@ def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kerne
 # ---- regression, in arrays or traced --------------------------------------------------------------
 
 
-def log_marginal_likelihood(kernel: Kernel, theta: Any, xs: Any, y: Any, jitter: float = 1e-10) -> Any:
+def log_marginal_likelihood(
+    kernel: Kernel, theta: Array, xs: Array, y: Array, jitter: float = 1e-10
+) -> Array:
     """log p(y) of a Gaussian process with this kernel; ``jitter`` is added to the diagonal."""
     _check_targets(xs, y)
     return log_density(kernel(xs, None, theta) + jitter * eye(xs.shape[0]), y)
 
 
 def posterior(
-    kernel: Kernel, theta: Any, xs: Any, y: Any, new: Any, jitter: float = 1e-10
+    kernel: Kernel, theta: Any, xs: Array, y: Array, new: Any, jitter: float = 1e-10
 ) -> tuple[Any, Any]:
     """Mean (M,) and covariance (M, M) at the points ``new`` (M, D), given y (N,) at xs."""
     _check_targets(xs, y)
@@ -199,14 +202,14 @@ def posterior(
     return both.T @ y, kernel(new, None, theta) - cross.T @ both
 
 
-def kernel_ridge(kernel: Kernel, theta: Any, penalty: Any, xs: Any, y: Any, new: Any) -> Any:
+def kernel_ridge(kernel: Kernel, theta: Array, penalty: Any, xs: Array, y: Array, new: Array) -> Array:
     """The predictions k(new, xs) (K + λI)⁻¹ y of kernel ridge regression: (M,) or (M, T)."""
     _check_targets(xs, y)
     weights = np.linalg.solve(kernel(xs, None, theta) + penalty * eye(xs.shape[0]), y)
     return kernel(new, xs, theta) @ weights
 
 
-def _check_targets(xs: Any, y: Any) -> None:
+def _check_targets(xs: Array, y: Array) -> None:
     refuse_complex("a regression", y)
     if not y.shape or not same_dim(y.shape[0], xs.shape[0]):
         raise ShapeError(

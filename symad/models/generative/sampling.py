@@ -21,13 +21,14 @@ from typing import Any
 import sympy
 
 import symad
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import SymadError
 
 Force = Callable[[Any], Any]
 """From a position to ∇ log π there."""
 
 
-def location_scale(location: Any, scale: Any, noise: Any) -> Any:
+def location_scale(location: sympy.Expr, scale: sympy.Expr, noise: sympy.Expr) -> sympy.Expr:
     """μ + σ Z: for standard noise a sample of location μ and scale σ, with derivatives 1 and Z by them."""
     return location + scale * noise
 
@@ -68,13 +69,15 @@ def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force
     """∇ log π as a function of a SymPy column of positions."""
     slopes = symad.to_sympy(symad.gradient(symad.trace(log_density, list(position))))
 
-    def force(q: Any) -> Any:
+    def force(q: list[sympy.Symbol] | sympy.MatrixBase) -> sympy.MatrixBase:
         return sympy.Matrix([s.subs(dict(zip(position, q, strict=True)), simultaneous=True) for s in slopes])
 
     return force
 
 
-def leapfrog(force: Force, q: Any, p: Any, step: Any, leaps: int = 1) -> tuple[Any, Any]:
+def leapfrog(
+    force: Force, q: ArrayLike, p: ArrayLike, step: float | sympy.Expr, leaps: int = 1
+) -> tuple[Any, Any]:
     """(q, p) after a number of leapfrog steps; the half kicks between two of them are joined."""
     p = p + step / 2 * force(q)
     for k in range(leaps):
@@ -83,14 +86,16 @@ def leapfrog(force: Force, q: Any, p: Any, step: Any, leaps: int = 1) -> tuple[A
     return q, p
 
 
-def hamiltonian(log_density: Any, p: Any) -> Any:
+def hamiltonian(log_density: Array | sympy.Expr, p: Array | sympy.MatrixBase) -> Array | sympy.Expr:
     """H = −log π(q) + |p|²/2, from the value of log π(q); the squares are added over the last axis."""
     if isinstance(p, sympy.MatrixBase):
         return -log_density + p.dot(p) / 2
     return -log_density + (p * p).sum(axis=-1) / 2
 
 
-def langevin_log_ratio(log_density: sympy.Expr, position: Sequence[sympy.Symbol], end: Any, step: Any) -> Any:
+def langevin_log_ratio(
+    log_density: sympy.Expr, position: Sequence[sympy.Symbol], end: sympy.MatrixBase, step: sympy.Expr
+) -> sympy.Expr:
     """log [π(y) N(x; y + (h²/2) ∇log π(y), h²) / (π(x) N(y; x + (h²/2) ∇log π(x), h²))], from x to y."""
     force, start, end = force_of(log_density, position), sympy.Matrix(position), sympy.Matrix(end)
     there = log_density.subs(dict(zip(position, end, strict=True)), simultaneous=True)

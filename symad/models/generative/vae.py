@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from symad import functions
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
@@ -77,16 +78,16 @@ class VAE:
         start = prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
         return start | {n: np.zeros(self.shapes[n]) for n in ("e_bias", "d_bias")}
 
-    def encode(self, p: Any, x: Any, c: Any = None) -> tuple[Any, Any]:
+    def encode(self, p: Any, x: ArrayLike, c: Any = None) -> tuple[Any, Any]:
         """μ and log σ, each (N, k)."""
         both = self.encoder.apply(part(p, "e_"), with_class(x, c, self.classes)) + p["e_bias"]
         return both[:, : self.code], both[:, self.code :]
 
-    def logits(self, p: Any, z: Any, c: Any = None) -> Any:
+    def logits(self, p: Any, z: ArrayLike, c: Any = None) -> Array:
         """The logits of the pixels (N, d)."""
         return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 
-    def decode(self, p: Any, z: Any, c: Any = None) -> Any:
+    def decode(self, p: Any, z: ArrayLike, c: ArrayLike | None = None) -> Any:
         """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""
         logits = self.logits(p, z, c)
         return functions.sigmoid(logits) if self.likelihood == "bernoulli" else logits
@@ -103,7 +104,7 @@ class VAE:
             divergence = own.sum() - self.prior(z).sum()
         return (self._reconstruction(x, logits) + divergence) / x.shape[0]
 
-    def _reconstruction(self, x: Any, logits: Any) -> Any:
+    def _reconstruction(self, x: Any, logits: Any) -> Array:
         """−log p(x | z), summed over samples and pixels."""
         if callable(self.likelihood):
             return -self.likelihood(x, logits).sum()
@@ -115,7 +116,7 @@ class VAE:
         return self._gaussian(x - functions.sigmoid(logits), self.deviation)
 
     @staticmethod
-    def _gaussian(rest: Any, deviation: float) -> Any:
+    def _gaussian(rest: Array, deviation: float) -> Array:
         constant = float(np.log(2 * np.pi * deviation**2)) / 2
         return (rest * rest).sum() / (2 * deviation**2) + constant * rest.shape[0] * rest.shape[1]
 
@@ -126,7 +127,7 @@ class VAE:
             data.append((samples, self.classes))
         return trace_model(self.loss, self.shapes, *data)
 
-    def sample(self, p: Parameters, count: int, seed: int = 0, c: Any = None) -> Any:
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Any:
         """Pixels (count, d) of codes drawn from N(0, I)."""
         z = np.random.default_rng(seed).standard_normal((count, int(self.code)))
         return self.decode(p, z, c)

@@ -14,26 +14,27 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import SymadError
 from symad.functions import gelu, relu, sigmoid, silu, softplus
 
 
-def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
+def leaky_relu(x: Array, slope: Any = 0.01) -> Array:
     """X where x > 0, a x elsewhere."""
     return np.where(x > 0, x, slope * x)
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Array, alpha: Any = 1.0) -> Array:
     """X where x > 0, α (eˣ − 1) elsewhere; nothing overflows."""
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0.0)))
 
 
-def mish(x: Any) -> Any:
+def mish(x: Array) -> Array:
     """X tanh(log(1 + eˣ))."""
     return x * np.tanh(softplus(x))
 
 
-def gelu_tanh(x: Any) -> Any:
+def gelu_tanh(x: Array) -> Array:
     """X (1 + tanh(√(2/π) (x + 0.044715 x³)))/2."""
     return x * (1 + np.tanh(float(np.sqrt(2 / np.pi)) * (x + 0.044715 * x**3))) / 2
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 
 T, K, d_in, d_out = sympy.symbols("T K d_in d_out", integer=True, positive=True)
@@ -44,7 +45,7 @@ def loss() -> sympy.Expr:
     return total / ((T - K + 1) * d_out)
 
 
-def windows(x: Any, taps: tuple[int, ...], stride: int = 1, dilation: int = 1) -> Any:
+def windows(x: Array, taps: tuple[int, ...], stride: int = 1, dilation: int = 1) -> Array:
     """The windows of a signal or image: (..., T, d) -> (..., T', K d), im2col.
 
     Args:
@@ -79,7 +80,7 @@ def windows(x: Any, taps: tuple[int, ...], stride: int = 1, dilation: int = 1) -
     return np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
 
 
-def pad(x: Any, axes: int, before: int, after: int) -> Any:
+def pad(x: Array, axes: int, before: int, after: int) -> Array:
     """Zeros before and after along the ``axes`` axes that precede the last."""
     if not (before or after):
         return x
@@ -87,7 +88,7 @@ def pad(x: Any, axes: int, before: int, after: int) -> Any:
     return np.pad(x, [(0, 0)] * lead + [(before, after)] * axes + [(0, 0)])
 
 
-def convolve(x: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 1) -> Any:
+def convolve(x: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 1) -> Array:
     """The convolution of (..., T, d_in) with (K, d_in, d_out), or of images: (..., T', d_out).
 
     Args:
@@ -106,7 +107,7 @@ def convolve(x: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 
     return columns @ _matrix(W)
 
 
-def causal(x: Any, W: Any, dilation: int = 1) -> Any:
+def causal(x: Any, W: Any, dilation: int = 1) -> Array:
     """y_t = Σ_k W_kᵀ x_{t − r (K − 1 − k)}, zeros before the start: (..., T, d_in) -> (..., T, d_out).
 
     The last tap meets x_t; no y_t sees a later x.
@@ -115,7 +116,7 @@ def causal(x: Any, W: Any, dilation: int = 1) -> Any:
     return windows(pad(x, 1, dilation * (W.shape[0] - 1), 0), W.shape[:1], 1, dilation) @ _matrix(W)
 
 
-def depthwise(x: Any, W: Any) -> Any:
+def depthwise(x: Array, W: Array) -> Array:
     """The causal convolution of each feature with its own filter: x (..., T, d), W (K, d)."""
     if x.shape[-1] != W.shape[-1]:
         raise ShapeError(f"filters {W.shape} for each of the features of {x.shape}: the last axes differ")
@@ -125,8 +126,8 @@ def depthwise(x: Any, W: Any) -> Any:
 
 
 def convolve_transposed(
-    y: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 1, extra: int = 0
-) -> Any:
+    y: Array, W: Array, stride: int = 1, padding: int = 0, dilation: int = 1, extra: int = 0
+) -> Array:
     """Cᵀ y for the convolution C with these filters: (..., T', d_out) -> (..., T, d_in).
 
     T = s (T' − 1) + r (K − 1) + 1 − 2 padding + extra. Several T have the same T'; ``extra`` < s chooses.
@@ -151,7 +152,7 @@ def convolve_transposed(
     return windows(y, W.shape[:axes], 1, dilation) @ _matrix(np.swapaxes(turned, -1, -2))
 
 
-def spread(y: Any, axis: int, stride: int) -> Any:
+def spread(y: Array, axis: int, stride: int) -> Array:
     """``stride`` − 1 zeros between the elements along an axis: length T' becomes s (T' − 1) + 1."""
     if stride == 1:
         return y
@@ -161,7 +162,7 @@ def spread(y: Any, axis: int, stride: int) -> Any:
     return wide[(*(slice(None),) * axis, slice(0, stride * (length - 1) + 1))]
 
 
-def max_pool(x: Any, size: int) -> Any:
+def max_pool(x: Array, size: int) -> Array:
     """The largest of each square of ``size`` × ``size``: (..., H, W, d) -> (..., H/size, W/size, d).
 
     Raises:
@@ -174,14 +175,14 @@ def max_pool(x: Any, size: int) -> Any:
     return np.max(np.max(tiles, axis=-4), axis=-2)
 
 
-def _matrix(W: Any) -> Any:
+def _matrix(W: Array) -> Array:
     rows: Any = 1
     for dim in W.shape[:-1]:
         rows = rows * dim
     return W.reshape(rows, W.shape[-1])
 
 
-def _check(x: Any, W: Any, features: Any, padding: int) -> None:
+def _check(x: Any, W: Any, features: int, padding: int) -> None:
     if len(W.shape) < 3 or x.shape[-1] != features or padding < 0:
         raise ShapeError(
             f"filters {W.shape} (taps, d_in, d_out) with padding {padding} do not fit an array {x.shape} "

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import relu, sigmoid, softplus
@@ -59,13 +60,13 @@ class Classifier:
         """He's values, biases 0."""
         return _start(self.shapes, seed)
 
-    def scores(self, p: Any, x: Any) -> Any:
+    def scores(self, p: Any, x: ArrayLike) -> Any:
         """(N, side, side, channels) -> (N, classes)."""
         x = max_pool(relu(convolve(x, p["W1"], padding=1) + p["b1"]), 2)
         x = max_pool(relu(convolve(x, p["W2"], padding=1) + p["b2"]), 2)
         return x.reshape(x.shape[0], p["W3"].shape[0]) @ p["W3"] + p["b3"]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
+    def loss(self, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
         """The cross-entropy of the classes y (N,)."""
         return cross_entropy(self.scores(p, x), y)
 
@@ -131,7 +132,7 @@ class Adversaries:
         x = leaky_relu(convolve(x, p["D2"], stride=2, padding=1) + p["d2"], SLOPE)
         return (x.reshape(x.shape[0], p["D3"].shape[0]) @ p["D3"] + p["d3"])[:, 0]
 
-    def generate(self, p: Any, z: Any) -> Any:
+    def generate(self, p: Any, z: Array) -> Any:
         """g(z): (N, k) -> (N, side, side, channels), numbers in (0, 1)."""
         small = self.side // 4
         x = relu(z @ p["G1"] + p["g1"]).reshape(z.shape[0], small, small, 2 * self.width)

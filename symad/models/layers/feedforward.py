@@ -11,10 +11,12 @@ parameters of one are the transposes of those of the other. Source: Goodfellow, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import ShapeError
@@ -80,7 +82,7 @@ class FeedForward:
 
         return {name: start(name) for name in self.shapes}
 
-    def apply(self, p: Any, X: Any) -> Any:
+    def apply(self, p: Any, X: ArrayLike) -> Any:
         """The readout S_{2H+1}: X (N, d_0) -> (N, d_{H+1}), or transposed in the left convention."""
         sigma, S = activation(self.activation), X
         for k in range(1, self.hidden + 1):
@@ -91,11 +93,11 @@ class FeedForward:
         last = p[f"W{self.hidden + 1}"]
         return S @ last if self.convention == "right" else last @ S
 
-    def loss(self, p: Any, X: Any, Y: Any) -> Any:
+    def loss(self, p: Any, X: ArrayLike, Y: ArrayLike) -> Any:
         """The mean squared error of the readout against Y, in the shape of the readout."""
         return mean_squared_error(self.apply(p, X), Y)
 
-    def classification_loss(self, p: Any, X: Any, y: Any) -> Any:
+    def classification_loss(self, p: Mapping[str, Array], X: Array, y: Array) -> Any:
         """The cross-entropy of softmax(readout) against the classes y (N,)."""
         scores = self.apply(p, X)
         return cross_entropy(scores if self.convention == "right" else scores.T, y)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.functions import scan
 from symad.models.layers.parameters import Parameters
 
@@ -26,7 +27,7 @@ def apply(p: Any, x: Any) -> Any:
     return scan(step, np.zeros_like(p["w_in"]), x) @ p["w_out"]
 
 
-def from_ar(weights: Any) -> Parameters:
+def from_ar(weights: ArrayLike) -> Parameters:
     """The unit that is the AR model with these weights (s,), the newest lag first; they may be traced."""
     w = weights if hasattr(weights, "shape") else np.asarray(weights)
     s = int(w.shape[0])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.functions import arange, log_softmax, lookup, sigmoid, softplus
 from symad.models.layers import pointwise_losses
@@ -25,7 +26,7 @@ def mean_squared_error(predicted: Any, target: Any) -> Any:
     return np.mean(pointwise_losses.squared(predicted, target))
 
 
-def log_likelihoods(scores: Any, targets: Any) -> Any:
+def log_likelihoods(scores: Array, targets: Array) -> Array:
     """log softmax(z)_y at every position: scores (..., classes), integer targets (...) -> (...).
 
     A target that is no class is an error when the function is called.
@@ -33,7 +34,7 @@ def log_likelihoods(scores: Any, targets: Any) -> Any:
     return -class_losses(log_softmax(scores, axis=-1), targets)[0]
 
 
-def masked_cross_entropy(scores: Any, targets: Any, mask: Any) -> Any:
+def masked_cross_entropy(scores: Array, targets: Array, mask: Array) -> Array:
     """−Σ m log softmax(z)_y / Σ m, the mean over the positions with m = 1: targets and mask (...).
 
     A mask without any 1 gives 0/0.
@@ -88,7 +89,7 @@ def class_losses(
     return loss, weight
 
 
-def mean_of_classes(loss: Any, weight: Any) -> Any:
+def mean_of_classes(loss: Array, weight: Array | float) -> Any:
     """Σ loss / Σ weight over all positions, 0/0 if none counts."""
     if isinstance(weight, float):
         return np.mean(loss)
@@ -97,23 +98,23 @@ def mean_of_classes(loss: Any, weight: Any) -> Any:
 
 def cross_entropy(
     scores: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
-) -> Any:
+) -> Array | float:
     """The mean of `class_losses` of log softmax(z), for scores z (..., K)."""
     found = class_losses(log_softmax(scores, axis=-1), targets, weights, smoothing, ignore)
     return mean_of_classes(*found)
 
 
-def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
+def huber(predicted: Array, target: Array, delta: float = 1.0) -> Any:
     """The mean of `pointwise_losses.huber`."""
     return np.mean(pointwise_losses.huber(predicted, target, delta))
 
 
-def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:
+def quantile(predicted: Array, target: Array, level: float = 0.5) -> Any:
     """The mean of `pointwise_losses.quantile`, least at the quantile of this level."""
     return np.mean(pointwise_losses.quantile(predicted, target, level))
 
 
-def focal(scores: Any, targets: Any, gamma: float = 2.0, alpha: float | None = None) -> Any:
+def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None = None) -> Any:
     """The mean of −a (1 − p)^γ log p for logits z and targets y in {0, 1}; p = σ(z) if y = 1, else 1 − σ(z).
 
     a = α for y = 1 and 1 − α for y = 0, or 1 without α. Source: Lin et al., "Focal loss" (2017), equation 5.
@@ -126,7 +127,7 @@ def focal(scores: Any, targets: Any, gamma: float = 2.0, alpha: float | None = N
     return np.mean(loss if alpha is None else (alpha * targets + (1 - alpha) * (1 - targets)) * loss)
 
 
-def info_nce(first: Any, second: Any, temperature: Any = 0.1) -> Any:
+def info_nce(first: Array, second: Array, temperature: Any = 0.1) -> Array | float:
     """The mean of −log softmax_j(⟨a_i, b_j⟩/τ)_i for unit vectors a, b along two arrays (N, d).
 
     Row i of one belongs to row i of the other. Source: van den Oord, Li & Vinyals (2018), equation 4.

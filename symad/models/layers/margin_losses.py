@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, lookup, relu, softplus
 from symad.models.layers.options import refuse_complex
@@ -45,14 +46,14 @@ def ranking(first: Any, second: Any, sign: Any, margin: float = 0.0) -> Any:
     return relu(margin - sign * (first - second))
 
 
-def cosine(a: Any, b: Any, epsilon: float = 0.0) -> Any:
+def cosine(a: Any, b: Any, epsilon: float = 0.0) -> Array:
     """⟨a, b⟩ / √((|a|² + ε)(|b|² + ε)) along the last axis: (..., d) -> (...)."""
     refuse_complex("a cosine", a, b)
     squares = [np.sum(v * v, axis=-1) + epsilon for v in (a, b)]
     return np.sum(a * b, axis=-1) / np.sqrt(squares[0] * squares[1])
 
 
-def cosine_embedding(a: Any, b: Any, sign: Any, margin: float = 0.0) -> Any:
+def cosine_embedding(a: ArrayLike, b: ArrayLike, sign: ArrayLike, margin: float = 0.0) -> Any:
     """1 − cos(a, b) where y = 1, max(0, cos(a, b) − m) where y = −1; ε = 10⁻¹², as PyTorch."""
     found = cosine(a, b, 1e-12)
     return np.where(sign == 1, 1 - found, relu(found - margin))
@@ -78,7 +79,7 @@ def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, wei
     return weight * np.sum(others, axis=-1) / count
 
 
-def multi_label_margin(scores: Any, belongs: Any) -> Any:
+def multi_label_margin(scores: Array, belongs: Any) -> Array:
     """Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K; ``belongs`` (..., K) is 1 where k is in J, else 0."""
     refuse_complex("a loss", scores, belongs)
     if tuple(scores.shape) != tuple(belongs.shape):
@@ -89,12 +90,12 @@ def multi_label_margin(scores: Any, belongs: Any) -> Any:
     return np.einsum("...jk,...j,...k->...", pairs, belongs, 1 - belongs) / scores.shape[-1]
 
 
-def multi_label_logistic(scores: Any, belongs: Any, weights: Any = 1.0) -> Any:
+def multi_label_logistic(scores: ArrayLike, belongs: Any, weights: ArrayLike = 1.0) -> Any:
     """The mean over k of w_k times the logistic loss of x_k: (..., K) -> (...)."""
     return np.mean(logistic(scores, belongs) * weights, axis=-1)
 
 
-def distance(a: Any, b: Any, p: float = 2.0, epsilon: float = 1e-6) -> Any:
+def distance(a: Array, b: Array, p: float = 2.0, epsilon: float = 1e-6) -> Array:
     """(Σ |a − b + ε|^p)^{1/p} along the last axis."""
     refuse_complex("a distance", a, b)
     rest = a - b + epsilon
@@ -106,13 +107,13 @@ def distance(a: Any, b: Any, p: float = 2.0, epsilon: float = 1e-6) -> Any:
 
 
 def triplet(
-    anchor: Any,
-    near: Any,
-    far: Any,
+    anchor: Array,
+    near: Array,
+    far: Array,
     margin: float = 1.0,
     between: Callable[[Any, Any], Any] = distance,
     swap: bool = False,
-) -> Any:
+) -> Array:
     """max(0, m + d(a, p) − d(a, n)) for a distance ``between``: (..., d) -> (...)."""
     apart = between(anchor, far)
     if swap:

@@ -58,12 +58,12 @@ def apply(p: Any, x: Any) -> Any:
     return states[x.shape[0] - 1] @ p["W_out"]
 
 
-def absolute_loss(p: Any, x: Any) -> Any:
+def absolute_loss(p: Array, x: Array) -> Array:
     """The mean of |ŷ − max x| over a batch x (T, N)."""
     return np.mean(np.abs(apply(p, x) - np.max(x, axis=0)))
 
 
-def squared_loss(p: Any, x: Any) -> Any:
+def squared_loss(p: Array, x: Array) -> Array:
     """The mean of (ŷ − max x)² over a batch x (T, N)."""
     return np.mean((apply(p, x) - np.max(x, axis=0)) ** 2)
 

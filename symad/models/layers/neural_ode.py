@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.derivatives.reverse import pullback
 from symad.errors import ShapeError
@@ -34,19 +35,19 @@ Field = Callable[..., Any]
 """f(x, t, θ...) -> x′ of the shape of x."""
 
 
-def euler(field: Field, x: Any, t: Any, h: Any, *theta: Any) -> Any:
+def euler(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
     """One explicit Euler step; order 1."""
     return x + h * field(x, t, *theta)
 
 
-def heun(field: Field, x: Any, t: Any, h: Any, *theta: Any) -> Any:
+def heun(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
     """One step of Heun's method; order 2."""
     k1 = field(x, t, *theta)
     k2 = field(x + h * k1, t + h, *theta)
     return x + h / 2 * (k1 + k2)
 
 
-def rk4(field: Field, x: Any, t: Any, h: Any, *theta: Any) -> Any:
+def rk4(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
     """One step of the classical Runge-Kutta method; order 4."""
     k1 = field(x, t, *theta)
     k2 = field(x + h / 2 * k1, t + h / 2, *theta)
@@ -59,7 +60,7 @@ METHODS: dict[str, Callable[..., Any]] = {"euler": euler, "heun": heun, "rk4": r
 
 
 def integrate(
-    field: Field, x: Any, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
+    field: Field, x: Array, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
     method: str = "rk4", memory: Any = "all", history: bool = False,
 ) -> Any:  # fmt: skip
     """The solution x(t_1) in equal steps, or with ``history`` that at the end of every step (steps, ...).
@@ -91,7 +92,7 @@ def integrate(
 def field_graph(field: Field, state: tuple[int, ...], theta: Sequence[tuple[int, ...]]) -> Graph:
     """The field as a graph (x, t, θ...) -> x′, for arrays of these shapes."""
 
-    def f(*values: Any) -> Any:
+    def f(*values: Array) -> Array:
         return field(*values)
 
     return trace(f, [state, (), *theta])
@@ -125,7 +126,7 @@ def adjoint(
     return tuple(_cut(found, shapes))
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def _shape(value: Array) -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, Proxy) else np.shape(value)
 
 

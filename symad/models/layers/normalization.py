@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.models.layers.options import refuse_complex
 
 EPSILON = 1e-5
 
 
-def layer_norm(x: Any, gamma: Any, beta: Any = None, epsilon: float = EPSILON) -> Any:
+def layer_norm(x: Array, gamma: Array, beta: Array | None = None, epsilon: float = EPSILON) -> Array:
     """γ (x − μ) / √(σ² + ε) + β over the last axis of x (..., d); without β if it is None."""
     refuse_complex("a norm", x, gamma, beta)
     centred = x - np.mean(x, axis=-1, keepdims=True)
@@ -29,13 +30,13 @@ def layer_norm(x: Any, gamma: Any, beta: Any = None, epsilon: float = EPSILON) -
     return scaled if beta is None else scaled + beta
 
 
-def rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
+def rms_norm(x: Array, gamma: Array, epsilon: float = EPSILON) -> Array:
     """γ x / √(mean(x²) + ε) over the last axis of x (..., d)."""
     refuse_complex("a norm", x, gamma)
     return gamma * x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + epsilon)
 
 
-def batch_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
+def batch_norm(x: Array, gamma: Array, beta: Array, epsilon: float = EPSILON) -> Array:
     """γ (x − μ) / √(σ² + ε) + β with the mean and variance over the samples of x (N, d), in training."""
     refuse_complex("a norm", x, gamma, beta)
     centred = x - np.mean(x, axis=0)
@@ -43,13 +44,13 @@ def batch_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
 
 
 def batch_norm_predict(
-    x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, epsilon: float = EPSILON
-) -> Any:
+    x: Array, gamma: Any, beta: Any, mean: Array, variance: Array, epsilon: float = EPSILON
+) -> Array:
     """The same with running statistics (d,), to predict."""
     return gamma * (x - mean) / np.sqrt(variance + epsilon) + beta
 
 
-def running(mean: Any, variance: Any, x: Any, momentum: float = 0.1) -> tuple[Any, Any]:
+def running(mean: Array, variance: Array, x: Array, momentum: float = 0.1) -> tuple[Array, ...]:
     """Running statistics after one more batch x (N, d); the variance is the unbiased one."""
     count = x.shape[0]
     fresh = np.mean(x, axis=0), np.var(x, axis=0) * (count / (count - 1))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 
-from symad.core.dims import Shape, format_shape
+from symad.core.dims import Dim, Shape, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.activations import activation
 
@@ -126,7 +126,7 @@ def _check(model: Any, name: str, annotation: str) -> None:
             raise ShapeError(f"{kind}({name}={value!r}): sizes are integers of at least {least}{also}")
 
 
-def _is_size(size: Any, least: int, symbols: bool) -> bool:
+def _is_size(size: Dim, least: int, symbols: bool) -> bool:
     if isinstance(size, sympy.Expr) and not size.is_number:
         return symbols and size.is_integer is not False and size.is_negative is not True
     return isinstance(size, (Integral, sympy.Integer)) and not isinstance(size, bool) and int(size) >= least

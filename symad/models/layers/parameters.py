@@ -33,7 +33,7 @@ def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) 
     """
     names = [*shapes, *list(inspect.signature(f).parameters)[1 : 1 + len(data)]]
 
-    def flat(*values: Any) -> Any:
+    def flat(*values: Array) -> Array | tuple[Array, ...]:
         return f(dict(zip(shapes, values, strict=False)), *values[len(shapes) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

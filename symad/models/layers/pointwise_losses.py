@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import softplus, stop_gradient, xlogy
@@ -25,7 +26,7 @@ from symad.models.layers.options import refuse_complex
 REDUCTIONS = ("mean", "sum", "none", "batchmean")
 
 
-def reduced(values: Any, reduction: str = "mean") -> Any:
+def reduced(values: Array, reduction: str = "mean") -> Any:
     """The mean or the sum of all elements, the sum over the length of the first axis, or the elements.
 
     Raises:
@@ -40,7 +41,7 @@ def reduced(values: Any, reduction: str = "mean") -> Any:
     return np.sum(values) / (values.shape[0] if reduction == "batchmean" else 1)
 
 
-def error(predicted: Any, target: Any) -> Any:
+def error(predicted: Array, target: Array) -> Array:
     """e = ŷ − y, of arrays of one shape or of numbers: (N, 1) and (N,) would be N² differences.
 
     Raises:
@@ -61,17 +62,17 @@ def check_pair(predicted: Any, target: Any) -> None:
         )
 
 
-def squared(predicted: Any, target: Any) -> Any:
+def squared(predicted: Array, target: Array) -> Array:
     """e²."""
     return error(predicted, target) ** 2
 
 
-def absolute(predicted: Any, target: Any) -> Any:
+def absolute(predicted: Array, target: Array) -> Array:
     """|e|, with the derivative 0 at 0."""
     return np.abs(error(predicted, target))
 
 
-def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
+def huber(predicted: Array, target: Array, delta: float = 1.0) -> Array:
     """e²/2 where |e| ≤ δ, else δ (|e| − δ/2)."""
     if not delta > 0:
         raise ShapeError(f"delta={delta} of Huber's loss is positive")
@@ -80,12 +81,12 @@ def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
     return inside * (size - inside / 2)
 
 
-def smooth_absolute(predicted: Any, target: Any, beta: float = 1.0) -> Any:
+def smooth_absolute(predicted: Array, target: Array, beta: float = 1.0) -> Array:
     """Huber's loss over β: |e| − β/2 far away; |e| if β = 0."""
     return huber(predicted, target, beta) / beta if beta else absolute(predicted, target)
 
 
-def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:
+def quantile(predicted: Array, target: Array, level: float = 0.5) -> Array:
     """max(τ (y − ŷ), (τ − 1)(y − ŷ)); its mean is least at the τ-quantile.
 
     Raises:
@@ -97,20 +98,20 @@ def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:
     return np.maximum(level * rest, (level - 1) * rest)
 
 
-def logistic(logit: Any, target: Any, positive: Any = 1.0) -> Any:
+def logistic(logit: Any, target: Any, positive: Any = 1.0) -> Array:
     """w y log(1 + e^{−z}) + (1 − y) log(1 + e^z) for y in [0, 1]; w, ``positive``, is the weight of y = 1."""
     check_pair(logit, target)
     return softplus(-logit) * target * positive + softplus(logit) * (1 - target)
 
 
-def binary_cross_entropy(probability: Any, target: Any) -> Any:
+def binary_cross_entropy(probability: Any, target: Array) -> Array:
     """−y log p − (1 − y) log(1 − p), each logarithm at least −100."""
     check_pair(probability, target)
     kept, lost = (np.maximum(v, -100.0) for v in (np.log(probability), np.log1p(-probability)))
     return -target * kept - (1 - target) * lost
 
 
-def divergence(log_probability: Any, target: Any, log_target: bool = False) -> Any:
+def divergence(log_probability: Any, target: Array, log_target: bool = False) -> Array:
     """y (log y − q), 0 where y = 0; ``log_target``: log y is given."""
     check_pair(log_probability, target)
     if log_target:
@@ -134,7 +135,7 @@ def poisson(
     return loss + np.where(target > 1, stirling, 0.0)
 
 
-def gaussian(mean: Any, target: Any, variance: Any, epsilon: float = 1e-6, full: bool = False) -> Any:
+def gaussian(mean: Array, target: Array, variance: Array, epsilon: float = 1e-6, full: bool = False) -> Array:
     """(log v + e²/v)/2, where v < ε its value and slope at ε, as PyTorch; ``full`` adds log(2π)/2."""
     v = variance + stop_gradient(np.maximum(variance, epsilon) - variance)
     loss = (np.log(v) + squared(mean, target) / v) / 2

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import fold
@@ -73,7 +74,7 @@ class ResNet:
         start["V"] = glorot(rng, self.shapes["V"]) / np.sqrt(numbers((self.layers,))[0])
         return {name: start[name] for name in self.shapes}
 
-    def layer(self, x: Any, W: Any, b: Any, V: Any, c: Any) -> Any:
+    def layer(self, x: Array, W: Array, b: Array, V: Array, c: Array) -> Array:
         """One layer: x (..., d)."""
         return x + self.step * (activation(self.activation)(x @ W.T + b) @ V.T + c)
 
@@ -89,10 +90,10 @@ class ResNet:
         state = fold(lambda x, layer: self.layer(x, *layer), x @ p["E"].T, stacked, self.memory)
         return state @ p["R"].T + p["r"]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
+    def loss(self, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
         """The mean squared error."""
         return mean_squared_error(self.apply(p, x), y)
 
-    def classification_loss(self, p: Any, x: Any, y: Any) -> Any:
+    def classification_loss(self, p: Any, x: Array, y: Array) -> Any:
         """The cross-entropy with integer targets y (N,)."""
         return cross_entropy(self.apply(p, x), y)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, TupleOf
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import ShapeError
@@ -29,7 +30,7 @@ Part = Callable[..., Any]
 """F or G: (half, θ...) -> an array of the shape of the half."""
 
 
-def forward(F: Part, G: Part, x1: Any, x2: Any, *theta: Any) -> tuple[Any, Any]:
+def forward(F: Part, G: Part, x1: Array, x2: Array, *theta: Any) -> tuple[Any, Any]:
     """(y_1, y_2) of a block: SymPy expressions, arrays or traced values."""
     y1 = x1 + F(x2, *theta)
     return y1, x2 + G(y1, *theta)
@@ -57,14 +58,14 @@ class ReversibleChain:
     pulled: Callable[..., Any]
     loss: Callable[..., Any]
 
-    def apply(self, x1: Any, x2: Any, *theta: Any) -> tuple[Any, Any]:
+    def apply(self, x1: ArrayLike, x2: ArrayLike, *theta: Any) -> tuple[Any, Any]:
         """The outputs of all blocks; θ with a leading axis for the blocks."""
         for layer in zip(*theta, strict=True):
             x1, x2 = self.run(x1, x2, *layer)
         return x1, x2
 
     def value_and_gradient(
-        self, x1: Any, x2: Any, theta: Sequence[Any], targets: Sequence[Any] = ()
+        self, x1: Array, x2: Array, theta: Sequence[Any], targets: Sequence[Any] = ()
     ) -> tuple[Any, ...]:
         """The loss, then its gradients by x_1, x_2 and each θ; no activation is stored.
 
@@ -103,10 +104,10 @@ def reversible(
     half, *theta = shapes
     make = compiled if compiled is not None else _interpreted
 
-    def block(x1: Any, x2: Any, *p: Any) -> tuple[Any, Any]:
+    def block(x1: Array, x2: Array, *p: Array) -> tuple[Any, Any]:
         return forward(F, G, x1, x2, *p)
 
-    def back(y1: Any, y2: Any, *p: Any) -> tuple[Any, Any]:
+    def back(y1: Any, y2: Any, *p: Array) -> tuple[Any, Any]:
         return inverse(F, G, y1, y2, *p)
 
     run, undo = (trace(f, [half, half, *theta]) for f in (block, back))

@@ -21,7 +21,7 @@ from symad.errors import ShapeError, SymadError
 Array = np.ndarray
 
 
-def product(x: Any, matrix: Any, y: Any) -> Any:
+def product(x: Array, matrix: Any, y: Array) -> Any:
     """⟨x, y⟩_M of vectors x, y (n,) and M (n, n): arrays or traced values."""
     return x @ (matrix @ y)
 
@@ -52,12 +52,12 @@ def coordinates(matrix: Any) -> Array:
     return factor
 
 
-def of_functions(f: sympy.Expr, g: sympy.Expr, t: sympy.Symbol, a: Any, b: Any) -> sympy.Expr:
+def of_functions(f: sympy.Expr, g: sympy.Expr, t: sympy.Symbol, a: Array, b: Array) -> sympy.Expr:
     """∫_a^b f g dt, by SymPy."""
     return sympy.integrate(f * g, (t, a, b))
 
 
-def of_sentences(weights: Any, gram: Any, others: Any) -> Any:
+def of_sentences(weights: Array, gram: Any, others: Any) -> Any:
     """αᵀKβ of sentences α (N,) and β (M,) and the kernel matrix K (N, M) of their words."""
     return weights @ (gram @ others)
 

@@ -27,18 +27,19 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 from symad.functions import expm1, softplus
 from symad.models.layers.losses import log_likelihoods, masked_cross_entropy
 
 
-def sequence_log_probability(scores: Any, targets: Any, mask: Any) -> Any:
+def sequence_log_probability(scores: Array, targets: Array, mask: Any) -> Any:
     """Σ_t m_t log π(y_t | before t): scores (..., T, |V|), targets and mask (..., T) -> (...)."""
     _same("targets and mask", targets, mask)
     return np.sum(log_likelihoods(scores, targets) * mask, axis=-1)
 
 
-def fine_tuning_loss(scores: Any, targets: Any, mask: Any) -> Any:
+def fine_tuning_loss(scores: Array, targets: Array, mask: Array) -> Array:
     """The mean of −log π(y_t) over the positions with m_t = 1, of all sequences together."""
     return masked_cross_entropy(scores, targets, mask)
 
@@ -49,13 +50,15 @@ def reward_loss(chosen: Any, rejected: Any) -> Any:
     return np.mean(softplus(rejected - chosen))
 
 
-def dpo_loss(chosen: Any, rejected: Any, ref_chosen: Any, ref_rejected: Any, beta: float | Any = 0.1) -> Any:
+def dpo_loss(
+    chosen: Array, rejected: Array, ref_chosen: Array, ref_rejected: Array, beta: float | Any = 0.1
+) -> Any:
     """−mean log σ(β (log π/π_ref (w) − log π/π_ref (l))), from log-probabilities (N,)."""
     _same("the log-probabilities", chosen, rejected, ref_chosen, ref_rejected)
     return np.mean(softplus(-beta * ((chosen - ref_chosen) - (rejected - ref_rejected))))
 
 
-def group_advantages(rewards: Any) -> Any:
+def group_advantages(rewards: Array) -> Any:
     """A_i = (r_i − mean r) / std r over the last axis (..., G); 0 in a group whose rewards are all equal."""
     centred = rewards - np.mean(rewards, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
@@ -64,23 +67,23 @@ def group_advantages(rewards: Any) -> Any:
     return np.where(spread, centred / np.sqrt(np.where(spread, variance, 1.0)), 0.0)
 
 
-def clipped_objective(log_p: Any, log_old: Any, advantages: Any, epsilon: float | Any = 0.2) -> Any:
+def clipped_objective(log_p: Array, log_old: Array, advantages: Array, epsilon: float | Any = 0.2) -> Any:
     """The mean of min(ρ A, clip(ρ, 1 − ε, 1 + ε) A), ρ = π/π_old, to be maximised: arrays of one shape."""
     _same("log-probabilities and advantages", log_p, log_old, advantages)
     ratio = np.exp(log_p - log_old)
     return np.mean(np.minimum(ratio * advantages, np.clip(ratio, 1 - epsilon, 1 + epsilon) * advantages))
 
 
-def kl_estimate(log_p: Any, log_other: Any) -> Any:
+def kl_estimate(log_p: Array, log_other: Array) -> Array:
     """U − log u − 1 ≥ 0 with u = π_other/π, whose mean over samples of π is KL(π ‖ π_other)."""
     _same("the log-probabilities", log_p, log_other)
     return expm1(log_other - log_p) - (log_other - log_p)
 
 
 def grpo_objective(
-    log_p: Any, log_old: Any, log_ref: Any, rewards: Any,
+    log_p: Array, log_old: Array, log_ref: Array, rewards: Array,
     epsilon: float | Any = 0.2, beta: float | Any = 0.04, against: str = "reference",
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The clipped objective with the advantages of groups, minus β KL, to be maximised.
 
     Args:
@@ -110,7 +113,7 @@ def best_policy(log_ref: Any, rewards: Any, beta: float | Any) -> Any:
     return tilted - top - np.log(np.sum(np.exp(tilted - top)))
 
 
-def _same(what: str, *arrays: Any) -> None:
+def _same(what: str, *arrays: Array) -> None:
     shapes = [np.shape(a) if not hasattr(a, "shape") else tuple(a.shape) for a in arrays]
     if any(shape != shapes[0] for shape in shapes):
         raise ShapeError(f"{what} have the shapes {', '.join(map(str, shapes))}; they must be the same")

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan, stack
 from symad.models.layers.options import refuse_complex
 
 
-def state_space(phi: Any, theta: Any) -> tuple[Any, Any]:
+def state_space(phi: Array, theta: Array) -> tuple[Array, ...]:
     """T (r, r) and R (r,)."""
     p, q = phi.shape[0], theta.shape[0]
     r = max(p, q + 1)
@@ -33,14 +34,14 @@ def state_space(phi: Any, theta: Any) -> tuple[Any, Any]:
     return concatenate([first[:, None], np.eye(r)[:, : r - 1]], axis=1), R
 
 
-def stationary_covariance(T: Any, Q: Any) -> Any:
+def stationary_covariance(T: Array, Q: Array) -> Array:
     """P with P = T P Tᵀ + Q."""
     r = T.shape[0]
     both = np.einsum("ij,kl->ikjl", T, T).reshape(r * r, r * r)
     return np.linalg.solve(np.eye(r * r) - both, Q.reshape(r * r)).reshape(r, r)
 
 
-def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+def filtered(phi: Array, theta: Array, mean: Any, variance: Any, y: Array) -> tuple[Any, Any, Any, Any]:
     """Innovations v (T,), their variances F (T,), and the states α (T, r) and P (T, r, r) for the next step.
 
     Raises:
@@ -66,7 +67,7 @@ def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[An
     Q = variance * R[:, None] * R[None, :]
     start = stationary_covariance(T, Q)
 
-    def step(state: Any, y_t: Any) -> Any:
+    def step(state: tuple[Array, ...], y_t: Array) -> Any:
         alpha, P = state
         v, gain = y_t - mean - alpha[0], P[:, 0] / P[0, 0]
         return T @ (alpha + gain * v), T @ (P - gain[:, None] * P[0, :][None, :]) @ T.T + Q
@@ -77,20 +78,20 @@ def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[An
     return y - mean - before, F, alphas, covariances
 
 
-def log_likelihood(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> Any:
+def log_likelihood(phi: Array, theta: Array, mean: Any, variance: Any, y: Array) -> Array:
     """log p(y), exact."""
     v, F, _, _ = filtered(phi, theta, mean, variance, y)
     return -(np.log(2 * np.pi * F) + v * v / F).sum() / 2
 
 
-def forecast(phi: Any, theta: Any, mean: Any, variance: Any, y: Any, steps: Any) -> tuple[Any, Any]:
+def forecast(phi: Any, theta: Any, mean: Array, variance: Array, y: Array, steps: Any) -> tuple[Any, Any]:
     """Means and variances (steps,) of y_T, ..., given y."""
     T, R = state_space(phi, theta)
     Q = variance * R[:, None] * R[None, :]
     _, _, alphas, covariances = filtered(phi, theta, mean, variance, y)
     first = alphas[-1], covariances[-1]
 
-    def step(state: Any, _: Any) -> Any:
+    def step(state: Array, _: Any) -> Any:
         return T @ state[0], T @ state[1] @ T.T + Q
 
     later, spread = scan(step, first, 0.0 * arange(steps))

@@ -14,11 +14,12 @@ section 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
 from symad.models.layers.options import model, refuse_complex
@@ -63,7 +64,7 @@ class ARX:
         if given != wanted:
             raise ShapeError(f"the model has {self.inputs} inputs: u has the shape {wanted}, not {given}")
 
-    def predictions(self, p: Any, y: Any, u: Any = None) -> Any:
+    def predictions(self, p: Mapping[str, Array], y: Array, u: Any = None) -> Array:
         """ŷ_t for t = max(lags)..T − 1, each from the numbers before it."""
         self.check(y, u)
         first, count = self.lags[-1], y.shape[0]
@@ -75,7 +76,7 @@ class ARX:
         """The mean squared error of prediction."""
         return np.mean((y[self.lags[-1] :] - self.predictions(p, y, u)) ** 2)
 
-    def fit(self, y: Any, u: Any = None) -> tuple[dict[str, Array], float]:
+    def fit(self, y: Array, u: ArrayLike | None = None) -> tuple[dict[str, Array], float]:
         """The parameters of least squares and σ².
 
         Raises:
@@ -102,7 +103,7 @@ class ARX:
             p["c"] = found[-1]
         return p, float(np.mean((y[first:] - design @ found) ** 2))
 
-    def forecast(self, p: Any, y: Any, steps: Any, u: Any = None) -> Any:
+    def forecast(self, p: Any, y: Array, steps: Any, u: Array | None = None) -> Any:
         """ŷ_T, ..., ŷ_{T + steps − 1}, fed back; ``u`` (steps, k) are the inputs of these steps."""
         if isinstance(steps, int) and steps < 1:
             raise ShapeError(f"forecast: steps={steps} is not a number of steps, 1 or more")
@@ -117,7 +118,7 @@ class ARX:
 
         return free_running(step, y[y.shape[0] - self.lags[-1] :], driven)
 
-    def deviations(self, p: Any, variance: Any, steps: int) -> Any:
+    def deviations(self, p: Any, variance: Array, steps: int) -> Any:
         """The standard deviations of the errors of 1, ..., ``steps`` steps."""
         if isinstance(variance, (int, float)) and not variance >= 0:
             raise ShapeError(f"deviations: variance={variance} is not at least 0")
@@ -127,7 +128,7 @@ class ARX:
         return np.sqrt(variance * np.cumsum(np.stack([x * x for x in psi])))
 
     def intervals(
-        self, p: Any, variance: Any, y: Any, steps: int, u: Any = None, level: float = 0.95
+        self, p: Any, variance: Array, y: Array, steps: int, u: Array | None = None, level: float = 0.95
     ) -> tuple[Any, Any]:
         """Lower and upper ends of the forecasts' intervals of this probability.
 
@@ -152,7 +153,7 @@ def free_running(step: Callable[[Any, Any], Any], window: Any, inputs: Any) -> A
         inputs: (steps, ...).
     """
 
-    def advance(past: Any, x: Any) -> Any:
+    def advance(past: Any, x: Array) -> Any:
         return concatenate([past[1:], step(past, x)[None]])
 
     return scan(advance, window, inputs)[:, -1]

@@ -50,7 +50,9 @@ class Deer:
     step: Graph
     sweep: Callable[..., Any]
 
-    def solve(self, first: Array, inputs: Array, *parameters: Any, guess: Any = None) -> tuple[Array, int]:
+    def solve(
+        self, first: Array, inputs: Array, *parameters: Array, guess: Array | None = None
+    ) -> tuple[Array, int]:
         """All states (T, n), and the number of iterations.
 
         Args:
@@ -85,7 +87,7 @@ class Deer:
         state, inputs, *parameters = (node.shape for node in self.step.input_nodes)
         advance = vmap(self.step, (0, 0, *[None] * len(parameters)))
 
-        def equations(h: Any, first: Any, x: Any, *theta: Any) -> Any:
+        def equations(h: Array, first: Array, x: Array, *theta: Array) -> Array:
             before = np.concatenate([first[None], h[:-1]])
             return h - advance(before, x, *theta)
 
@@ -94,7 +96,7 @@ class Deer:
         shapes += [(str(s), p) for s, p in zip(self.step.inputs[2:], parameters, strict=True)]
         symbols = [symbol_like(name, shape, names if k else set()) for k, (name, shape) in enumerate(shapes)]
 
-        def solver(guess: Array, first: Array, x: Array, *theta: Any) -> Array:
+        def solver(guess: Array, first: Array, x: Array, *theta: Array) -> Array:
             start = np.reshape(guess, (length, *state))
             return self.solve(first, x, *theta, guess=start)[0].reshape(-1)
 
@@ -122,7 +124,7 @@ def deer(
     shared = [None] * (len(others) - 1)
     advance, slopes = vmap(graph, (0, 0, *shared)), vmap(jacobian(graph, 0), (0, 0, *shared))
 
-    def sweep(h: Any, first: Any, x: Any, *theta: Any) -> Any:
+    def sweep(h: Array, first: Array, x: Array, *theta: Array) -> Any:
         before = np.concatenate([first[None], h[:-1]])
         J = slopes(before, x, *theta)
         return affine_scan(J, advance(before, x, *theta) - np.einsum("tij,tj->ti", J, before), first)

@@ -16,10 +16,12 @@ Rigollet, "A mathematical perspective on transformers" (2023), equations 2.3, 3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
@@ -69,7 +71,7 @@ class AttentionDynamics:
         """Q = K = V = I, for which there is an energy."""
         return {k: np.eye(numbers(s)[0], numbers(s)[1]) for k, s in self.shapes.items()}
 
-    def velocity(self, p: Any, x: Any) -> Any:
+    def velocity(self, p: Mapping[str, Array], x: Array) -> Array:
         """dx/dt: (n, d) -> (n, d)."""
         if len(x.shape) != 2 or x.shape[1] != p["V"].shape[1]:
             raise ShapeError(f"particles have shape (n, {p['V'].shape[1]}), not {x.shape}")
@@ -84,7 +86,7 @@ class AttentionDynamics:
             raise SymadError(f"the trajectory needs at least one step, not {steps}")
         h = time / steps
 
-        def step(x: Any, _: Any) -> Any:
+        def step(x: Array, _: Array | float) -> Any:
             k1 = self.velocity(p, x)
             k2 = self.velocity(p, x + h / 2 * k1)
             k3 = self.velocity(p, x + h / 2 * k2)
@@ -93,17 +95,17 @@ class AttentionDynamics:
 
         return scan(step, x, np.zeros(steps))
 
-    def loss(self, p: Any, x: Any, y: Any, time: float = 1.0, steps: int = 10) -> Any:
+    def loss(self, p: Any, x: ArrayLike, y: ArrayLike, time: float = 1.0, steps: int = 10) -> Any:
         """The mean squared distance of the particles at the end from y (n, d)."""
         return np.mean((self.trajectory(p, x, time, steps)[steps - 1] - y) ** 2)
 
 
-def energy(x: Any, beta: Any) -> Any:
+def energy(x: Array, beta: Any) -> Array | float:
     """E(x) of particles (n, d)."""
     return np.sum(np.exp(beta * (x @ x.T))) / (2 * beta * x.shape[0] ** 2)
 
 
-def clusters(x: Any, near: float = 0.05) -> int:
+def clusters(x: Array, near: float = 0.05) -> int:
     """How many groups the particles (n, d) form, chains of neighbours within the distance ``near`` joined."""
     from scipy.sparse.csgraph import connected_components
 

@@ -28,7 +28,7 @@ def embed(table: Any, tokens: Any) -> Any:
     return lookup(table, tokens)
 
 
-def embed_context(table: Any, contexts: Any) -> Any:
+def embed_context(table: Array, contexts: Array) -> Any:
     """The stacked vectors of each context: (N, n_ctx) -> (N, n_ctx · d_emb), the table shared."""
     return lookup(table, contexts).reshape(contexts.shape[0], contexts.shape[1] * table.shape[1])
 

@@ -15,10 +15,12 @@ Sources: Sutskever, Vinyals & Le (2014); Bahdanau, Cho & Bengio (2015), section 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.functions import concatenate, lookup, scan, softmax
@@ -40,12 +42,12 @@ def context(s: Any, h: Any, score: Any) -> tuple[Any, Any]:
     return a, np.einsum("...t,...td->...d", a, h)
 
 
-def dot_score(s: Any, h: Any) -> Any:
+def dot_score(s: Array, h: Array) -> Array:
     """⟨s, h_j⟩: (..., d) and (..., T, d) -> (..., T)."""
     return np.einsum("...d,...td->...t", s, h)
 
 
-def additive_score(s: Any, h: Any, W_s: Any, W_h: Any, v: Any) -> Any:
+def additive_score(s: Array, h: Array, W_s: Array, W_h: Array, v: Array) -> Array:
     """⟨v, tanh(W_s s + W_h h_j)⟩ with W_s, W_h (d_a, d) and v (d_a,)."""
     return np.tanh((s @ W_s.T)[..., None, :] + h @ W_h.T) @ v
 
@@ -104,7 +106,7 @@ class EncoderDecoder:
 
         return initial(self.shapes, seed, start)
 
-    def advance(self, p: Any, name: str, state: Any, x: Any) -> Any:
+    def advance(self, p: Mapping[str, Array], name: str, state: Any, x: Array) -> tuple[Array | Array, ...]:
         """One step of the encoder (name "f") or decoder ("g"): the state is (h, c), c unused by tanh."""
         h, c = state
         W_x, W_h, b = p[f"W_{name}x"], p[f"W_{name}h"], p[f"b_{name}"]
@@ -121,13 +123,13 @@ class EncoderDecoder:
         last = x.shape[1] - 1
         return np.swapaxes(h, 0, 1), (h[last], c[last])
 
-    def scores_of(self, p: Any, s: Any, h: Any) -> Any:
+    def scores_of(self, p: Mapping[str, Array], s: Array, h: Array) -> Array:
         """score(s, h_j): (N, d) and (N, T, d) -> (N, T)."""
         if self.score == "dot":
             return dot_score(s, h)
         return additive_score(s, h, p["W_s"], p["W_h"], p["v"][0])
 
-    def decode(self, p: Any, h: Any, state: Any, previous: Any) -> Any:
+    def decode(self, p: Any, h: ArrayLike, state: Any, previous: ArrayLike) -> Array:
         """Scores (N, T', n_target) of all targets, given the tokens before them ``previous`` (N, T')."""
         vectors = np.swapaxes(lookup(p["E_y"], previous), 0, 1)
 
@@ -135,21 +137,21 @@ class EncoderDecoder:
         s, _, summaries = scan(lambda carried, e: self.emit(p, h, carried[:2], e), start, vectors)
         return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
-    def emit(self, p: Any, h: Any, state: Any, e: Any) -> tuple[Any, Any, Any]:
+    def emit(self, p: Any, h: ArrayLike, state: Any, e: ArrayLike) -> tuple[Any, Any, Any]:
         """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
 
-    def read(self, p: Any, s: Any, summary: Any, e: Any) -> Any:
+    def read(self, p: Mapping[str, Array], s: Array, summary: Array, e: Array) -> Any:
         """The scores of the targets."""
         return concatenate([s, summary, e], axis=-1) @ p["W_o"].T + p["b_o"]
 
-    def scores(self, p: Any, x: Any, previous: Any) -> Any:
+    def scores(self, p: Any, x: Any, previous: Any) -> Array:
         """Scores (N, T', n_target) of source tokens (N, T) and the previous targets (N, T')."""
         h, state = self.encode(p, x)
         return self.decode(p, h, state, previous)
 
-    def loss(self, p: Any, x: Any, previous: Any, y: Any) -> Any:
+    def loss(self, p: Any, x: ArrayLike, previous: ArrayLike, y: ArrayLike) -> Any:
         """The cross-entropy of the targets y (N, T'), given the true tokens before them."""
         return cross_entropy(self.scores(p, x, previous), y)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.models.layers.activations import activation
@@ -58,10 +59,10 @@ class FeedForwardBlock:
         """Normal numbers, biases 0."""
         return initial(self.shapes, seed, normal_matrices(scale))
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Any, x: ArrayLike) -> Any:
         """(..., d) -> (..., d)."""
 
-        def linear(k: int, value: Any) -> Any:
+        def linear(k: int, value: Any) -> Array:
             made = value @ p[f"W_{k}"]
             return made + p[f"b_{k}"] if self.bias else made
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.functions import scan
 from symad.models.layers.options import model
@@ -37,7 +38,7 @@ from symad.models.sequences.rnn import check_sequence, zero_state
 GATES = ("i", "f", "o", "g")
 
 
-def step(h: Any, c: Any, driven: Any, W_h: Any) -> tuple[Any, Any]:
+def step(h: Array, c: Array, driven: Array, W_h: Array) -> tuple[Any, Any]:
     """One step: (h_{t−1}, c_{t−1}) -> (h_t, c_t).
 
     Args:
@@ -130,14 +131,14 @@ class LSTM:
             else:
                 driven = np.einsum("tnd,ghd->tgnh", history[0], W_x) + b[:, None, :]
 
-            def advance(state: Any, z: Any, W: Any = W_h) -> Any:
+            def advance(state: Any, z: Array, W: Array = W_h) -> tuple[Array, ...]:
                 return step(state[0], state[1], z, W)
 
             zeros = zero_state(x, b[0])
             history = scan(advance, (zeros, zeros), driven)
         return history
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Any, x: ArrayLike) -> Any:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.states(p, x)[0] @ p["W_hy"].T + p["c_y"]
 

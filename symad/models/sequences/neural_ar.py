@@ -57,7 +57,7 @@ class NeuralAR:
 
         return initial(self.shapes, seed, start)
 
-    def scores(self, p: Any, contexts: Any) -> Any:
+    def scores(self, p: Any, contexts: Any) -> Array:
         """Scores of the next token: contexts (N, n_ctx) -> (N, n_voc)."""
         hidden = np.tanh(embed_context(p["C"], contexts) @ p["W1"].T + p["b1"])
         return hidden @ p["W2"].T + p["b2"]

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, scan, sigmoid, stack
@@ -186,7 +187,7 @@ class Recurrent:
         W, b, W_r = p[f"weight_hh_{place}"], p.get(f"bias_hh_{place}"), p.get(f"weight_hr_{place}")
         driven = affine(x, p[f"weight_ih_{place}"], p.get(f"bias_ih_{place}"))
 
-        def advance(state: State, driven: Any, seen: Any = None) -> State:
+        def advance(state: State, driven: Array, seen: Array | None = None) -> State:
             a, r = (self._split(v, -1) for v in (driven, affine(state[0], W, b)))
             made = step(a, r, state, sigma)
             if W_r is not None:
@@ -211,7 +212,7 @@ class Recurrent:
         y = history[0][::-1] if backward else history[0]
         return y if seen is None else np.where(seen, y, 0.0), tuple(h[-1] for h in history)
 
-    def _split(self, values: Any, axis: int) -> dict[str, Any]:
+    def _split(self, values: Array, axis: int) -> dict[str, Array]:
         """The gates by name."""
         size = self.hidden
         parts = [slice(k * size, (k + 1) * size) for k in range(len(self.order))]
@@ -239,7 +240,7 @@ class Recurrent:
             )
         return [tuple(v[k] for v in given) for k in range(count)]
 
-    def _seen(self, x: Any, lengths: Any) -> Any:
+    def _seen(self, x: Any, lengths: Any) -> Array | None:
         """Conditions (T, N, 1): whether a step belongs to its sequence; None if all do."""
         if lengths is None:
             return None

@@ -81,7 +81,7 @@ class RNN:
             driven = x @ p[f"W_xh{k}"].T + (p[f"b{k}"] if self.bias else 0)
             W_hh = p[f"W_hh{k}"]
 
-            def step(h: Any, z: Any, W: Any = W_hh) -> Any:
+            def step(h: Array, z: Array, W: Array = W_hh) -> Any:
                 return sigma(h @ W.T + z)
 
             x = scan(step, zero_state(x, p[f"b{k}"] if self.bias else W_hh[0]), driven)
@@ -104,7 +104,7 @@ class RNN:
     language_loss = sequence_losses.language_loss
 
 
-def check_sequence(x: Any) -> None:
+def check_sequence(x: Array) -> None:
     """Refuse sequences without steps or features.
 
     Raises:
@@ -114,7 +114,7 @@ def check_sequence(x: Any) -> None:
         raise ShapeError(f"a sequence has shape (T, d) or, as a batch, (T, N, d) with T ≥ 1, not {x.shape}")
 
 
-def zero_state(x: Any, like: Any) -> Any:
+def zero_state(x: Array, like: Array) -> Array:
     """h_0 = 0 in the shape of one state: (d_h,), or (N, d_h) for a batch; ``like`` has shape (d_h,)."""
     zeros = np.zeros_like(like)
     return zeros if len(x.shape) == 2 else np.zeros_like(x[0, :, :1]) + zeros

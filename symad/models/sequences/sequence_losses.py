@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from symad.core.arrays import Array, ArrayLike
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
 
-def loss(self: Any, p: Any, x: Any, y: Any) -> Any:
+def loss(self: Any, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
     """The mean squared error of all y_t."""
     return mean_squared_error(self.apply(p, x), y)
 
 
-def last_loss(self: Any, p: Any, x: Any, y: Any) -> Any:
+def last_loss(self: Any, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
     """The mean squared error of y_T alone."""
     return mean_squared_error(self.last(p, x), y)
 
 
-def language_loss(self: Any, p: Any, x: Any, targets: Any) -> Any:
+def language_loss(self: Any, p: Any, x: Array, targets: Array) -> Any:
     """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
     return cross_entropy(self.apply(p, x), targets)

@@ -17,10 +17,12 @@ algorithm 2, section 3.4 and appendix C; the prefix sum: Blelloch (1990).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import affine_scan, scan, silu, softplus
@@ -32,16 +34,16 @@ from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
 
 
-def linear_recurrence(A: Any, b: Any) -> Any:
+def linear_recurrence(A: Array, b: Array) -> Any:
     """h_t = A_t ⊙ h_{t−1} + b_t with h_0 = 0, one step after the other: A and b (T, ...)."""
 
-    def step(h: Any, moving: Any) -> Any:
+    def step(h: Array, moving: tuple[Array, ...]) -> Any:
         return moving[0] * h + moving[1]
 
     return scan(step, np.zeros_like(b[0]), (A, b))
 
 
-def selective_scan(x: Any, delta: Any, A: Any, B: Any, C: Any, parallel: bool = False) -> Any:
+def selective_scan(x: Array, delta: Array, A: Array, B: Array, C: Array, parallel: bool = False) -> Array:
     """y_t = C_t h_t for the recurrence above: x and delta (T, ..., d), A (d, n), B and C (T, ..., n)."""
     if len(A.shape) != 2 or x.shape != delta.shape or x.shape[-1] != A.shape[0] or B.shape != C.shape:
         raise ShapeError(
@@ -130,7 +132,7 @@ class StateSpace:
             x = x + self.block(block, x)
         return rms_norm(x, p["gamma"])
 
-    def block(self, p: Any, x: Any) -> Any:
+    def block(self, p: Mapping[str, Array], x: Array) -> Array:
         """What a block adds to x (T, d) or (T, N, d)."""
         both = rms_norm(x, p["gamma"]) @ p["W_i"]
         inner = p["D"].shape[0]
@@ -140,13 +142,13 @@ class StateSpace:
         s = selective_scan(u, delta, -np.exp(p["a"]), u @ p["W_B"], u @ p["W_C"], self.parallel)
         return ((s + p["D"] * u) * silu(z)) @ p["W_o"]
 
-    def _mix(self, u: Any, w: Any) -> Any:
+    def _mix(self, u: Array, w: Array) -> Array:
         """The depthwise convolution along the first axis."""
         if len(u.shape) == 2:
             return depthwise(u, w)
         return np.swapaxes(depthwise(np.swapaxes(u, 0, 1), w), 0, 1)
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Any, x: ArrayLike) -> Any:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 
@@ -41,7 +42,7 @@ def init(matrices: Shapes, rank: int, seed: int = 0) -> Parameters:
     }
 
 
-def merged(W: Any, A: Any, B: Any, alpha: float) -> Any:
+def merged(W: Array, A: Array, B: Array, alpha: float) -> Any:
     """W + (α/r) B A, for matrices or stacks of them."""
     return W + (alpha / A.shape[-2]) * (B @ A)
 

@@ -18,12 +18,13 @@ the cap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError
 from symad.functions import arange, softmax
@@ -31,17 +32,17 @@ from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 
-def root(size: Dim) -> Any:
+def root(size: Dim) -> float | sympy.Expr:
     """√size, for a number or a symbol."""
     return float(np.sqrt(size)) if isinstance(size, int) else sympy.sqrt(size)
 
 
 def weights(
-    Q: Any,
-    K: Any,
-    mask: Any = None,
-    bias: Any = None,
-    additive: Any = None,
+    Q: Array,
+    K: Array,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    additive: Array | None = None,
     scale: float | None = None,
     cap: float | None = None,
 ) -> Any:
@@ -81,7 +82,9 @@ def weights(
     return np.where(alive, softmax(hidden, axis=-1), 0.0)
 
 
-def attention(Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None, **options: Any) -> Any:
+def attention(
+    Q: Array, K: Array, V: Array, mask: Array | None = None, bias: Array | None = None, **options: Any
+) -> Array:
     """softmax(Q Kᵀ / √d_k + bias) V: (..., n, d_k), (..., m, d_k), (..., m, d_v) -> (..., n, d_v).
 
     Options as in `weights`. With an axis of heads before n, K and V may have fewer, a divisor.
@@ -116,7 +119,7 @@ def _check(Q: Any, K: Any, **added: Any) -> None:
             )
 
 
-def shared_heads(values: Any, heads: Any) -> Any:
+def shared_heads(values: Array, heads: Any) -> Array:
     """Keys or values (..., G, m, d) as (..., H, m, d): each of G heads serves H/G query heads."""
     groups = values.shape[-3]
     if not groups or heads % groups != 0:
@@ -124,12 +127,12 @@ def shared_heads(values: Any, heads: Any) -> Any:
     return np.repeat(values, heads // groups, axis=-3)
 
 
-def attention_columns(Q: Any, K: Any, V: Any, mask: Any = None) -> Any:
+def attention_columns(Q: Any, K: Any, V: Array, mask: Any = None) -> Any:
     """V softmax(Kᵀ Q / √d_k): (d_k, n), (d_k, m), (d_v, m) -> (d_v, n); the mask is (m, n)."""
     return attention(Q.T, K.T, V.T, None if mask is None else mask.T).T
 
 
-def self_attention_columns(W_Q: Any, W_K: Any, W_V: Any, X: Any) -> Any:
+def self_attention_columns(W_Q: Any, W_K: Any, W_V: Any, X: Array) -> Any:
     """The unscaled self-attention W_Vᵀ X softmax(Xᵀ W_Kᵀ W_Q X) of columns X (d, n).
 
     W_Q and W_K are (d_k, d), W_V is (d, d_v); the result is (d_v, n).
@@ -137,19 +140,19 @@ def self_attention_columns(W_Q: Any, W_K: Any, W_V: Any, X: Any) -> Any:
     return W_V.T @ X @ softmax(X.T @ W_K.T @ (W_Q @ X), axis=0)
 
 
-def causal_mask(n: Dim) -> Any:
+def causal_mask(n: Dim) -> Array:
     """(n, n) conditions: position t sees t' ≤ t. ``n`` may be a symbol while a function is traced."""
     t = arange(n)
     return t[:, None] >= t[None, :]
 
 
-def prefix_mask(n: Dim, prefix: Any) -> Any:
+def prefix_mask(n: Dim, prefix: Any) -> Array:
     """Causal, but the first ``prefix`` positions are seen by all (Raffel et al. 2020, figure 3)."""
     t = arange(n)
     return np.logical_or(t[:, None] >= t[None, :], t[None, :] < prefix)
 
 
-def window_mask(n: Dim, width: Any) -> Any:
+def window_mask(n: Dim, width: Dim) -> Array:
     """Position t sees the last ``width`` positions: t − width < t' ≤ t (n, n)."""
     t = arange(n)
     return np.logical_and(t[:, None] >= t[None, :], t[:, None] - t[None, :] < width)
@@ -249,7 +252,7 @@ class MultiHead:
         made = np.einsum("...nd,hdk->...hnk", X, p[f"W_{name}"])
         return made + p[f"b_{name}"][:, None, :] if self.bias else made
 
-    def merge(self, p: Any, heads: Any) -> Any:
+    def merge(self, p: Mapping[str, Array], heads: Array) -> Any:
         """Σ_h head_h W_O,h: (..., H, n, d_v) -> (..., n, d_out)."""
         made = np.einsum("...hnv,hvo->...no", heads, p["W_O"])
         return made + p["b_O"] if self.bias else made
@@ -257,13 +260,13 @@ class MultiHead:
     def apply(
         self,
         p: Any,
-        X: Any,
-        Z: Any = None,
-        mask: Any = None,
-        bias: Any = None,
+        X: ArrayLike,
+        Z: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        bias: ArrayLike | None = None,
         rotate: Callable[[Any], Any] | None = None,
         attend: Callable[[Any, Any, Any], Any] | None = None,
-        additive: Any = None,
+        additive: ArrayLike | None = None,
     ) -> Any:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.options import model
@@ -80,11 +81,11 @@ class EncoderDecoderTransformer:
         read, write = self.encoder.init(2 * seed, scale), self.decoder.init(2 * seed + 1, scale)
         return {f"encoder_{k}": v for k, v in read.items()} | {f"decoder_{k}": v for k, v in write.items()}
 
-    def encode(self, p: Any, x: Any) -> Any:
+    def encode(self, p: Any, x: ArrayLike) -> Array:
         """z: (n,) or (B, n) -> (n, d) or (B, n, d)."""
         return self.encoder.features(part(p, "encoder_"), x)
 
-    def scores(self, p: Any, x: Any, previous: Any) -> Any:
+    def scores(self, p: Any, x: Any, previous: Any) -> Array:
         """Scores of all targets, given the source and the tokens before each target."""
         return self.decoder.scores(part(p, "decoder_"), previous, self.encode(p, x))
 

@@ -10,6 +10,7 @@ Shapes: tokens (B, n), chosen and seen (B, n), W (classes, d), c (classes,). Sou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,25 +64,27 @@ class Encoder:
             start["c"] = np.zeros(numbers(self.shapes["c"]))
         return start
 
-    def scores(self, p: Any, tokens: Any, seen: Any = None) -> Any:
+    def scores(self, p: Any, tokens: Any, seen: Any = None) -> Array:
         """Scores of the token at each position: (B, n) -> (B, n, |V|)."""
         return self.body.unembed(p, self.body.features(p, tokens, seen=seen))
 
-    def masked_loss(self, p: Any, tokens: Any, targets: Any, chosen: Any) -> Any:
+    def masked_loss(self, p: Mapping[str, Array], tokens: Array, targets: Array, chosen: Array) -> Any:
         """The loss of the true tokens ``targets`` where ``chosen`` is 1, from corrupted tokens."""
         return masked_cross_entropy(self.scores(p, tokens), targets, chosen)
 
-    def classify(self, p: Any, tokens: Any, seen: Any = None) -> Any:
+    def classify(self, p: Mapping[str, Array], tokens: Array, seen: Any = None) -> Array:
         """Scores of the classes: (B, n) -> (B, classes)."""
         pooled = pool(self.body.features(p, tokens, seen=seen), self.pooling, seen)
         return pooled @ p["W"].T + p["c"]
 
-    def classification_loss(self, p: Any, tokens: Any, labels: Any, seen: Any = None) -> Any:
+    def classification_loss(
+        self, p: Mapping[str, Array], tokens: Array, labels: Array, seen: Any = None
+    ) -> Any:
         """The cross-entropy of the classes: tokens (B, n), labels (B,)."""
         return cross_entropy(self.classify(p, tokens, seen), labels)
 
 
-def pool(x: Any, kind: str, seen: Any = None) -> Any:
+def pool(x: Array, kind: str, seen: Any = None) -> Array:
     """One vector of many: (..., n, d) -> (..., d), over positions that are seen; at least one must be."""
     if kind == "first":
         return x[..., 0, :]

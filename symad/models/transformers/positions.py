@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.functions import concatenate, stack
 
@@ -37,7 +38,7 @@ def frequencies(d: int, base: Any = 10000, first: int = 0) -> list[Any]:
     return [float(base) ** -float(e) for e in exponents]
 
 
-def sinusoidal(t: Any, d: int, base: Any = 10000) -> Any:
+def sinusoidal(t: Array, d: int, base: Any = 10000) -> Array:
     """PE[t] for positions t (n,), as an array (n, d); for a SymPy t a list of d expressions."""
     return _interleaved(t, frequencies(d, base), sine_first=True)
 
@@ -47,7 +48,7 @@ def cosine_first(t: Any, d: int, base: Any = 10000) -> Any:
     return _interleaved(t, frequencies(d, base, first=1), sine_first=False)
 
 
-def _interleaved(t: Any, rates: list[Any], sine_first: bool) -> Any:
+def _interleaved(t: Array, rates: list[float], sine_first: bool) -> Any:
     if isinstance(t, sympy.Expr):
         pairs = [(sympy.sin(t * r), sympy.cos(t * r)) for r in rates]
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]
@@ -66,7 +67,7 @@ def shift_matrix(delta: Any, d: int, base: Any = 10000) -> sympy.Matrix:
     return sympy.diag(*blocks)
 
 
-def rotate(x: Any, t: Any, base: float = 10000, interleaved: bool = False) -> Any:
+def rotate(x: Array, t: Array, base: float = 10000, interleaved: bool = False) -> Array:
     """Turn the pairs (x_i, x_{i + d/2}) by the angles t / base^{2i/d}: rotary positions.
 
     The half-split pairs are those of GPT-NeoX and of Llama in the transformers library, the others those of
@@ -93,12 +94,12 @@ def alibi_slopes(heads: int) -> Any:
     return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
 
 
-def alibi(heads: int, t: Any, s: Any) -> Any:
+def alibi(heads: int, t: Array, s: Array) -> Array:
     """The bias −m_h |t − s| (H, n, m) for queries at t (n,) and keys at s (m,)."""
     return -alibi_slopes(heads)[:, None, None] * np.abs(t[:, None] - s[None, :])
 
 
-def relative(table: Any, t: Any, s: Any) -> Any:
+def relative(table: Array, t: Array, s: Array) -> Array:
     """The bias table[h, clip(t − s, −r, r) + r] (H, n, m), of a table (H, 2r + 1)."""
     r = (table.shape[1] - 1) // 2
     return table[:, np.clip(t[:, None] - s[None, :], -r, r) + r]

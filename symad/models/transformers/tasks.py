@@ -15,10 +15,12 @@ Goodfellow, Bengio & Courville, "Deep Learning" (2016), section 10.2.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 from symad.models.layers.parameters import Array
@@ -27,11 +29,11 @@ from symad.models.layers.parameters import Array
 class SequenceModel(Protocol):
     """What a task asks of a model."""
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Any, x: ArrayLike) -> Any:
         """y_1, ..., y_T."""
 
 
-def denoising_loss(model: SequenceModel, p: Any, noisy: Any, clean: Any) -> Any:
+def denoising_loss(model: SequenceModel, p: Array, noisy: Any, clean: Any) -> Any:
     """The mean squared error of the outputs against the clean sequence, in the shape of the outputs."""
     return mean_squared_error(model.apply(p, noisy), clean)
 
@@ -47,7 +49,7 @@ def forecasting_loss(model: SequenceModel, p: Any, x: Any) -> Any:
     return mean_squared_error(model.apply(p, x[:-1]), x[1:])
 
 
-def summary(model: SequenceModel, p: Any, x: Any, readout: str = "last") -> Any:
+def summary(model: SequenceModel, p: Any, x: Array, readout: str = "last") -> Array:
     """s, one answer for a sequence: (d_out,) or (N, d_out).
 
     Raises:
@@ -59,17 +61,19 @@ def summary(model: SequenceModel, p: Any, x: Any, readout: str = "last") -> Any:
     return y[x.shape[0] - 1] if readout == "last" else np.mean(y, axis=0)
 
 
-def classification_loss(model: SequenceModel, p: Any, x: Any, labels: Any, readout: str = "last") -> Any:
+def classification_loss(
+    model: SequenceModel, p: Mapping[str, Array], x: Array, labels: Array, readout: str = "last"
+) -> Any:
     """The cross-entropy of one class for each sequence of a batch: x (T, N, d), labels (N,)."""
     return cross_entropy(summary(model, p, x, readout), labels)
 
 
-def regression_loss(model: SequenceModel, p: Any, x: Any, targets: Any, readout: str = "last") -> Any:
+def regression_loss(model: SequenceModel, p: Array, x: Array, targets: Array, readout: str = "last") -> Any:
     """The mean squared error of one answer for each sequence: x (T, N, d), targets (N, d_out)."""
     return mean_squared_error(summary(model, p, x, readout), targets)
 
 
-def forecast(model: SequenceModel, p: Any, x: Any, steps: int) -> Array:
+def forecast(model: SequenceModel, p: Array, x: Array, steps: int) -> Array:
     """The next ``steps`` values, each fed back as the next input: (T, d) or (T, N, d), on arrays."""
     history = np.asarray(x)
     for _ in range(steps):

@@ -20,12 +20,13 @@ Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
@@ -179,7 +180,7 @@ class Transformer:
 
     # ---- the function
 
-    def scores(self, p: Any, tokens: Any, memory: Any = None) -> Any:
+    def scores(self, p: Any, tokens: Any, memory: Any = None) -> Array:
         """Scores of the next token: tokens (n,) or (B, n) -> (n, |V|) or (B, n, |V|)."""
         return self.unembed(p, self.features(p, tokens, memory))
 
@@ -202,7 +203,7 @@ class Transformer:
             mask = keys if mask is None else np.logical_and(mask, keys)
         turn = partial(self._turn, t=t) if self.position == "rotary" else None
 
-        def mix(k: int, layer: Any, value: Any) -> Any:
+        def mix(k: int, layer: Mapping[str, Array], value: Array) -> Any:
             return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
 
         return self._layers(p, x, mix, memory)
@@ -211,7 +212,7 @@ class Transformer:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
         return cross_entropy(self.scores(p, tokens), targets)
 
-    def embed(self, p: Any, tokens: Any, t: Any) -> Any:
+    def embed(self, p: Mapping[str, Array], tokens: Array, t: Array) -> Any:
         """E[tokens] + P[t] for tokens (..., n) at the positions t (n,)."""
         check_tokens(tokens, self.vocabulary)
         x = lookup(p["E"], tokens)
@@ -221,11 +222,11 @@ class Transformer:
             return x + positions.sinusoidal(t, int(self.width))
         return x
 
-    def unembed(self, p: Any, x: Any) -> Any:
+    def unembed(self, p: Mapping[str, Array], x: Array) -> Any:
         """The scores of the vocabulary, from features (..., d)."""
         return x @ (p["E"] if self.tied else p["U"]).T
 
-    def normed(self, p: Any, x: Any) -> Any:
+    def normed(self, p: Mapping[str, Array], x: Array) -> Any:
         """Layer or RMS norm with the parameters gamma and beta."""
         if self.norm == "rms":
             return rms_norm(x, p["gamma"], self.epsilon)
@@ -239,24 +240,26 @@ class Transformer:
             return window_mask(n, self.window)
         return causal_mask(n) if self.mask == "causal" else prefix_mask(n, self.prefix)
 
-    def bias_at(self, p: Any, t: Any, s: Any) -> Any:
+    def bias_at(self, p: Mapping[str, Array], t: Array, s: Array) -> Any:
         """What is added to the scores of queries at t (n,) and keys at s (m,): (H, n, m) or None."""
         if self.position == "alibi":
             return positions.alibi(self.heads, t, s)
         return positions.relative(p["R"], t, s) if self.position == "relative" else None
 
-    def _turn(self, x: Any, t: Any) -> Any:
+    def _turn(self, x: Array, t: Array) -> Any:
         """Rotary positions of queries or keys."""
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
-    def _layers(self, p: Any, x: Any, mix: Callable[[int, Any, Any], Any], memory: Any) -> Any:
+    def _layers(
+        self, p: Mapping[str, Array], x: Array, mix: Callable[[int, Any, Any], Any], memory: Any
+    ) -> Any:
         """All layers, and the last norm: ``mix`` attends, given the layer's number, its parameters and x."""
         for k in range(self.layers):
             layer = part(p, f"layer{k + 1}_")
             x = self._residuals(layer, x, partial(mix, k, layer), memory)
         return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
-    def _residuals(self, layer: Any, x: Any, mix: Any, memory: Any) -> Any:
+    def _residuals(self, layer: Any, x: ArrayLike, mix: Any, memory: ArrayLike | None) -> Any:
         """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
@@ -320,7 +323,7 @@ class Transformer:
         return np.zeros(shape), np.zeros(shape)
 
 
-def check_tokens(tokens: Any, vocabulary: Dim) -> None:
+def check_tokens(tokens: Array, vocabulary: Dim) -> None:
     """Refuse tokens outside of the vocabulary; traced ones are checked when they are looked up.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
@@ -108,7 +109,7 @@ def scatter_add_batch(op: ScatterAdd, args: Nodes, batched: Flags, count: Count)
     return reshape(flat, (count, op.size, *flat.shape[1:]))
 
 
-def as_indices(value: Any, rows: int) -> Any:
+def as_indices(value: ArrayLike, rows: int) -> Array:
     """Integral numbers as integer indices into ``rows`` rows.
 
     Raises:

@@ -110,7 +110,7 @@ def positions_evaluate(op: Positions, values: Values) -> Array:
     return whole
 
 
-def _from_start(op: Positions, value: Any, length: int, axis: int) -> Any:
+def _from_start(op: Positions, value: Array, length: int, axis: int) -> Array:
     """Integers in 0..length − 1.
 
     Raises:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.dims import Dim, Shape, as_shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
@@ -137,7 +138,7 @@ def slice_axes(
     return Node.of(Slice(starts, counts, steps), (a,))
 
 
-def slice_axis(a: Node, axis: int, start: Any, count: Any, step: int = 1) -> Node:
+def slice_axis(a: Node, axis: int, start: float | sympy.Expr, count: Dim, step: int = 1) -> Node:
     """``count`` elements from ``start`` along one axis."""
     rank = len(a.shape)
     axis %= rank
@@ -146,7 +147,9 @@ def slice_axis(a: Node, axis: int, start: Any, count: Any, step: int = 1) -> Nod
     return slice_axes(a, starts, counts, [step if k == axis else 1 for k in range(rank)])
 
 
-def pad(a: Node, start: Sequence[Any], to: Shape, step: Sequence[int] | None = None) -> Node:
+def pad(
+    a: Node, start: Sequence[int] | tuple[int, ...], to: Shape, step: Sequence[int] | None = None
+) -> Node:
     """``a`` placed at ``start`` in zeros of the shape ``to``."""
     steps = tuple(step) if step is not None else (1,) * len(a.shape)
     return Node.of(Pad(as_shape(start), steps, as_shape(to)), (a,))

@@ -41,7 +41,7 @@ class Input(Source):
     shape: Shape
 
 
-def symbol_of(node: Node) -> Any:
+def symbol_of(node: Node) -> sympy.Expr:
     """The SymPy symbol of an input."""
     assert isinstance(node.op, Input), node
     return node.op.symbol
@@ -102,12 +102,12 @@ class Eye(Source):
 # ---- makers -------------------------------------------------------------------------------------
 
 
-def input_node(symbol: Any, dims: Any = ()) -> Node:
+def input_node(symbol: sympy.Expr, dims: Any = ()) -> Node:
     """The input of this symbol and shape."""
     return Node.of(Input(symbol, as_shape(dims)))
 
 
-def constant(value: Any) -> Node:
+def constant(value: Fraction | float | sympy.Expr) -> Node:
     """A scalar constant, kept exact.
 
     Raises:
@@ -122,7 +122,7 @@ _SMALL: list[Node] = []
 """The constants 0, 1, 2, ..., kept because they are asked for all the time; filled below."""
 
 
-def _constant(value: Any) -> Node:
+def _constant(value: Fraction | float | sympy.Expr) -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -160,7 +160,7 @@ def _sympy_constant(value: sympy.Basic) -> Node:
     raise OutsideError(f"{value} is not a real number")
 
 
-def array_constant(value: Any) -> Node:
+def array_constant(value: Array) -> Node:
     """A constant array; arrays without axes become scalars.
 
     Raises:
@@ -175,7 +175,7 @@ def array_constant(value: Any) -> Node:
     return Node.of(ArrayConstant(array.tobytes(), array.dtype.str, array.shape))
 
 
-def dimension(expression: Any) -> Node:
+def dimension(expression: float | sympy.Expr) -> Node:
     """A dimension as a value."""
     dim = as_dim(expression)
     return constant(dim) if isinstance(dim, int) else Node.of(Dimension(dim))
@@ -202,7 +202,7 @@ EXACT = ("int", "fraction")
 """Kinds of constants that are folded exactly."""
 
 
-def is_exact(value: Any) -> bool:
+def is_exact(value: Fraction | float | sympy.Expr | None) -> bool:
     """Whether a constant's value is an int or Fraction (and no bool)."""
     return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
+
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, shape
 from symad.core.questions import (
@@ -36,7 +38,7 @@ class Apply(ElementwiseOp):
     head: Any
 
 
-def apply(head: Any, *args: Node) -> Node:
+def apply(head: type[sympy.Basic], *args: Node) -> Node:
     """The function of these arguments, elementwise.
 
     In a function that is traced, names of SymPy's functions are stand-ins (`symad.tracing.sympy_heads`): the
@@ -50,7 +52,7 @@ SLOPES: dict[Any, Slope] = {}
 """Better forms of ∂head/∂x_i, from the value y, the arguments and i."""
 
 
-def slope(*heads: Any) -> Callable[[Slope], Slope]:
+def slope(*heads: type[sympy.Basic]) -> Callable[[Slope], Slope]:
     """Register the partial derivatives of some heads."""
 
     def register(rule: Slope) -> Slope:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from symad.core.arrays import Array
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import ZERO, Node, Tangent, op_of, rebuild
 from symad.core.questions import Nodes, Tangents
@@ -84,7 +85,7 @@ def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
     return tuple(at([b], fresh, y.args)[0] if isinstance(b, Node) else ZERO for b in found)
 
 
-def evaluated(op: AttentionOp, values: Sequence[Any]) -> Any:
+def evaluated(op: AttentionOp, values: Sequence[Any]) -> Array:
     """The value of the definition at numbers or arrays of any kind."""
     fresh, made = _concrete(op, tuple(np.shape(v) for v in values))
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
@@ -208,7 +209,7 @@ def scores(op: AttentionOp, args: Nodes) -> tuple[Node, Node | None]:
     return t, None if mask == sp.true else broadcast_to(at_pairs(mask, known), full)
 
 
-def at_pairs(expression: Any, known: Mapping[sp.Symbol, Node]) -> Node:
+def at_pairs(expression: sp.Basic, known: Mapping[sp.Symbol, Node]) -> Node:
     """A scalar expression applied to arrays of its symbols."""
     node = trace_scalar(expression)
     used = {input_node(symbol): known[symbol] for symbol in expression.free_symbols}

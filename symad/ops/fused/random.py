@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import Shape, as_dim, as_shape, format_shape, same_shape, size
+from symad.core.dims import Dim, Shape, as_dim, as_shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Array,
@@ -81,12 +81,12 @@ def key_of(seed: int) -> np.ndarray:
     return np.array([int(seed) >> 16 * k & 0xFFFF for k in range(KEY)], dtype=np.float64)
 
 
-def uniform(key: Node, dims: Any = ()) -> Node:
+def uniform(key: Node, dims: tuple[int | sympy.Symbol, ...] = ()) -> Node:
     """Uniform numbers in (0, 1) of a shape, for each key (..., 4)."""
     return Node.of(Uniform(as_shape(dims)), (key,))
 
 
-def normal(key: Node, dims: Any = ()) -> Node:
+def normal(key: Node, dims: tuple[sympy.Symbol | int, ...] = ()) -> Node:
     """Standard normal numbers of a shape, for each key (..., 4)."""
     pairs = uniform(key, (*as_shape(dims), 2))
     first, second = (take(pairs, len(pairs.shape) - 1, k) for k in (0, 1))
@@ -101,7 +101,7 @@ def fold_in(key: Node, number: Node) -> Node:
     return Node.of(FoldIn(), (key, number))
 
 
-def split(key: Node, count: Any) -> Node:
+def split(key: Node, count: Dim) -> Node:
     """The keys (count, 4) of the streams 0 … count − 1 of one key (4,)."""
     return fold_in(key, iota(as_dim(count)))
 
@@ -150,7 +150,7 @@ def random_flops(op: RandomOp, y: Node) -> Count:
     return size(y.shape)
 
 
-def _numbers(values: Values) -> list[Any]:
+def _numbers(values: Values) -> list[Array]:
     """Keys and stream numbers as floats, whatever numbers they came as; all of them are integers."""
     try:
         return [np.asarray(primals(v), dtype=np.float64) for v in values]
@@ -158,7 +158,7 @@ def _numbers(values: Values) -> list[Any]:
         raise EvaluationError("random numbers need a key of numbers, not of symbols") from None
 
 
-def _in_domain(found: Any, values: Values) -> Any:
+def _in_domain(found: Array, values: Values) -> Array:
     """Floats as exact numbers of the kind that the key had."""
     domain = domain_of(values)
     if not any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
@@ -167,7 +167,7 @@ def _in_domain(found: Any, values: Values) -> Any:
     return exact if isinstance(exact, np.ndarray) else box(exact)[()]
 
 
-def _computed(function: Callable[..., Any], values: Values, *more: Any) -> Any:
+def _computed(function: Callable[..., Any], values: Values, *more: tuple[int, ...]) -> Array:
     try:
         return _in_domain(function(*_numbers(values), *more, np.float64), values)
     except ValueError as error:

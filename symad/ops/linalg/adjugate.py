@@ -167,13 +167,13 @@ def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Array:
     return _exactly(derivative, a, e)
 
 
-def _exactly(make: Any, *values: Any) -> Any:
+def _exactly(make: Any, *values: Array) -> Array:
     """The polynomial on exact or high-precision numbers."""
     points = [fresh_input(v.shape) for v in values]
     return np.asarray(unchecked([make(*points)], dict(zip(points, values, strict=True)))[0])
 
 
-def products_without(s: Any) -> Any:
+def products_without(s: Array) -> Array:
     """Π_{k≠i} s_k for each i along the last axis."""
     ones = np.ones_like(s[..., :1])
     before = np.cumprod(np.concatenate([ones, s[..., :-1]], axis=-1), axis=-1)
@@ -181,7 +181,7 @@ def products_without(s: Any) -> Any:
     return before * after
 
 
-def adjugate_of(a: Any) -> Any:
+def adjugate_of(a: Array) -> Array:
     """adj(A) in floating point."""
     u, s, vt = np.linalg.svd(a)
     sign = np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]
@@ -189,7 +189,7 @@ def adjugate_of(a: Any) -> Any:
     return sign * np.swapaxes(vt, -1, -2) @ (inner * np.swapaxes(u, -1, -2))
 
 
-def adjugate_tangent_of(a: Any, e: Any) -> Any:
+def adjugate_tangent_of(a: Array, e: Array) -> Array:
     """The derivative of adj(A) in direction E in floating point."""
     u, s, vt = np.linalg.svd(a)
     sign = np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class MatrixPowerDerivative(MatrixOp):
     """
 
 
-def matrix_power(a: Node, k: Any) -> Node:
+def matrix_power(a: Node, k: Node | int) -> Node:
     """A^k: by repeated squaring for a known k, at run time for a symbolic one."""
     if isinstance(k, Node):
         return Node.of(MatrixPower(), (a, k))

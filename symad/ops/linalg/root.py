@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Shape, is_concrete, same_dim, size, times
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
@@ -224,7 +225,7 @@ def _solve(op: Root, values: Sequence[Any]) -> Any:
     sparse = None if exact else sparse_slope(op.residual)
     slope = sparse if sparse is not None else slope_at(op, x_node, tuple(parameters))
 
-    def at(x: Any) -> tuple[Any, Any]:
+    def at(x: Array) -> tuple[Any, Any]:
         point = dict(zip(op.residual.input_nodes, (x, *values[1:]), strict=True))
         residual, matrix = unchecked([flat, slope], point)
         return residual, matrix
@@ -232,7 +233,7 @@ def _solve(op: Root, values: Sequence[Any]) -> Any:
     return newton(at, np.asarray(values[0]).reshape(-1), exact)
 
 
-def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = False) -> Any:
+def newton(at: Callable[[Any], tuple[Any, Any]], x: ArrayLike, high_precision: bool = False) -> Any:
     """Newton's method with halved steps where the residual grows.
 
     Raises:
@@ -274,5 +275,5 @@ def _reachable(x: Any) -> float:
     return TOLERANCE * float(np.finfo(x.dtype if x.dtype.kind == "f" else float).eps)
 
 
-def _norm(vector: Any) -> Any:
+def _norm(vector: Any) -> float:
     return max((abs(v) for v in np.asarray(vector).ravel()), default=0)

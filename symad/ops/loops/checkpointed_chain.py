@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -50,6 +50,9 @@ from symad.transforms.batches import batch_outputs
 from symad.transforms.revolve import keep_states, places
 from symad.transforms.tangents import push
 from symad.transforms.values import unchecked
+
+if TYPE_CHECKING:
+    from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +176,7 @@ def chain_tangent_shape(op: ChainTangent, args: Nodes) -> Shape:
     return (length_of(args), *args[0].shape) if op.history else args[0].shape
 
 
-def wanted(op: Any, args: Nodes) -> list[Node]:
+def wanted(op: ChainPullback, args: Nodes) -> list[Node]:
     """The arguments marked in ``active``."""
     return [arg for arg, flag in zip(args, op.active, strict=False) if flag]
 
@@ -287,7 +290,7 @@ def _behind(x: Node) -> Node:
     return permute(x, (1, 0, *range(2, len(x.shape))))
 
 
-def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
     """The chain of batched states: the batch axis stands behind the time axis."""
     moved = zip(args[1 : 1 + op.slices], batched[1:], strict=False)
     xs = [_behind(x) if flag else x for x, flag in moved]
@@ -307,7 +310,7 @@ def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Co
     return batched_definition(op, args, batched, count)
 
 
-def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
     points = [fresh_input(a.shape[1:] if flag else a.shape) for a, flag in zip(args, batched, strict=True)]
     meaning = definition(op, Node.of(op, tuple(points)))
     steady = {p: a for p, a, flag in zip(points, args, batched, strict=True) if not flag}
@@ -318,11 +321,11 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> 
 # ---- values --------------------------------------------------------------------------------------
 
 
-def stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
+def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Any]:
     """The body on numbers."""
     local = op.body.input_nodes
 
-    def step(*values: Any) -> Any:
+    def step(*values: Array | float) -> Any:
         return unchecked(op.body.output_nodes, dict(zip(local, (*values, *constants), strict=True)))[0]
 
     return step

@@ -85,7 +85,7 @@ class CompressedRows(Op):
         return tuple(made)
 
 
-def as_slice(positions: IntArray) -> Any:
+def as_slice(positions: IntArray) -> Array | slice:
     """The slice that takes these positions where they are evenly spaced, else the positions."""
     if len(positions) == 0:
         return slice(0, 0, 1)

@@ -169,7 +169,7 @@ def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Array:
     return solve_sparse(entries, b, op.starts, op.columns, op.transposed)
 
 
-def solve_sparse(entries: Any, b: Any, starts: Any, columns: Any, transposed: bool) -> Any:
+def solve_sparse(entries: Array, b: Array, starts: Array, columns: Array, transposed: bool) -> Array:
     """By SuperLU; generated code holds the same.
 
     Raises:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.sparsity.patterns.errors import ColoringError, PatternError
 from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
 
@@ -32,7 +33,7 @@ def _order(rule: Callable[[Pattern], IntArray]) -> Order:
     """Let an order on patterns take NetworkX graphs too, as a NetworkX strategy."""
 
     @wraps(rule)
-    def order(graph: Any, colors: Any = None) -> Any:
+    def order(graph: Pattern, colors: Any = None) -> Array:
         if isinstance(graph, Pattern):
             return rule(graph)
         nodes = list(graph)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import METHODS
 from symad.sparsity.patterns.errors import ColoringError
 from symad.sparsity.patterns.pattern import IntArray, Pattern
@@ -85,7 +86,7 @@ class Coloring:
             )
         return compression.indicator(self.colors, self.num_colors, 0, dtype)
 
-    def compress(self, matrix: Any) -> Any:
+    def compress(self, matrix: Array) -> Any:
         """The products of a matrix A (m, n) with the seeds: what a few JVPs, VJPs or HVPs compute.
 
         A S (m, num_colors) for "column", "star" and "acyclic"; Sᵀ A (num_colors, n) for "row"; the
@@ -170,7 +171,7 @@ class Coloring:
         index = self.positions if isinstance(flat, np.ndarray) else np.asarray(self.positions, like=flat)
         return flat.take(index, axis=-1)
 
-    def decompress(self, compressed: Any, method: str = "substitution") -> Any:
+    def decompress(self, compressed: Array, method: str = "substitution") -> Any:
         """The matrix as a scipy ``csr_array`` on the pattern; see `values`."""
         if self.kind != "bidirectional":
             compressed = np.asarray(compressed)

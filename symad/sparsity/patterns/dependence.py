@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
 MANY = 4
@@ -75,7 +76,7 @@ def through(link: Any, pattern: Pattern) -> Pattern:
     return of_scipy(link @ pattern.to_scipy())
 
 
-def link_matrix(shape: tuple[int, int], rows: Any, columns: Any) -> Any:
+def link_matrix(shape: tuple[int, int], rows: Array, columns: Array) -> Any:
     """The boolean scipy matrix with these entries."""
     from scipy.sparse import coo_array
 

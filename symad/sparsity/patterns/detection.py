@@ -151,7 +151,7 @@ def dependencies(
     return stacked(parts) if parts else nothing(0, inputs)
 
 
-def _passed_on(node: Node, sets: list[Any], inputs: int) -> Any:
+def _passed_on(node: Node, sets: list[Any], inputs: int) -> Pattern | int:
     bits = all(s is None or isinstance(s, int) for s in sets)
     if bits and not node.shape and isinstance(node.op, ElementwiseOp) and not is_local():
         united = 0
@@ -165,5 +165,5 @@ def _passed_on(node: Node, sets: list[Any], inputs: int) -> Any:
     return result if node.shape else to_bits(result)
 
 
-def _rows(known: Any, inputs: int) -> Pattern:
+def _rows(known: Pattern | int, inputs: int) -> Pattern:
     return of_bits([known], inputs) if isinstance(known, int) else known

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from symad.core.arrays import ArrayLike
 from symad.sparsity.patterns.errors import PatternError
 
 IntArray: TypeAlias = "NDArray[np.int64]"
@@ -36,8 +37,8 @@ class Pattern:
     @staticmethod
     def from_entries(
         shape: tuple[int, int],
-        rows: Any,
-        columns: Any,
+        rows: ArrayLike,
+        columns: ArrayLike,
         row_labels: tuple[Any, ...] | None = None,
         column_labels: tuple[Any, ...] | None = None,
     ) -> Pattern:

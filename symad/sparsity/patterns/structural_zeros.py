@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from symad.core.arrays import Array
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import definition, evaluate
 from symad.ops.arrays.contraction import Einsum
@@ -81,7 +82,7 @@ def may_be_true(condition: Node) -> tuple[NDArray[np.bool_] | None, NDArray[np.b
     return truth, ~truth
 
 
-def constant_of(node: Node) -> Any:
+def constant_of(node: Node) -> Array | None:
     """The value of a node that depends on no input, or None."""
     return _look_up(node)[0]
 
@@ -114,7 +115,7 @@ def _judged(node: Node) -> tuple[Any, States | None]:
     return None, None if meaning is None else states_of(meaning)
 
 
-def _folded(node: Node) -> Any:
+def _folded(node: Node) -> Array | float | None:
     if isinstance(node.op, Source):
         constant = isinstance(node.op, (Constant, ArrayConstant, Eye, Iota))
         return evaluate(node.op, ()) if constant else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import ZERO, Node, Tangent
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import ScatterAdd, gather
@@ -87,7 +87,7 @@ def hessian_products(
 
 
 def _lanes(
-    linear: Linear, inputs: Sequence[Node], outputs: Sequence[Node], seeds: Any, chunk: int | None
+    linear: Linear, inputs: Sequence[Node], outputs: Sequence[Node], seeds: Array, chunk: int | None
 ) -> Node:
     """A linear map applied to all columns of a seed matrix (inputs, p): (p, outputs).
 

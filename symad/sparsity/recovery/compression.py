@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.sparsity.coloring.bidirectional import readable
 from symad.sparsity.coloring.star import alone_in_row
 from symad.sparsity.patterns.pattern import IntArray, Pattern
@@ -25,7 +26,7 @@ def indicator(colors: IntArray, p: int, first: int, dtype: Any) -> Matrix:
     return seeds
 
 
-def product_dtype(matrix: Any) -> Any:
+def product_dtype(matrix: Array) -> Any:
     """The dtype of seeds: that of ``matrix``, or int64 for integers, so that products are exact."""
     dtype = np.dtype(matrix.dtype)
     return dtype if dtype.kind in "fcO" else np.dtype(np.int64)

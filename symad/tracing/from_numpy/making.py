@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.forking import hold_while_forking
 from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
@@ -94,7 +95,7 @@ def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
     """np.eye and its like, of sizes that may be symbols."""
 
     @wraps(original)
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: Any, **options: Any) -> Array:
         sized = of_symbolic_size(original, args, options, sys._getframe(1)) if is_tracing() else None
         return original(*args, **options) if sized is None else sized
 
@@ -115,7 +116,7 @@ def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
     """Functions made by np.vectorize: the function of numbers is traced once and applied elementwise."""
 
     @wraps(original)
-    def call(self: Any, *args: Any, **options: Any) -> Any:
+    def call(self: Any, *args: Array, **options: Any) -> Any:
         if not holds_traced(args) or options or self.signature is not None or self.excluded:
             return original(self, *args, **options)
         return inline(trace_function(self.pyfunc, [()] * len(args)), list(unfilled(args)))

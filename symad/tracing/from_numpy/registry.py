@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
@@ -63,7 +64,7 @@ def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[...,
 
 
 @call_function.register(Proxy)
-def call_function_traced(array: Any, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def call_function_traced(array: Array, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A NumPy function on arguments that hold a proxy.
 
     Raises:
@@ -103,7 +104,7 @@ VIEWS = {
 """Functions whose results share the memory of their first argument in NumPy, at least at times."""
 
 
-def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+def normal_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """An axis argument as non-negative axes; None means all.
 
     Raises:
@@ -121,7 +122,7 @@ def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
     return found
 
 
-def along(a: Any, axis: Any) -> tuple[Node, int]:
+def along(a: Any, axis: Axis) -> tuple[Node, int]:
     """The array and the axis; without axis, all elements in one."""
     node = number(a)
     if axis is None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import factorial
-from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import exp2, expm1, log1p
@@ -107,7 +106,7 @@ def hurwitz_zeta(s: Node, a: Node) -> Node:
     return apply(sympy.zeta, s, a)
 
 
-def bessel(head: Any, order: int, a: Node) -> Node:
+def bessel(head: type[sympy.Basic], order: int, a: Node) -> Node:
     """A Bessel function of fixed order."""
     return apply(head, constant(order), a)
 

@@ -161,7 +161,7 @@ def _fill() -> None:
 _fill()
 
 
-def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
+def find_ufunc(ufunc: np.ufunc) -> Callable[..., Node] | None:
     """The maker of a ufunc; SciPy's are looked up when the first of them is met."""
     found = UFUNCS.get(ufunc)
     if found is None and "scipy.special" in sys.modules:
@@ -177,7 +177,7 @@ def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
 
 @call_ufunc.register(Proxy)
 def call_ufunc_traced(
-    array: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    array: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """A ufunc, or one of its methods, on values of which one is a proxy.
 
@@ -220,7 +220,7 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
     return ("axis", "keepdims") if name == "vecdot" else ()
 
 
-def _reduce(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     options.setdefault("axis", 0)
     if name != "logaddexp":
         return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
@@ -231,19 +231,19 @@ def _reduce(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, A
     return Proxy(reshape(y, kept) if options.get("keepdims") else y)
 
 
-def _accumulate(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     axis = options.get("axis", 0)
     if name in RUNNING:
         return running(RUNNING[name], inputs[0], axis)
     return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
 
 
-def _outer(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _outer(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     a, b = map(as_node, inputs)
     return _call(ufunc, name, (Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b)), options)
 
 
-def _call(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _call(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     if name in LOGICAL:
         return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
     if name in BITWISE:

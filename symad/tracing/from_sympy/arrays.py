@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import sympy
 from sympy.tensor.array.expressions import (
     ArrayAdd,
     ArrayContraction,
@@ -48,7 +49,7 @@ SYMBOL = 50
 @operands.register(ArraySymbol)
 @operands.register(ZeroArray)
 @operands.register(OneArray)
-def leaf_operands(expression: Any, tracer: Tracer) -> Any:
+def leaf_operands(expression: sympy.Expr, tracer: Tracer) -> Any:
     return ()
 
 
@@ -68,7 +69,7 @@ def one_lift(expression: OneArray, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(ArrayElement)
-def element_operands(expression: ArrayElement, tracer: Tracer) -> Any:
+def element_operands(expression: ArrayElement, tracer: Tracer) -> tuple[sympy.Expr, ...]:
     return (expression.name, *index_operands(expression.indices, tracer))
 
 
@@ -100,7 +101,9 @@ def reshape_lift(expression: Reshape, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(ArrayElementwiseApplyFunc)
-def applyfunc_operands(expression: ArrayElementwiseApplyFunc, tracer: Tracer) -> Any:
+def applyfunc_operands(
+    expression: ArrayElementwiseApplyFunc, tracer: Tracer
+) -> tuple[sympy.Basic | sympy.Expr, ...]:
     return (expression.expr,)
 
 
@@ -118,7 +121,7 @@ _NEST = (ArrayContraction, ArrayDiagonal, PermuteDims)
 @operands.register(ArrayContraction)
 @operands.register(ArrayDiagonal)
 @operands.register(PermuteDims)
-def contraction_operands(expression: Any, tracer: Tracer) -> Any:
+def contraction_operands(expression: sympy.Basic, tracer: Tracer) -> Any:
     while isinstance(expression, _NEST):
         expression = expression.args[0]
     return expression.args if isinstance(expression, ArrayTensorProduct) else (expression,)
@@ -128,7 +131,7 @@ def contraction_operands(expression: Any, tracer: Tracer) -> Any:
 @lift.register(ArrayContraction)
 @lift.register(ArrayDiagonal)
 @lift.register(PermuteDims)
-def contraction_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def contraction_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """One label for each axis of the factors; joined labels are contracted or diagonal."""
     scalars = [arg for arg in args if not arg.shape]
     arrays = [arg for arg in args if arg.shape]
@@ -143,7 +146,7 @@ def contraction_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     return mul(*scalars, contract_in_order(labels, output, arrays))
 
 
-def _output_labels(expression: Any, names: list[int]) -> list[int]:
+def _output_labels(expression: sympy.Basic, names: list[int]) -> list[int]:
     """The labels of the axes of the value; ``names`` is updated where labels are joined."""
     nest = []
     while isinstance(expression, _NEST):

@@ -20,7 +20,7 @@ class IndexRange:
     high: Any = None
 
 
-def ranges_of(expression: Any, outer: Sequence[IndexRange]) -> tuple[IndexRange, ...]:
+def ranges_of(expression: sympy.Expr, outer: Sequence[IndexRange]) -> tuple[IndexRange, ...]:
     """The ranges of a Sum or Product, outermost first.
 
     Raises:
@@ -45,7 +45,7 @@ def ranges_of(expression: Any, outer: Sequence[IndexRange]) -> tuple[IndexRange,
     return tuple(found)
 
 
-def affine(expression: Any, index: Any) -> tuple[Any, Any] | None:
+def affine(expression: sympy.Expr, index: sympy.Expr) -> tuple[Any, Any] | None:
     """(a, b) with expression = a·index + b, both free of the index; None if there are none."""
     expanded = sympy.expand(expression)
     a = expanded.coeff(index, 1)
@@ -53,7 +53,7 @@ def affine(expression: Any, index: Any) -> tuple[Any, Any] | None:
     return None if a.has(index) or b.has(index) else (a, b)
 
 
-def reach(expression: Any, ranges: Iterable[IndexRange], largest: bool) -> Any:
+def reach(expression: sympy.Expr, ranges: Iterable[IndexRange], largest: bool) -> sympy.Expr:
     """The largest (smallest) value of an index expression over its ranges; None if not decided.
 
     Indices are eliminated from the innermost out, so that bounds which depend on outer indices count
@@ -73,7 +73,7 @@ def reach(expression: Any, ranges: Iterable[IndexRange], largest: bool) -> Any:
     return result
 
 
-def at_least(a: Any, b: Any) -> bool:
+def at_least(a: float | sympy.Expr, b: float | sympy.Expr) -> bool:
     """Whether a ≥ b for all positive values of the dimension symbols."""
     difference = sympy.expand(sympy.sympify(a, strict=True) - b)
     if difference.is_number:

@@ -57,7 +57,7 @@ class General:
 Place = Fixed | Strided | General
 
 
-def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> Labeled:
+def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[Any]) -> Labeled:
     """The elements of ``array`` at the indices, with one axis for each bound index in them.
 
     Raises:
@@ -85,7 +85,7 @@ def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> 
 # ---- what kind of index ---------------------------------------------------------------------------
 
 
-def place(scope: Scope, expression: Any, axis: int, index: Any, length: Dim) -> Place:
+def place(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> Place:
     """The positions of one axis that an index stands for."""
     used = [r.index for r in scope.ranges if index.has(r.index)]
     data = index.has(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function)
@@ -114,7 +114,7 @@ def _clamped(length: Dim, positions: Node) -> Node:
     return apply(sympy.Max, constant(0), apply(sympy.Min, positions, last))
 
 
-def _check_free(scope: Scope, expression: Any, index: Any) -> None:
+def _check_free(scope: Scope, expression: sympy.Expr, index: sympy.Expr) -> None:
     bound = {r.index for r in scope.ranges}
     free = [s for s in index.free_symbols if s not in bound and s not in scope.tracer.dims]
     free = [s for s in free if not any(s in b.free_symbols for b in bound)]
@@ -126,7 +126,7 @@ def _check_free(scope: Scope, expression: Any, index: Any) -> None:
         )
 
 
-def _check_range(scope: Scope, expression: Any, axis: int, index: Any, length: Dim) -> bool:
+def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> bool:
     """Whether an index is not known to leave its axis; an error unless a Piecewise guards it."""
     lowest, highest = (reach(index, scope.ranges, largest) for largest in (False, True))
     low_wrong = lowest is not None and at_least(-1, lowest)
@@ -143,7 +143,7 @@ def _check_range(scope: Scope, expression: Any, axis: int, index: Any, length: D
     )
 
 
-def _box_inside(scope: Scope, index: Any, length: Dim) -> bool:
+def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
     """Whether an index stays in its axis for every value its bound indices have in this scope.
 
     Where bounds depend on outer indices, values beyond them are computed too, and masked later.
@@ -187,7 +187,9 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
     return reshape(node, kept), labels
 
 
-def _gathered(scope: Scope, node: Node, labels: list[Any], axes: tuple[int, ...], what: str) -> Labeled:
+def _gathered(
+    scope: Scope, node: Node, labels: list[sympy.Symbol], axes: tuple[int, ...], what: str
+) -> Labeled:
     """General axes are gathered together; repeated labels become diagonals."""
     general = [axis for axis, label in enumerate(labels) if isinstance(label, General)]
     if general:

@@ -18,7 +18,7 @@ class InferredBase(sympy.IndexedBase):
         return sympy.IndexedBase(self.label)
 
 
-def with_shape(symbol: Any, shape: Shape) -> Any:
+def with_shape(symbol: sympy.Expr, shape: Shape) -> sympy.Expr:
     """The symbol of an input, with its shape where it has none of its own."""
     if isinstance(symbol, sympy.IndexedBase) and symbol.shape is None:
         return InferredBase(symbol.label, shape=shape)

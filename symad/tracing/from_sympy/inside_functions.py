@@ -19,7 +19,7 @@ from symad.tracing.wrapped import Traced, node_of_expression, number
 
 @node_of_expression.register(sympy.Basic)
 @node_of_expression.register(sympy.MatrixBase)
-def node_of_any_expression(expression: Any) -> Node:
+def node_of_any_expression(expression: sympy.Basic | sympy.MatrixBase) -> Node:
     """A SymPy expression in inputs, dimensions and traced scalars.
 
     Raises:

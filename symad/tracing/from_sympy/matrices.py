@@ -58,7 +58,7 @@ def symbol_lift(expression: sympy.MatrixSymbol, args: Nodes, tracer: Tracer) -> 
 # ---- products -----------------------------------------------------------------------------------
 
 
-def _is_power(factor: Any) -> bool:
+def _is_power(factor: sympy.Expr) -> bool:
     """Whether a factor is a matrix to an integer known now; inverses are such."""
     return isinstance(factor, MatPow) and isinstance(factor.exp, sympy.Integer)
 
@@ -100,7 +100,7 @@ def matmul_lift(expression: MatMul, args: Nodes, tracer: Tracer) -> Node:
     return mul(*scalars, product)
 
 
-def _link(factor: Any, node: Node) -> Factor:
+def _link(factor: sympy.MatrixExpr, node: Node) -> Factor:
     if not _is_power(factor):
         return Factor(node)
     _check_square(factor, node)
@@ -108,7 +108,7 @@ def _link(factor: Any, node: Node) -> Factor:
     return Factor(node, k) if k else Factor(eye(node.shape[0]))
 
 
-def _check_chain(expression: Any, parts: list[Any], links: list[Factor]) -> None:
+def _check_chain(expression: sympy.MatrixExpr, parts: list[sympy.MatrixExpr], links: list[Factor]) -> None:
     open_row = False  # whether the factors so far may be multiplied to a 1×1 matrix
     for (left, a), (right, b) in pairwise(zip(parts, links, strict=True)):
         open_row = open_row or same_dim(a.rows, 1)
@@ -121,7 +121,7 @@ def _check_chain(expression: Any, parts: list[Any], links: list[Factor]) -> None
             )
 
 
-def _check_square(expression: Any, node: Node) -> None:
+def _check_square(expression: sympy.Expr, node: Node) -> None:
     if not same_dim(node.shape[0], node.shape[1]):
         base = getattr(expression, "base", expression.args[0])
         raise ShapeError(
@@ -131,7 +131,7 @@ def _check_square(expression: Any, node: Node) -> None:
 
 
 @operands.register(MatPow)
-def matpow_operands(expression: MatPow, tracer: Tracer) -> Any:
+def matpow_operands(expression: MatPow, tracer: Tracer) -> tuple[sympy.MatrixExpr | sympy.Symbol, ...]:
     return (expression.base,) if _is_power(expression) else (expression.base, expression.exp)
 
 
@@ -170,7 +170,7 @@ def matrix_solve_lift(expression: MatrixSolve, args: Nodes, tracer: Tracer) -> N
 
 
 @operands.register(sympy.MatAdd)
-def matadd_operands(expression: sympy.MatAdd, tracer: Tracer) -> Any:
+def matadd_operands(expression: sympy.MatAdd, tracer: Tracer) -> tuple[sympy.MatrixExpr, ...]:
     return tuple(term for term in expression.args if not isinstance(term, GenericZeroMatrix))
 
 
@@ -182,13 +182,13 @@ def matadd_lift(expression: sympy.MatAdd, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(GenericZeroMatrix)
 @lift.register(GenericIdentity)
-def generic_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def generic_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError(f"{type(expression).__name__} has no size; use ZeroMatrix(n, m) or Identity(n)")
 
 
 @lift.register(sympy.Transpose)
 @lift.register(Adjoint)
-def transpose_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def transpose_lift(expression: sympy.MatrixExpr, args: Nodes, tracer: Tracer) -> Node:
     return matrix_transpose(args[0])
 
 
@@ -205,7 +205,7 @@ def hadamard_power_lift(expression: HadamardPower, args: Nodes, tracer: Tracer) 
 
 
 @operands.register(ElementwiseApplyFunction)
-def applyfunc_operands(expression: ElementwiseApplyFunction, tracer: Tracer) -> Any:
+def applyfunc_operands(expression: ElementwiseApplyFunction, tracer: Tracer) -> tuple[sympy.MatrixExpr, ...]:
     return (expression.expr,)
 
 
@@ -232,7 +232,7 @@ def kronecker_lift(expression: KroneckerProduct, args: Nodes, tracer: Tracer) ->
 @operands.register(sympy.OneMatrix)
 @operands.register(GenericIdentity)
 @operands.register(GenericZeroMatrix)
-def constant_operands(expression: Any, tracer: Tracer) -> Any:
+def constant_operands(expression: sympy.MatrixExpr, tracer: Tracer) -> Any:
     return ()
 
 

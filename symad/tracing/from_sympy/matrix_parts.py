@@ -34,7 +34,7 @@ from symad.tracing.walk import Tracer, lift, operands
 
 
 @operands.register(sympy.MatrixBase)
-def explicit_operands(expression: sympy.MatrixBase, tracer: Tracer) -> Any:
+def explicit_operands(expression: sympy.MatrixBase, tracer: Tracer) -> tuple[sympy.Expr | sympy.Symbol, ...]:
     return tuple(expression.flat())
 
 
@@ -44,7 +44,7 @@ def explicit_lift(expression: sympy.MatrixBase, args: Nodes, tracer: Tracer) -> 
 
 
 @operands.register(sympy.NDimArray)
-def ndim_operands(expression: sympy.NDimArray, tracer: Tracer) -> Any:
+def ndim_operands(expression: sympy.NDimArray, tracer: Tracer) -> tuple[sympy.Expr, ...]:
     return tuple(sympy.flatten(expression)) if expression.shape else (expression[()],)
 
 
@@ -54,7 +54,7 @@ def ndim_lift(expression: sympy.NDimArray, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(BlockMatrix)
-def block_operands(expression: BlockMatrix, tracer: Tracer) -> Any:
+def block_operands(expression: BlockMatrix, tracer: Tracer) -> tuple[sympy.MatrixExpr, ...]:
     return tuple(expression.blocks.flat())
 
 
@@ -113,7 +113,7 @@ def index_along(shape: Shape, axis: int) -> Node:
     return broadcast_axes(index, shape, (axis,))
 
 
-def unit_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def unit_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """A matrix with a single 1, at (i, j)."""
     rows, columns, i, j = as_shape(expression.args)
     return pad(broadcast_to(constant(1), (1, 1)), (i, j), (rows, columns))
@@ -127,7 +127,7 @@ if hasattr(special, "MatrixUnit"):  # SymPy 1.15
 # ---- elements and slices ------------------------------------------------------------------------
 
 
-def is_position(index: Any, tracer: Tracer) -> bool:
+def is_position(index: sympy.Expr, tracer: Tracer) -> bool:
     """Whether an index is known once the dimensions are: an integer, or an expression in them."""
     return bool(index.is_Integer) or dim_symbols([as_dim(index)]) <= tracer.dims
 
@@ -151,7 +151,7 @@ def element_at(array: Node, indices: Sequence[Any], values: Nodes, tracer: Trace
 
 
 @operands.register(MatrixElement)
-def element_operands(expression: MatrixElement, tracer: Tracer) -> Any:
+def element_operands(expression: MatrixElement, tracer: Tracer) -> tuple[sympy.MatrixExpr, ...]:
     parent, *indices = expression.args
     return (parent, *index_operands(indices, tracer))
 
@@ -167,7 +167,7 @@ def element_lift(expression: MatrixElement, args: Nodes, tracer: Tracer) -> Node
 
 
 @operands.register(MatrixSlice)
-def slice_operands(expression: MatrixSlice, tracer: Tracer) -> Any:
+def slice_operands(expression: MatrixSlice, tracer: Tracer) -> tuple[sympy.MatrixExpr, ...]:
     return (expression.parent,)
 
 

@@ -70,12 +70,12 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
 """The formulas, by SymPy head; the arguments are SymPy expressions."""
 
 
-def formula_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+def formula_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
     """The formula."""
     return (FORMULAS[expression.func](*expression.args),)
 
 
-def formula_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def formula_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """The formula's node."""
     return args[0]
 
@@ -86,14 +86,14 @@ for _head in FORMULAS:
 
 
 @lift.register(cfunctions.isnan)
-def isnan_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def isnan_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """NaN differs from itself."""
     check_scalars(expression, args)
     return compare("!=", args[0], args[0])
 
 
 @lift.register(cfunctions.isinf)
-def isinf_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def isinf_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """|x| = ∞."""
     check_scalars(expression, args)
     return compare("==", apply(sympy.Abs, args[0]), constant(float("inf")))

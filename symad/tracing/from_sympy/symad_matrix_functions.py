@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy
+
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.library.matrix_functions import LogSoftmax, LogSumExp, LogSumExpAlong, Lookup, Softmax
@@ -13,7 +15,7 @@ from symad.ops.fused.softmax import log_softmax, logsumexp, softmax
 from symad.tracing.walk import Tracer, lift, operands
 
 
-def _axes(expression: Any) -> tuple[int, ...] | None:
+def _axes(expression: sympy.Basic) -> tuple[int, ...] | None:
     return None if expression.axis is None else (expression.axis,)
 
 
@@ -21,7 +23,7 @@ def _axes(expression: Any) -> tuple[int, ...] | None:
 @operands.register(LogSoftmax)
 @operands.register(LogSumExpAlong)
 @operands.register(LogSumExp)
-def matrix_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+def matrix_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
     """The matrix; the axis is a number."""
     return (expression.matrix,)
 

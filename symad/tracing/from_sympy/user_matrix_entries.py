@@ -5,8 +5,6 @@ The element at two bound indices is read as an array over them, so sizes may sta
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixExpr
 
@@ -23,7 +21,7 @@ from symad.tracing.walk import Tracer, lift, operands
 
 
 @operands.register(MatrixExpr)
-def entries_operands(expression: MatrixExpr, tracer: Tracer) -> Any:
+def entries_operands(expression: MatrixExpr, tracer: Tracer) -> tuple[sympy.MatrixExpr | sympy.Expr, ...]:
     """None where the elements are read; other classes have their arguments as operands."""
     return () if lift.dispatch(type(expression)) is entries_lift else expression.args
 

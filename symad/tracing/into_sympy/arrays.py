@@ -64,12 +64,12 @@ INDICES = tuple(sympy.Dummy(name, integer=True) for name in "ijklmn")
 """The bound indices of sums over elements."""
 
 
-def is_matrix(form: Any) -> bool:
+def is_matrix(form: sympy.Basic) -> bool:
     """Whether a form can stand in matrix expressions."""
     return getattr(form, "is_Matrix", False) is True
 
 
-def all_matrices(forms: Sequence[Any]) -> bool:
+def all_matrices(forms: Sequence[sympy.Basic]) -> bool:
     """Whether every array among the forms is a matrix."""
     return all(is_matrix(form) for form in forms if is_array(form))
 
@@ -86,7 +86,7 @@ def constant(array: np.ndarray) -> Any:
     return sympy.ImmutableDenseNDimArray(array.ravel().tolist(), array.shape)
 
 
-def over_elements(op: Any, y: Node, forms: Sequence[Any]) -> Any:
+def over_elements(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic:
     """A Lambda over the elements of the one array among the arguments."""
     element = input_node(ELEMENT)
     scalar = Node.of(op, tuple(element if a.shape else a for a in y.args))
@@ -98,7 +98,7 @@ def over_elements(op: Any, y: Node, forms: Sequence[Any]) -> Any:
     return apply(sympy.Lambda(ELEMENT, body), array)
 
 
-def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
+def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> sympy.Basic | None:
     """A sum of arrays of one shape."""
     if not all(map(is_array, terms)):
         return None
@@ -108,7 +108,12 @@ def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
     return signed[0] if len(signed) == 1 else total(*signed)
 
 
-def mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
+def mul(
+    shape: Shape,
+    coefficient: sympy.Expr,
+    powers: Sequence[int],
+    factors: Sequence[sympy.Basic] | list[sympy.Expr] | list[sympy.MatrixExpr],
+) -> sympy.Basic | None:
     """Numbers in front of an elementwise product of arrays."""
     pairs = list(zip(powers, factors, strict=True))
     numbers = [inverted(f) if power == -1 else f for power, f in pairs if not is_array(f)]
@@ -122,14 +127,14 @@ def mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence
     return MatMul(*numbers, product) if numbers else product
 
 
-def inverted(form: Any) -> Any:
+def inverted(form: sympy.Expr) -> sympy.Expr:
     """1/form of a number; a power with a number exponent gets the negated exponent."""
     if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
         return sympy.Pow(form.base, -form.exp, evaluate=False)
     return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
 
 
-def pow(shape: Shape, base: Any, exponent: Any) -> Any:
+def pow(shape: Shape, base: sympy.Basic, exponent: sympy.Expr) -> sympy.MatrixExpr | None:
     """An elementwise power."""
     return HadamardPower(base, exponent) if all_matrices([base, exponent]) else None
 
@@ -137,7 +142,7 @@ def pow(shape: Shape, base: Any, exponent: Any) -> Any:
 # ---- contractions -------------------------------------------------------------------------------
 
 
-def einsum(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
+def einsum(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> Any:
     """A matrix product, trace or transpose; else a contraction of a tensor product."""
     form = _diagonal_product(op, y, forms)
     if form is not None:
@@ -149,7 +154,7 @@ def einsum(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
     return _array_einsum(op, forms) if y.shape else _sum_of_products(op, y, forms)
 
 
-def _one_matrix(op: Einsum, y: Node, form: Any) -> Any:
+def _one_matrix(op: Einsum, y: Node, form: sympy.MatrixExpr) -> sympy.Expr | None:
     (labels,) = op.inputs
     if len(labels) != 2:
         return None
@@ -164,7 +169,7 @@ def _one_matrix(op: Einsum, y: Node, form: Any) -> Any:
     return None
 
 
-def _two_matrices(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
+def _two_matrices(op: Einsum, y: Node, forms: Sequence[sympy.MatrixExpr]) -> sympy.Expr | None:
     if len(forms) != 2:
         return None
     (a, b), (left, right) = op.inputs, forms
@@ -180,7 +185,7 @@ def _two_matrices(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
     return MatPow(left, 2) if left == right else MatMul(left, right)
 
 
-def _diagonal_product(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
+def _diagonal_product(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> sympy.MatrixExpr | None:
     """Diag(v), Diag(v)·B or A·Diag(v)."""
     if op.output != (0, 1) or sorted(map(len, op.inputs)) != [1, 2]:
         return None
@@ -195,7 +200,7 @@ def _diagonal_product(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
     return MatMul(diagonal, matrix) if (0,) in (a, b) else MatMul(matrix, diagonal)
 
 
-def _sum_of_products(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
+def _sum_of_products(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr | None:
     """Σ of products of elements, with indices from 0."""
     sizes: dict[int, Any] = {}
     factors = []
@@ -209,7 +214,7 @@ def _sum_of_products(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
     return sympy.Sum(product, *limits)
 
 
-def _element(form: Any, indices: Sequence[Any]) -> Any:
+def _element(form: sympy.Basic, indices: Sequence[sympy.Symbol]) -> sympy.Expr | None:
     """One element of a form; None where it is not simply written."""
     if isinstance(form, sympy.IndexedBase):
         return sympy.Indexed(form, *indices)
@@ -227,7 +232,7 @@ def _element(form: Any, indices: Sequence[Any]) -> Any:
     return ArrayElement(form, tuple(indices)) if isinstance(form, ArraySymbol) else None
 
 
-def _as_column(vector: Any) -> Any:
+def _as_column(vector: sympy.Basic) -> sympy.MatrixExpr:
     """The (n, 1) matrix of a vector that came from one; None for others."""
     if isinstance(vector, Reshape) and is_matrix(vector.expr):
         return vector.expr
@@ -236,7 +241,7 @@ def _as_column(vector: Any) -> Any:
     return None
 
 
-def _array_einsum(op: Einsum, forms: Sequence[Any]) -> Any:
+def _array_einsum(op: Einsum, forms: Sequence[sympy.Basic]) -> sympy.Basic:
     """A permuted diagonal of a contraction of a tensor product; what is not needed left out."""
     axes = [label for labels in op.inputs for label in labels]
     form = forms[0] if len(forms) == 1 else ArrayTensorProduct(*forms)
@@ -259,7 +264,7 @@ def _positions(axes: Sequence[int], label: int) -> tuple[int, ...]:
 # ---- moved elements -----------------------------------------------------------------------------
 
 
-def shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
+def shaping(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     """Blocks, slices, elements, repetitions; by the class of the op."""
     table: dict[Any, Any] = {
         sh.Broadcast: _broadcast,
@@ -273,7 +278,7 @@ def shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
     return propose(op, y, forms) if propose is not None else None
 
 
-def _broadcast(op: sh.Broadcast, y: Node, forms: Sequence[Any]) -> Any:
+def _broadcast(op: sh.Broadcast, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     (form,), matrix = forms, len(op.shape) == 2
     if not op.axes:
         value = constant_value(y.args[0])
@@ -291,7 +296,7 @@ def _broadcast(op: sh.Broadcast, y: Node, forms: Sequence[Any]) -> Any:
     return None
 
 
-def _reshape(op: sh.Reshape, y: Node, forms: Sequence[Any]) -> Any:
+def _reshape(op: sh.Reshape, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     (form,) = forms
     inner = y.args[0]
     if isinstance(inner.op, Stack) and not inner.args[0].shape:
@@ -306,7 +311,7 @@ def _reshape(op: sh.Reshape, y: Node, forms: Sequence[Any]) -> Any:
     return Reshape(form, op.shape) if is_array(form) else None
 
 
-def _only_element(form: Any) -> Any:
+def _only_element(form: sympy.Expr) -> sympy.Expr:
     """The element of an array with one element."""
     if isinstance(form, MatrixSlice):
         return MatrixElement(form.parent, form.rowslice[0], form.colslice[0])
@@ -315,7 +320,7 @@ def _only_element(form: Any) -> Any:
     return ArrayElement(form, (0,) * len(form.shape)) if isinstance(form, sympy.Expr) else None
 
 
-def _as_matrix(shape: Shape, inner: Node, form: Any) -> Any:
+def _as_matrix(shape: Shape, inner: Node, form: sympy.Basic) -> sympy.MatrixExpr | None:
     """A vector or a 4-axis product as a matrix."""
     if isinstance(form, ArrayContraction) and is_matrix(form.expr) and len(form.shape) == 1:
         if form.contraction_indices == ((0,),):
@@ -330,7 +335,7 @@ def _as_matrix(shape: Shape, inner: Node, form: Any) -> Any:
     return None
 
 
-def _slice(op: sh.Slice, y: Node, forms: Sequence[Any]) -> Any:
+def _slice(op: sh.Slice, y: Node, forms: Sequence[sympy.Basic]) -> sympy.MatrixExpr | None:
     (form,) = forms
     if not is_matrix(form) or isinstance(form, MatrixSlice):
         return None
@@ -341,17 +346,17 @@ def _slice(op: sh.Slice, y: Node, forms: Sequence[Any]) -> Any:
     return MatrixSlice(form, *ranges)
 
 
-def _concatenate(op: Concatenate, y: Node, forms: Sequence[Any]) -> Any:
+def _concatenate(op: Concatenate, y: Node, forms: Sequence[sympy.Basic]) -> sympy.MatrixExpr | None:
     if not all(map(is_matrix, forms)):
         return None
     return BlockMatrix([[form] for form in forms] if op.axis == 0 else [list(forms)])
 
 
-def _stack(op: Stack, y: Node, forms: Sequence[Any]) -> Any:
+def _stack(op: Stack, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     return None if y.args[0].shape else sympy.ImmutableDenseNDimArray(list(forms), (len(forms),))
 
 
-def _pad(op: sh.Pad, y: Node, forms: Sequence[Any]) -> Any:
+def _pad(op: sh.Pad, y: Node, forms: Sequence[sympy.MatrixExpr]) -> Any:
     """A single element of a matrix, where SymPy has a class for that (1.15)."""
     if not hasattr(special, "MatrixUnit") or len(op.shape) != 2 or y.args[0].shape != (1, 1):
         return None
@@ -366,7 +371,7 @@ def is_explicit(matrix: Node) -> bool:
     return any(isinstance(node.op, (Stack, ArrayConstant)) for node in topological([matrix]))
 
 
-def linalg(op: Any, y: Node, forms: Sequence[Any]) -> Any:
+def linalg(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr | None:
     """Inverses, determinants, Cholesky factors and powers of matrices."""
     if not all_matrices(forms):
         return None

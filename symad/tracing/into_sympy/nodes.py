@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import sympy
+
 from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node, pack, topological
 from symad.core.questions import sympy_form
@@ -61,7 +63,7 @@ REFUSALS = (TypeError, ValueError, AttributeError, LookupError, NotImplementedEr
 """How SymPy's constructors, and our own checks, decline."""
 
 
-def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
+def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> sympy.Basic | None:
     """The first form proposed that is right, or None. Forms of numbers need no check."""
     checked = bool(node.shape) or any(a.shape for a in node.args)
     for propose in (sympy_form, elementwise_form):
@@ -74,7 +76,7 @@ def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
     return None
 
 
-def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> Any:
+def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> sympy.Basic | None:
     """A Lambda over the elements, where an elementwise op has one array among its arguments."""
     if not isinstance(op, ElementwiseOp) or len({a for a in node.args if a.shape}) != 1:
         return None

@@ -88,7 +88,7 @@ class ScalarForm(_Form, sympy.Expr):
     is_commutative = True
     is_extended_real = True
 
-    def __new__(cls, name: OpName, *parts: Any) -> ScalarForm:
+    def __new__(cls, name: OpName, *parts: sympy.Basic) -> ScalarForm:
         """The op ``name`` of the operands ``parts``."""
         return sympy.Expr.__new__(cls, name, *parts)
 
@@ -96,7 +96,7 @@ class ScalarForm(_Form, sympy.Expr):
 class MatrixForm(_Form, MatrixExpr):
     """A matrix computed by an op."""
 
-    def __new__(cls, name: OpName, *parts: Any) -> MatrixForm:
+    def __new__(cls, name: OpName, *parts: sympy.Basic) -> MatrixForm:
         """The op ``name`` of the operands ``parts``."""
         return MatrixExpr.__new__(cls, name, *parts)
 
@@ -112,7 +112,7 @@ class MatrixForm(_Form, MatrixExpr):
 class ArrayForm(_Form, _ArrayExpr):
     """An array with another number of axes, computed by an op."""
 
-    def __new__(cls, name: OpName, *parts: Any) -> ArrayForm:
+    def __new__(cls, name: OpName, *parts: sympy.Basic) -> ArrayForm:
         """The op ``name`` of the operands ``parts``."""
         return sympy.Expr.__new__(cls, name, *parts)
 
@@ -122,7 +122,7 @@ class ArrayForm(_Form, _ArrayExpr):
         return tuple(sympy.sympify(n, strict=True) for n in self.args[0].shape)
 
 
-def opaque(node: Node, forms: Sequence[Any]) -> Any:
+def opaque(node: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr:
     """A node as a form of its op, with the SymPy expressions of its arguments."""
     name = OpName(node.op, node.shape)
     cls = {0: ScalarForm, 2: MatrixForm}.get(node.ndim, ArrayForm)
@@ -132,12 +132,12 @@ def opaque(node: Node, forms: Sequence[Any]) -> Any:
 @operands.register(ScalarForm)
 @operands.register(MatrixForm)
 @operands.register(ArrayForm)
-def form_operands(expression: Any, tracer: Tracer) -> Any:
+def form_operands(expression: sympy.Expr, tracer: Tracer) -> Any:
     return expression.args[1:]
 
 
 @lift.register(ScalarForm)
 @lift.register(MatrixForm)
 @lift.register(ArrayForm)
-def form_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def form_lift(expression: sympy.Expr, args: Nodes, tracer: Tracer) -> Node:
     return Node.of(expression.args[0].op, args)

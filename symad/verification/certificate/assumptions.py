@@ -29,11 +29,11 @@ def trusted(*graphs: Graph, derivatives: bool = True) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _has_derivative(head: Any) -> bool:
+def _has_derivative(head: type[sympy.Basic]) -> bool:
     return head not in (sympy.floor, sympy.ceiling, sympy.sign, sympy.Heaviside)
 
 
-def _derivative_text(head: Any) -> str:
+def _derivative_text(head: type[sympy.Basic]) -> str:
     name = getattr(head, "__name__", str(head))
     if head in NUMPY_NAMES:
         return f"the derivative of {name}{CHECKED}"

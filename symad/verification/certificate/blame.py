@@ -117,13 +117,13 @@ def _labelled(node: Node) -> list[tuple[int, Node]]:
     return list(zip(labels, node.args, strict=True))
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: Array, b: Array | mpmath.mpf) -> bool:
     """Whether two arrays of values agree to 25 digits."""
     a, b = np.asarray(a), np.asarray(b)
     return a.shape == b.shape and bool(np.all(np.frompyfunc(_near, 2, 1)(a, b)))
 
 
-def _near(a: Any, b: Any) -> bool:
+def _near(a: bool | mpmath.mpf, b: bool | mpmath.mpf) -> bool:
     if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
         return bool(a == b)
     a, b = mpmath.mpf(a), mpmath.mpf(b)
@@ -255,7 +255,7 @@ def _missing_term(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> s
     return ""
 
 
-def _plus(x: Any, sign: int, term: Any, y: Any) -> bool:
+def _plus(x: Array, sign: int, term: Array, y: Array) -> bool:
     if np.asarray(term).dtype != object:
         return False
     with mpmath.workdps(40):

@@ -80,7 +80,7 @@ def _write_proof(proof: Proof) -> str:
     return f'  {{{head},\n   "goals": {goals},\n   "steps": [\n    {steps}\n   ]}}'
 
 
-def _write_entry(entry: Entry) -> dict[str, Any]:
+def _write_entry(entry: Entry) -> dict[str, float | str]:
     saved = {k: v for k, v in asdict(entry).items() if v not in (None, "", ())}
     if "measured" in saved:
         saved["measured"] = {k: _finite(v) for k, v in saved["measured"].items()}
@@ -92,7 +92,7 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
 
-def _write_comparison(comparison: Comparison) -> dict[str, Any]:
+def _write_comparison(comparison: Comparison) -> dict[str, list[str] | str]:
     left, right = comparison.left, comparison.right
     outputs = left.output_nodes + right.output_nodes
     inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))

@@ -61,7 +61,7 @@ def number(terms: Terms, value: Any) -> Term:
     return terms.rational(exact.numerator, exact.denominator)
 
 
-def function(terms: Terms, head: Any, args: Sequence[Term]) -> Term:
+def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Term:
     """A function of the derivative table."""
     if head in (sympy.Max, sympy.Min):
         return extreme(terms, head.__name__, args)

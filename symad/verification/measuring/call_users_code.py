@@ -69,7 +69,7 @@ class Caller:
         self.arguments = arguments
         self.library = ""
 
-    def __call__(self, values: Sequence[Any]) -> Any:
+    def __call__(self, values: Sequence[Array] | list[float]) -> Any:
         """What the function returns at values of all inputs; whatever it raises comes through."""
         if self.library:
             return self.candidate(*grouped_values(self.arguments, values, LIBRARIES[self.library]))
@@ -88,7 +88,7 @@ class Caller:
         return result
 
 
-def _own_copy(value: Any) -> Any:
+def _own_copy(value: Array | float) -> Array | float:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -115,7 +115,7 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 """By the name of a module, how a float or float64 array becomes its own."""
 
 
-def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
+def as_real_array(value: Array | float, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
     Raises:

@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Node, op_of, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import Undefined
@@ -42,14 +43,14 @@ Point = Mapping[Node, Any]
 """The rational values of inputs: a Fraction, or an object array of Fractions; ints for indices."""
 
 
-def as_numbers(value: Any) -> Any:
+def as_numbers(value: Array | Fraction) -> Array | mpmath.mpf:
     """Fractions as mpmath numbers at the working precision."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return np.frompyfunc(_number, 1, 1)(value)
     return _number(value) if isinstance(value, Fraction) else value
 
 
-def _number(value: Any) -> Any:
+def _number(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
 
 
@@ -72,7 +73,7 @@ def anchor() -> Node:
     return Node.of(Constant(sympy.EulerGamma, "symbol"))
 
 
-def _clean(value: Any) -> Array:
+def _clean(value: ArrayLike) -> Array:
     array = np.asarray(value)
     if array.dtype != object:
         return array
@@ -137,7 +138,7 @@ def settled_values(
     return Precise(tuple(values), digits, floor, above)
 
 
-def _magnitude(values: Any) -> int:
+def _magnitude(values: Array | mpmath.mpf) -> int:
     """log₂ of the largest finite number, rounded up."""
     values = np.asarray(values)
     if values.dtype != object:
@@ -146,7 +147,7 @@ def _magnitude(values: Any) -> int:
     return max((int(mpmath.mag(v)) for v in found), default=0)
 
 
-def _agree(a: Any, b: Any, wanted: int) -> bool:
+def _agree(a: bool | mpmath.mpf, b: bool | mpmath.mpf, wanted: int) -> bool:
     """Whether two values agree to ``wanted`` digits; what is undefined in both counts as settled."""
     if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
         return bool(a == b)
@@ -196,7 +197,7 @@ STEADY = mpmath.mpf(10) ** -8
 """Relative change of a distance from a jump, with twice the digits, beyond which it is rounding."""
 
 
-def _distance(node: Node, args: Sequence[Any]) -> Any:
+def _distance(node: Node, args: Sequence[mpmath.mpf]) -> Array | mpmath.mpf:
     """How far the argument of a jump is from it."""
     if isinstance(node.op, Compare):
         return np.asarray(args[0]) - np.asarray(args[1])
@@ -230,7 +231,7 @@ def _within_rounding(
     return found
 
 
-def _close(node: Node, args: Sequence[Any]) -> Any:
+def _close(node: Node, args: Sequence[mpmath.mpf]) -> Array | bool:
     op: Any = node.op
     if isinstance(op, Extreme):
         return _close_extreme(op, args[0])
@@ -256,10 +257,10 @@ def _is_extreme(node: Node) -> bool:
     return isinstance(node.op, Extreme)
 
 
-def _near(a: Any, b: Any) -> Any:
+def _near(a: mpmath.mpf, b: int | mpmath.mpf) -> Any:
     """Whether two numbers are close; a finite number is never close to an infinite one."""
 
-    def near(x: Any, y: Any) -> bool:
+    def near(x: mpmath.mpf, y: int | mpmath.mpf) -> bool:
         if any(abs(v) == float("inf") for v in (x, y)):
             return bool(x == y)
         return bool(abs(x - y) <= NEAR * (abs(x) + abs(y)))
@@ -267,7 +268,7 @@ def _near(a: Any, b: Any) -> Any:
     return np.frompyfunc(near, 2, 1)(a, b)
 
 
-def _near_integer(value: Any) -> bool:
+def _near_integer(value: mpmath.mpf) -> bool:
     return bool(abs(value - mpmath.nint(value)) <= NEAR)
 
 
@@ -322,7 +323,7 @@ def _tied(found: Mapping[Node, Array], point: Point) -> bool:
     return True
 
 
-def _exact_tie(node: Node, args: Sequence[Any]) -> Any:
+def _exact_tie(node: Node, args: Sequence[mpmath.mpf]) -> Array:
     """Where a kink is met exactly."""
     if isinstance(node.op, Compare):
         return np.asarray(args[0] == args[1])

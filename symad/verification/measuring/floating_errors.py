@@ -8,6 +8,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symad.core.arrays import Array
+
 FACTOR = 256.0
 """So many roundings of each size are allowed."""
 
@@ -81,7 +83,7 @@ def nudged(value: Any, step: int) -> Any:
     return moved if isinstance(value, np.ndarray) else float(moved)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Array | float) -> Any:
     """A number or array as text, in lists."""
     return [plain(v) for v in value] if isinstance(value, np.ndarray) and value.ndim else repr(_item(value))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import ArrayConstant, Constant, symbol_of
@@ -100,7 +101,9 @@ def far_points(
         yield "far", {n: _scaled(n, _as_float(v), integers, size, k % 4 < 2) for n, v in point.items()}
 
 
-def _scaled(node: Node, value: Any, integers: Mapping[Node, Any], size: float, kept: bool) -> Any:
+def _scaled(
+    node: Node, value: Array | float, integers: Mapping[Node, Any], size: float, kept: bool
+) -> Array | float:
     symbol = symbol_of(node)
     if node in integers or getattr(symbol, "is_integer", False):
         return value
@@ -115,7 +118,7 @@ def hostile_points(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iter
             yield name, {node: _hostile(node, integers.get(node), scale, offset, turn) for node in inputs}
 
 
-def _as_float(value: Any) -> Any:
+def _as_float(value: ArrayLike) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return value.astype(np.float64)
     return float(value) if isinstance(value, Fraction) else value
@@ -145,7 +148,7 @@ def exactly(point: FloatPoint) -> dict[Node, Any]:
     return {node: _exact(value) for node, value in point.items()}
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: Array | float) -> Array | Fraction:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return np.frompyfunc(Fraction, 1, 1)(value)
     return Fraction(value) if isinstance(value, float) else value

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.graph import Node
 from symad.ops.arrays.sources import symbol_of
@@ -75,7 +76,7 @@ MOST_SIMPLE = 32
 FINE = 10_007
 
 
-def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> Fraction:
+def _fresh_number(symbol: sympy.Basic, kind: str, rng: Random, used: set[Fraction]) -> Fraction:
     """A number not used before at this point: no accidental ties. Of integers there may be too few."""
     whole = bool(getattr(symbol, "is_integer", False))
     number = _number(symbol, kind, rng)
@@ -89,7 +90,7 @@ def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> F
     return number
 
 
-def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
+def _number(symbol: sympy.Basic, kind: str, rng: Random) -> Fraction:
     """A number that the assumptions of the symbol allow."""
     if getattr(symbol, "is_zero", False):
         return Fraction(0)

@@ -79,7 +79,7 @@ def _moved(
     order: Sequence[Node],
     values: Mapping[Node, Any],
     outputs: Sequence[Node],
-    eta: Any,
+    eta: mpmath.mpf,
     rng: Random,
     inputs_only: bool,
 ) -> dict[Node, Any]:
@@ -108,14 +108,14 @@ def _whole(order: Sequence[Node], values: Mapping[Node, Any]) -> set[Node]:
     return found
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: mpmath.mpf) -> bool:
     """Whether a value is an integer that floats represent."""
     if isinstance(value, mpmath.mpf):
         return bool(mpmath.isint(value)) and abs(value) < 2**53
     return isinstance(value, (bool, int, np.integer, np.bool_))
 
 
-def _turned(value: Any, turn: Any) -> Any:
+def _turned(value: Array | mpmath.mpf, turn: Any) -> Array | mpmath.mpf:
     if isinstance(value, np.ndarray):
         if value.dtype != object or not all(isinstance(v, mpmath.mpf) for v in value.flat):
             return value
@@ -146,7 +146,7 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def _size(pair: tuple[Any, Any], eta: Any) -> float:
+def _size(pair: tuple[mpmath.mpf, ...], eta: mpmath.mpf) -> float:
     """|a − b|/η as a float; infinite where a value is lost on the way."""
     a, b = pair
     if isinstance(a, Undefined) or isinstance(b, Undefined):

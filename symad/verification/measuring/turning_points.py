@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def _is_whole(node: Node) -> bool:
     return bool(getattr(symbol_of(node), "is_integer", False))
 
 
-def _as_floats(value: Any) -> Any:
+def _as_floats(value: Fraction) -> Any:
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype == object else value
     return float(value)

@@ -15,6 +15,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.errors import SymadError
@@ -70,7 +71,7 @@ def entries_of_rules(graphs: Sequence[Graph]) -> list[Entry]:
     return found
 
 
-def _is_users(head: Any) -> bool:
+def _is_users(head: type[sympy.Basic]) -> bool:
     module = getattr(head, "__module__", "") or ""
     if head in IMPLEMENTATIONS:  # registered
         return True
@@ -88,7 +89,7 @@ def _entry(rule: Rule) -> Entry | None:
     return Entry(label, "measured", "not established", 1.0, reason=reason)
 
 
-def _examined(head: Any, count: int, position: int) -> Rule:
+def _examined(head: type[sympy.Basic], count: int, position: int) -> Rule:
     """A rule at a few points, as far as the function evaluates there."""
     import sympy
 

@@ -64,7 +64,7 @@ def _varies_beside(node: Node, point: dict[Node, Any]) -> bool | None:
 def _near(point: dict[Node, Any]) -> dict[Node, Any]:
     shifts = iter(range(1, 1 << 30))
 
-    def moved(value: Any) -> Any:
+    def moved(value: Any) -> Fraction:
         if isinstance(value, np.ndarray):
             return np.frompyfunc(moved, 1, 1)(value)
         return value * (1 + Fraction(next(shifts), 10_007))

@@ -120,7 +120,7 @@ class Signatures:
         self,
         atoms: Atoms,
         arguments: Sequence[Array],
-        keys: list[Any],
+        keys: list[bytes] | list[tuple[int, ...]],
         new: list[int],
         fresh: Fresh,
         odd: bool,
@@ -489,7 +489,7 @@ class Signatures:
         return values
 
 
-def _keys(rows: Array) -> list[Any]:
+def _keys(rows: Array) -> list[bytes] | list[tuple[int, ...]]:
     """A hashable key for each row."""
     if rows.dtype == object:
         return [tuple(row) for row in rows.tolist()]

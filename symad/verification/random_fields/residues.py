@@ -292,7 +292,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
     return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
 
 
-def _full(y: Node, run: Run) -> tuple[Any, ...]:
+def _full(y: Node, run: Run) -> tuple[int, ...]:
     return (run.field.lanes, *y.shape, *run.field.tail)
 
 

@@ -7,10 +7,10 @@ one argument to exp, while that of s x W + (1 − s) g W falls apart into known 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Input, constant
@@ -28,7 +28,7 @@ def flat_elements(node: Node) -> list[Node]:
     return [element(node, *index) if index else node for index in np.ndindex(*node.shape)]
 
 
-def as_numbers(node: Node) -> Any:
+def as_numbers(node: Node) -> Array | NodeNumber:
     """A node of known sizes as an array of scalar nodes that are numbers."""
     numbers = np.empty(int(np.prod(node.shape)), dtype=object)
     numbers[:] = [NodeNumber(e) for e in flat_elements(node)]
@@ -62,5 +62,5 @@ def by_elements(outputs: Sequence[Node]) -> list[list[Node]] | None:
         return None
 
 
-def _scalar(value: Any) -> Node:
+def _scalar(value: NodeNumber | int) -> Node:
     return value.node if isinstance(value, NodeNumber) else constant(value)

@@ -96,7 +96,7 @@ def _edits_of_contraction(node: Node) -> Iterator[tuple[str, Make]]:
             yield f"transposed: {sketch(node.args[k])}", _with_op(Einsum(turned, op.output))
 
 
-def _with_op(op: Any) -> Make:
+def _with_op(op: Add | Einsum) -> Make:
     return lambda node, args: Node.of(op, args)
 
 

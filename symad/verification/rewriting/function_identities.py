@@ -64,7 +64,7 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     return apply(head, *args)
 
 
-def aliased(*heads: Any) -> Callable[[Alias], Alias]:
+def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
     """Register the rewriting of some heads."""
 
     def register(rule: Alias) -> Alias:
@@ -290,12 +290,12 @@ def atanh_alias(args: Nodes, basis: Basis) -> Node:
     return _split_only(sympy.atanh, args, basis, of)
 
 
-def _split_only(head: Any, args: Nodes, basis: Basis, of: Callable[[Node], Node]) -> Node:
+def _split_only(head: type[sympy.Basic], args: Nodes, basis: Basis, of: Callable[[Node], Node]) -> Node:
     """An inverse function by logarithms where these are taken apart, else as it is."""
     return through(args[0], of if basis.split else lambda x: apply(head, x))
 
 
-def _of_reciprocal(head: Any) -> Alias:
+def _of_reciprocal(head: type[sympy.Basic]) -> Alias:
     def rule(args: Nodes, basis: Basis) -> Node:
         over = div(constant(1), args[0])
         return ALIASES[head]((over,), basis) if head in ALIASES else apply(head, over)

@@ -81,7 +81,7 @@ def _is_float(value: Fraction) -> bool:
     return value.denominator > LARGEST and Fraction(float(value)) == value
 
 
-def simple_number(value: float) -> Any:
+def simple_number(value: float) -> sympy.Expr | None:
     """The simple number that a float is when rounded; None if there is none."""
     if not isfinite(value) or value == 0:
         return None
@@ -97,7 +97,7 @@ def simple_number(value: float) -> Any:
     return None
 
 
-def _node(number: Any) -> Node:
+def _node(number: sympy.Expr) -> Node:
     from symad.tracing.from_sympy.scalars import trace_scalar
 
     return trace_scalar(number)

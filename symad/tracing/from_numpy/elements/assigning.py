@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import format_shape, is_concrete, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -28,7 +29,7 @@ from symad.tracing.wrapped import as_node, broadcast, is_condition, number
 
 
 @write_elements.register(Proxy)
-def write_elements_traced(y: Proxy, key: Any, value: Any) -> None:
+def write_elements_traced(y: Proxy, key: Any, value: Array | float) -> None:
     """Every name of y sees the new elements; a slice that was changed in place is written already."""
     if not (isinstance(value, Proxy) and value._is_slice(y, key)):  # x[a:b] += y has written to x
         what = "an assignment to elements of"
@@ -36,7 +37,7 @@ def write_elements_traced(y: Proxy, key: Any, value: Any) -> None:
         y._become(assigned(y._node, key, value), what)
 
 
-def assigned(y: Node, key: Any, value: Any) -> Node:
+def assigned(y: Node, key: Any, value: ArrayLike) -> Node:
     """The array y with the elements at a key exchanged; where the key names one twice the last value counts.
 
     Raises:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from symad.core.arrays import Axis
 from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import TraceError
@@ -108,7 +109,7 @@ class Chosen(NDArrayOperatorsMixin):
 
     # ---- NumPy's protocols
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Elementwise functions on the whole arrays, and reductions of what is chosen."""
         out = options.pop("out", None)
         if method == "reduce" and not out and ufunc in BY_UFUNC:
@@ -134,7 +135,7 @@ class Chosen(NDArrayOperatorsMixin):
             return self.size
         self._refuse(f"np.{function.__name__}")
 
-    def _reduced(self, function: Any, axis: Any = None) -> Any:
+    def _reduced(self, function: Any, axis: Axis = None) -> Any:
         axes = tuple(range(self.mask.ndim))
         if axis not in (None, 0) or (axis == 0 and self.ndim < 1):
             self._refuse(f"np.{function.__name__}(axis={axis})")

@@ -13,6 +13,7 @@ from weakref import ref
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import format_shape
 from symad.core.users_line import users_line
 from symad.errors import TraceError
@@ -31,7 +32,7 @@ class Filled(np.ndarray):
     _views: list[ref[Filled]]
     _source: tuple[Filled, Any] | None
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: ArrayLike) -> None:
         """NumPy calls this for each new array, also for views and copies of another one."""
         self._traced, self._owner, self._root, self._views = None, SESSION.get(), None, []
         self._source = None
@@ -57,7 +58,7 @@ class Filled(np.ndarray):
             found._source = (self, key)
         return found
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Any, value: ArrayLike) -> None:
         if self._traced is None and not holds_traced((key, value)):
             super().__setitem__(key, value)
         else:
@@ -97,7 +98,7 @@ class Filled(np.ndarray):
 
     # ---- NumPy's protocols
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Array:
         """A ufunc on this array; what it writes into an array is assigned to it."""
         out = options.pop("out", None) or ()
         if not (holds_traced(inputs) or holds_traced(tuple(options.values())) or holds_traced(out)):
@@ -111,7 +112,7 @@ class Filled(np.ndarray):
         found = getattr(ufunc, method)(*map(unfilled, inputs), **{k: unfilled(v) for k, v in options.items()})
         return written(found, out) if out else found
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Array | bool:
         """A function of NumPy on this array."""
         if holds_traced(args) or holds_traced(tuple(options.values())):
             return function(*unfilled(args), **{k: unfilled(v) for k, v in options.items()})
@@ -136,7 +137,7 @@ for _name in ("__bool__", "__float__", "__int__", "__complex__", "__index__", "_
     setattr(Filled, _name, _delegated(_name))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Array | int) -> Array | int:
     return value.view(np.ndarray) if isinstance(value, Filled) else value
 
 
@@ -146,7 +147,7 @@ def refilled(found: Any) -> Any:
     return found.view(Filled) if own else found
 
 
-def written(found: Any, out: tuple[Any, ...]) -> Any:
+def written(found: Array, out: tuple[Array, ...]) -> Any:
     """Results that a function was asked to write into arrays; the arrays."""
     results = found if isinstance(found, tuple) else (found,)
     for target, result in zip(out, results, strict=True):

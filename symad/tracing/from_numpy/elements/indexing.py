@@ -135,7 +135,7 @@ def slice_range(key: slice, length: Dim) -> tuple[Dim, Dim, int]:
     return start, span if abs(step) == 1 else as_dim(sympy.ceiling(span / abs(step))), step
 
 
-def _place(bound: Any, length: Dim) -> Dim:
+def _place(bound: float | sympy.Expr, length: Dim) -> Dim:
     place = as_dim(bound)
     return plus(place, length) if isinstance(place, int) and place < 0 else place
 
@@ -174,7 +174,11 @@ def _is_index(key: Any) -> bool:
 
 
 def _flat_indices(
-    arrays: Sequence[Any], lengths: Sequence[Dim], a: Node, axes: tuple[int, ...], what: str
+    arrays: Sequence[Node | int] | list[Node],
+    lengths: Sequence[Dim],
+    a: Node,
+    axes: tuple[int, ...],
+    what: str,
 ) -> Node:
     """Row-major positions in the indexed axes, from one array of positions for each."""
     nodes = [

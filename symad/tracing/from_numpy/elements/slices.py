@@ -48,7 +48,7 @@ class Slice(Proxy):
 
 
 @read_elements.register(Proxy)
-def read_elements_traced(array: Proxy, key: Any) -> Any:
+def read_elements_traced(array: Proxy, key: Any) -> Proxy:
     """A number, a slice that follows the array, or the elements that a condition chooses."""
     if (elements := chosen_by(array, key)) is not None:
         return elements

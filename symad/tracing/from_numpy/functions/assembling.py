@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import as_dim, format_shape, same_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -18,31 +19,31 @@ from symad.tracing.wrapped import as_node, number
 
 
 @implements(np.dstack)
-def dstack(tup: Any) -> Any:
+def dstack(tup: Any) -> Array:
     """Arrays one after the other along the third axis."""
     return np.concatenate([np.atleast_3d(Proxy(as_node(a))) for a in tup], axis=2)
 
 
 @implements(np.block)
-def block(arrays: Any) -> Any:
+def block(arrays: ArrayLike) -> Proxy:
     """An array of nested lists of blocks: the innermost lists along the last axis, and so on."""
     depth = _depth(arrays)
     rank = max(depth, *(len(as_node(a).shape) for a in _leaves(arrays)))
     return _joined(arrays, depth, rank)
 
 
-def _depth(arrays: Any) -> int:
+def _depth(arrays: ArrayLike) -> int:
     depths = {_depth(a) for a in arrays} if isinstance(arrays, list) else {-1}
     if len(depths) != 1:
         raise ShapeError("np.block needs lists nested to one depth, and none of them empty")
     return depths.pop() + 1
 
 
-def _leaves(arrays: Any) -> list[Any]:
+def _leaves(arrays: ArrayLike) -> list[Any]:
     return [leaf for a in arrays for leaf in _leaves(a)] if isinstance(arrays, list) else [arrays]
 
 
-def _joined(arrays: Any, depth: int, rank: int) -> Any:
+def _joined(arrays: ArrayLike, depth: int, rank: int) -> Any:
     if not isinstance(arrays, list):
         whole = Proxy(as_node(arrays))
         return whole.reshape((*(1,) * (rank - whole.ndim), *whole.shape))
@@ -77,7 +78,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @implements(np.rot90)
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: Any = (0, 1)) -> Proxy:
     """Turned by 90 degrees, k times, from the first of the axes to the second."""
     value: Any = Proxy(as_node(m))
     first, second = normal_axes(tuple(axes), value.ndim)
@@ -87,14 +88,14 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @implements(np.delete)
-def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+def delete(arr: Any, obj: Any, axis: Axis = None) -> Array:
     """Without the elements at known positions of an axis."""
     value, k, count = _known_axis("np.delete", arr, axis)
     return np.take(value, np.delete(np.arange(count), obj), axis=k)
 
 
 @implements(np.insert)
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def insert(arr: Any, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
     """With one element or slice put in before a known position of an axis."""
     value, k, count = _known_axis("np.insert", arr, axis)
     if not isinstance(obj, (int, np.integer)):
@@ -112,7 +113,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate([parts[0], piece, parts[1]], axis=k)
 
 
-def _known_axis(what: str, arr: Any, axis: Any) -> tuple[Any, int, int]:
+def _known_axis(what: str, arr: Any, axis: Axis) -> tuple[Any, int, int]:
     value: Any = Proxy(as_node(arr))
     if axis is None:
         value, axis = np.ravel(value), 0
@@ -124,7 +125,7 @@ def _known_axis(what: str, arr: Any, axis: Any) -> tuple[Any, int, int]:
 
 
 @implements(np.bincount)
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Proxy:
     """y_k = Σ of the weights (by default 1) of the places where x = k: sums over segments.
 
     The length is that of NumPy for positions x that are known, and ``minlength`` for traced ones.
@@ -149,7 +150,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @implements(getattr(np, "unstack", None))
-def unstack(x: Any, /, *, axis: int = 0) -> Any:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
     """The parts along an axis, as a tuple."""
     value: Any = Proxy(as_node(x))
     return tuple(np.moveaxis(value, axis, 0))

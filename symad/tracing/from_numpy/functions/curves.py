@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import format_shape
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.sources import constant
@@ -17,12 +18,12 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 
 
-def _array(a: Any) -> Any:
+def _array(a: ArrayLike) -> Any:
     """A value as a proxy, with NumPy's operators and functions."""
     return Proxy(number(a))
 
 
-def _vector(a: Any, what: str) -> tuple[Any, int]:
+def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
     """A vector and its length.
 
     Raises:
@@ -38,14 +39,14 @@ def _vector(a: Any, what: str) -> tuple[Any, int]:
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of neighbours, in one axis, with values before and behind."""
     parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
     return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
 
 
 @implements(getattr(np, "trapezoid", None), getattr(np, "trapz", None))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """∫ y dx by the trapezoidal rule: Σ_i (x_{i+1} − x_i)(y_i + y_{i+1})/2."""
     values = _array(y)
     (k,) = normal_axes(axis, values.ndim)
@@ -59,7 +60,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @implements(np.gradient)
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
     """Differences of second order inside, of order ``edge_order`` (1 or 2) at the ends.
 
     With steps h before and k behind a place:
@@ -107,7 +108,7 @@ def _edge(f: Any, steps: Any, order: int) -> Any:
 
 
 @implements(np.convolve)
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(a: Any, v: Any, mode: str = "full") -> Proxy:
     """y_t = Σ_k a_{t−k} v_k, of vectors; the shorter one is cut into its elements."""
     (long, n), (short, m) = sorted(
         (_vector(x, "np.convolve") for x in (a, v)), key=lambda pair: pair[1], reverse=True
@@ -121,7 +122,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 @implements(np.correlate)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Proxy:
     """y_t = Σ_k a_{t+k} v_k, of vectors."""
     (first, n), (second, m) = _vector(a, "np.correlate"), _vector(v, "np.correlate")
     return convolve(first, second[::-1], mode) if m <= n else correlate(second, first, mode)[::-1]
@@ -131,7 +132,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 @implements(np.polyval)
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     """Σ_k p_k x^{n−1−k}, by Horner's rule."""
     coefficients, count = _vector(p, "np.polyval")
     points = _array(x)
@@ -142,7 +143,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 @implements(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: Any = None, increasing: bool = False) -> Array:
     """The powers of each element, falling from N − 1 to 0 along the rows."""
     points = _array(x)
     count = points.shape[0] if N is None else N
@@ -153,7 +154,9 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @implements(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: ArrayLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Array:
     """Straight lines between the points (xp, fp), xp ascending; the values at the ends beyond them.
 
     With a ``period`` the places count up to multiples of it, in any order, and ends do not exist. The
@@ -183,7 +186,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return np.where(_array(points) < places[0], first, outside)
 
 
-def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
+def _periodic(x: ArrayLike, xp: Any, fp: Any, period: Any) -> Any:
     """The table in one period, with one point more at each end."""
     if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
         raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")
@@ -198,6 +201,6 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
 
 
 @implements(np.sinc)
-def sinc(x: Any) -> Any:
+def sinc(x: ArrayLike) -> Proxy:
     """sin(πx)/(πx), 1 at 0."""
     return Proxy(apply(sympy.sinc, number(_array(x) * Proxy(constant(sympy.pi)))))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Node
 from symad.errors import TraceError
 from symad.ops.arrays.sources import constant
@@ -46,7 +47,7 @@ UFUNCS.update({np.isinf: isinf, np.isfinite: isfinite, np.rint: rint})
 
 
 @implements(np.round, np.around)
-def round_(a: Any, decimals: int = 0) -> Any:
+def round_(a: ArrayLike, decimals: int = 0) -> Proxy:
     """The nearest multiple of 10^(−decimals): a step function."""
     value: Any = Proxy(number(a))
     if not decimals:
@@ -56,19 +57,19 @@ def round_(a: Any, decimals: int = 0) -> Any:
 
 
 @implements(np.isposinf)
-def isposinf(x: Any) -> Any:
+def isposinf(x: ArrayLike) -> Array:
     """Whether x = ∞."""
     return Proxy(number(x)) == np.inf
 
 
 @implements(np.isneginf)
-def isneginf(x: Any) -> Any:
+def isneginf(x: ArrayLike) -> Array:
     """Whether x = −∞."""
     return Proxy(number(x)) == -np.inf
 
 
 @implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether |a − b| ≤ atol + rtol |b|, or both are equal and infinite, or both NaN if ``equal_nan``."""
     x, y = (Proxy(number(v)) for v in (a, b))
     near = np.logical_and(np.abs(np.subtract(x, y)) <= atol + rtol * abs(y), np.isfinite(y))
@@ -77,7 +78,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 @implements(np.allclose)
-def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def allclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether all elements are close."""
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
@@ -93,7 +94,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 @implements(np.piecewise)
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
     """Functions of x, or numbers, where conditions hold; the last that holds counts, 0 where none does.
 
     Each function is called with the whole of x: it acts elementwise, as its use here means. One function

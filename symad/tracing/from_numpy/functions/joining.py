@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -23,7 +24,7 @@ from symad.tracing.wrapped import alike, as_node, number
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, axis: Any = 0) -> Proxy:
+def concatenate(arrays: Any, axis: Axis = 0) -> Proxy:
     """Arrays one after the other."""
     nodes = alike(arrays)
     if axis is None:
@@ -33,7 +34,7 @@ def concatenate(arrays: Any, axis: Any = 0) -> Proxy:
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: int = 0) -> Proxy:
+def stack(arrays: list[Array] | list[Proxy] | tuple[Proxy, ...], axis: int = 0) -> Proxy:
     """Arrays of one shape along a new axis."""
     nodes = alike(arrays)
     (k,) = normal_axes(axis, len(nodes[0].shape) + 1)
@@ -41,33 +42,33 @@ def stack(arrays: Any, axis: int = 0) -> Proxy:
 
 
 @implements(np.vstack)
-def vstack(tup: Any) -> Proxy:
+def vstack(tup: list[Array] | list[Proxy]) -> Proxy:
     """Rows below each other."""
     return concatenate([atleast_2d(Proxy(as_node(a))) for a in tup], 0)
 
 
 @implements(np.hstack)
-def hstack(tup: Any) -> Proxy:
+def hstack(tup: list[Proxy]) -> Proxy:
     """Columns beside each other; vectors end to end."""
     arrays = [atleast_1d(Proxy(as_node(a))) for a in tup]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 @implements(np.column_stack)
-def column_stack(tup: Any) -> Proxy:
+def column_stack(tup: list[Proxy]) -> Proxy:
     """Vectors as columns beside each other."""
     nodes = [as_node(a) for a in tup]
     return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)
 
 
 @implements(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Proxy:
+def append(arr: Array, values: Array, axis: Axis = None) -> Proxy:
     """Values after the array."""
     return concatenate([arr, values], axis)
 
 
 @implements(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length, equal ones for a number of them."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -91,13 +92,13 @@ implements(np.dsplit)(_split_along(2))
 
 
 @implements(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+def hsplit(ary: Any, indices_or_sections: Any) -> Proxy:
     """Pieces along the second axis; along the only one of a vector."""
     return split(ary, indices_or_sections, min(1, len(as_node(ary).shape) - 1))
 
 
 @implements(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def array_split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -109,7 +110,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 @implements(np.repeat)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Proxy:
+def repeat(a: Array, repeats: Any, axis: Axis = None) -> Proxy:
     """Every element several times in a row: one number of times, or one for each element.
 
     Raises:
@@ -133,7 +134,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Proxy:
 
 
 @implements(np.tile)
-def tile(A: Any, reps: Any) -> Proxy:
+def tile(A: Array, reps: Any) -> Proxy:
     """The array repeated along its axes."""
     node = as_node(A)
     counts = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
@@ -146,7 +147,7 @@ def tile(A: Any, reps: Any) -> Proxy:
 
 
 @implements(np.roll)
-def roll(a: Any, shift: Any, axis: Any = None) -> Proxy:
+def roll(a: Array, shift: Any, axis: Axis = None) -> Proxy:
     """Elements moved around the end of an axis."""
     node = as_node(a)
     if axis is None:
@@ -167,7 +168,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Proxy:
 
 
 @implements(np.flip)
-def flip(m: Any, axis: Any = None) -> Proxy:
+def flip(m: Array, axis: Axis = None) -> Proxy:
     """Axes in reverse direction."""
     node = as_node(m)
     for k in normal_axes(axis, len(node.shape)):
@@ -176,20 +177,20 @@ def flip(m: Any, axis: Any = None) -> Proxy:
 
 
 @implements(np.fliplr)
-def fliplr(m: Any) -> Proxy:
+def fliplr(m: Array) -> Proxy:
     """The second axis reversed."""
     return flip(m, 1)
 
 
 @implements(np.flipud)
-def flipud(m: Any) -> Proxy:
+def flipud(m: Array) -> Proxy:
     """The first axis reversed."""
     return flip(m, 0)
 
 
 @implements(np.pad)
 def pad(
-    array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0, reflect_type: Any = "even"
+    array: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0, reflect_type: Any = "even"
 ) -> Proxy:
     """Elements around the array: one constant, or its own (edge, reflect, symmetric, wrap)."""
     node = number(array)
@@ -240,7 +241,7 @@ def _widths(pad_width: Any, rank: int) -> list[list[int]]:
 
 
 @implements(np.take)
-def take(a: Any, indices: Any, axis: Any = None, mode: Any = "raise") -> Proxy:
+def take(a: Array, indices: Any, axis: Axis = None, mode: Any = "raise") -> Proxy:
     """The elements at some positions of an axis; positions beyond it are errors, wrap around or are cut.
 
     Raises:
@@ -256,7 +257,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: Any = "raise") -> Proxy:
 
 
 @implements(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Proxy:
+def take_along_axis(arr: Array, indices: Array, axis: Axis = -1) -> Proxy:
     """For each line along an axis, its elements at the positions given for that line."""
     node, places = as_node(arr), as_node(indices)
     (k,) = normal_axes(axis, len(node.shape))
@@ -272,7 +273,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Proxy:
 
 
 @implements(np.diagonal)
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
+def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
     """A diagonal of two axes, as the last axis."""
     node = as_node(a)
     rank = len(node.shape)
@@ -299,7 +300,7 @@ def _shorter(a: Dim, b: Dim, node: Node) -> Dim:
 
 
 @implements(np.diag)
-def diag(v: Any, k: int = 0) -> Proxy:
+def diag(v: Array, k: int = 0) -> Proxy:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     node = number(v)
     if len(node.shape) == 2:
@@ -314,24 +315,24 @@ def diag(v: Any, k: int = 0) -> Proxy:
 
 
 @implements(np.diagflat)
-def diagflat(v: Any, k: int = 0) -> Proxy:
+def diagflat(v: Array, k: int = 0) -> Proxy:
     """The matrix with all elements of v on its diagonal."""
     return diag(Proxy(shaping.flatten(number(v))), k)
 
 
 @implements(np.tril)
-def tril(m: Any, k: int = 0) -> Proxy:
+def tril(m: Array, k: int = 0) -> Proxy:
     """The elements with column − row ≤ k, zeros elsewhere."""
     return _triangle(m, "<=", k)
 
 
 @implements(np.triu)
-def triu(m: Any, k: int = 0) -> Proxy:
+def triu(m: Array, k: int = 0) -> Proxy:
     """The elements with column − row ≥ k, zeros elsewhere."""
     return _triangle(m, ">=", k)
 
 
-def _triangle(m: Any, relation: str, k: int) -> Proxy:
+def _triangle(m: Array, relation: str, k: int) -> Proxy:
     node = number(m)
     if len(node.shape) == 1:
         node = broadcast_to(node, (node.shape[0], node.shape[0]))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import broadcast_shapes, format_shape, plus
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -33,7 +34,7 @@ from symad.tracing.wrapped import as_node, number
 
 
 @implements(np.linalg.solve)
-def solve(a: Any, b: Any) -> Proxy:
+def solve(a: Array, b: Array) -> Proxy:
     """X with a X = b; stacks of matrices broadcast."""
     matrix, right = number(a), number(b)
     if len(right.shape) == 1 and len(matrix.shape) == 2:
@@ -49,26 +50,26 @@ def solve(a: Any, b: Any) -> Proxy:
 
 
 @implements(np.linalg.inv)
-def inv(a: Any) -> Proxy:
+def inv(a: Array) -> Proxy:
     """The inverse."""
     return Proxy(solve_det.inverse(number(a)))
 
 
 @implements(np.linalg.det)
-def det(a: Any) -> Proxy:
+def det(a: Array) -> Proxy:
     """The determinant."""
     return Proxy(solve_det.determinant(number(a)))
 
 
 @implements(np.linalg.slogdet)
-def slogdet(a: Any) -> tuple[Proxy, Proxy]:
+def slogdet(a: Array) -> tuple[Proxy, Proxy]:
     """(sign of det a, log |det a|); the sign is a step function."""
     matrix = number(a)
     return Proxy(determinant_sign(matrix)), Proxy(log_absolute_determinant(matrix))
 
 
 @implements(np.linalg.cholesky)
-def cholesky(a: Any, *, upper: bool = False) -> Proxy:
+def cholesky(a: Array, *, upper: bool = False) -> Proxy:
     """The lower Cholesky factor, or its transpose."""
     factor = lower_factor(number(a))
     return Proxy(matrix_transpose(factor) if upper else factor)
@@ -82,19 +83,19 @@ class EighResult(NamedTuple):
 
 
 @implements(np.linalg.eigh)
-def eigh(a: Any, UPLO: str = "L") -> EighResult:
+def eigh(a: Array, UPLO: str = "L") -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, from one of its triangles."""
     lower = _lower(a, UPLO)
     return EighResult(Proxy(eigenvalues(lower)), Proxy(eigenvectors(lower)))
 
 
 @implements(np.linalg.eigvalsh)
-def eigvalsh(a: Any, UPLO: str = "L") -> Proxy:
+def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Proxy:
     """The eigenvalues of a symmetric matrix, ascending."""
     return Proxy(eigenvalues(_lower(a, UPLO)))
 
 
-def _lower(a: Any, triangle: str) -> Node:
+def _lower(a: ArrayLike, triangle: str) -> Node:
     """The matrix of which the lower triangle is to be read."""
     if str(triangle).upper() not in ("L", "U"):
         raise TraceError(f"np.linalg.eigh(UPLO={triangle!r}) is not defined; use 'L' or 'U'")
@@ -102,7 +103,7 @@ def _lower(a: Any, triangle: str) -> Node:
 
 
 @implements(np.linalg.svd)
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Proxy:
+def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Proxy:
     """The singular values, descending.
 
     Raises:
@@ -119,13 +120,13 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 
 @implements(getattr(np.linalg, "svdvals", None))
-def svdvals(x: Any, /) -> Proxy:
+def svdvals(x: ArrayLike, /) -> Proxy:
     """The singular values, descending."""
     return Proxy(singular_values(number(x)))
 
 
 @implements(np.linalg.cond)
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Proxy:
     """The condition number: the quotient of the largest and the least singular value, or |A| |A⁻¹|."""
     if p in (None, 2):
         values: Any = Proxy(singular_values(number(x)))
@@ -134,13 +135,13 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 @implements(np.linalg.matrix_power)
-def matrix_power(a: Any, n: int) -> Proxy:
+def matrix_power(a: Array, n: int) -> Proxy:
     """The product of n factors a; negative n inverts."""
     return Proxy(power_of_matrix(number(a), int(n)))
 
 
 @implements(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Proxy:
+def norm(x: Array, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """Vector norms 1, 2, inf, −inf, any other number p, and 0, the number of elements that are not 0.
 
     Matrix norms fro, nuc, ±1, ±2, ±inf.
@@ -159,7 +160,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Pr
     return Proxy(reshape(y, shape) if keepdims else y)
 
 
-def _vector_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
+def _vector_norm(node: Node, axes: tuple[int, ...], order: float) -> Node:
     if order == 2:
         squares = sum_axes(power(node, constant(2)), axes)
         return select(equal(squares, constant(0)), constant(0), sqrt(squares))
@@ -194,7 +195,7 @@ def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
 
 
 @implements(getattr(np.linalg, "vector_norm", None))
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Proxy:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Proxy:
     """The norm of all elements, or along some axes."""
     node = number(x)
     axes = normal_axes(axis, len(node.shape))
@@ -204,7 +205,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @implements(getattr(np.linalg, "matrix_norm", None))
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy:
     """The norm over the last two axes."""
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -228,18 +229,18 @@ def multi_dot(arrays: Any) -> Proxy:
 
 
 @implements(getattr(np.linalg, "diagonal", None))
-def diagonal_(x: Any, /, *, offset: int = 0) -> Proxy:
+def diagonal_(x: ArrayLike, /, *, offset: int = 0) -> Proxy:
     """A diagonal of the last two axes."""
     return diagonal(x, offset, -2, -1)
 
 
 @implements(getattr(np.linalg, "trace", None))
-def trace_(x: Any, /, *, offset: int = 0) -> Proxy:
+def trace_(x: ArrayLike, /, *, offset: int = 0) -> Proxy:
     """The sum of a diagonal of the last two axes."""
     return sum_(diagonal(x, offset, -2, -1), -1)
 
 
 @implements(getattr(np.linalg, "matrix_transpose", None), getattr(np, "matrix_transpose", None))
-def transpose_last(x: Any, /) -> Proxy:
+def transpose_last(x: ArrayLike, /) -> Proxy:
     """The last two axes exchanged."""
     return Proxy(matrix_transpose(as_node(x)))

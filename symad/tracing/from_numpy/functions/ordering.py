@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import format_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -22,7 +24,7 @@ from symad.tracing.wrapped import broadcast, number
 
 
 @implements(np.argsort)
-def argsort(a: Any, axis: Any = -1) -> Proxy:
+def argsort(a: Array, axis: Axis = -1) -> Proxy:
     """The positions that sort an axis; equal elements keep their order."""
     node, k = along(a, axis)
     if not node.shape:
@@ -34,25 +36,25 @@ def argsort(a: Any, axis: Any = -1) -> Proxy:
 
 
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1) -> Proxy:
+def sort(a: Array, axis: Axis = -1) -> Proxy:
     """The elements in ascending order; each keeps its derivative."""
     node, k = along(a, axis)
     return take_along_axis(Proxy(node), argsort(Proxy(node), k), k)
 
 
 @implements(np.argmax)
-def argmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
+def argmax(a: Array, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
     """The position of the largest element, the first of equals."""
     return _first_extreme("max", a, axis, keepdims)
 
 
 @implements(np.argmin)
-def argmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
+def argmin(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
     """The position of the smallest element, the first of equals."""
     return _first_extreme("min", a, axis, keepdims)
 
 
-def _first_extreme(kind: str, a: Any, axis: Any, keepdims: Any) -> Proxy:
+def _first_extreme(kind: str, a: ArrayLike, axis: Axis, keepdims: bool) -> Proxy:
     rank = len(number(a).shape)
     node, k = along(number(a), axis)
     places = broadcast_axes(iota(node.shape[k]), node.shape, (k,))
@@ -66,24 +68,28 @@ def _first_extreme(kind: str, a: Any, axis: Any, keepdims: Any) -> Proxy:
     return position.reshape((1,) * rank if axis is None else _kept(node, k))
 
 
-def _kept(node: Node, axis: int) -> tuple[Any, ...]:
+def _kept(node: Node, axis: int) -> tuple[int | sympy.Symbol, ...]:
     return tuple(1 if j == axis else d for j, d in enumerate(node.shape))
 
 
 @implements(np.median)
-def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def median(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """The element in the middle of the order, or the mean of the two there."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 @implements(np.percentile)
-def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def percentile(
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Proxy:
     """The quantile at q/100."""
     return quantile(a, np.asarray(q) / 100, axis, method=method, keepdims=keepdims)
 
 
 @implements(np.quantile)
-def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def quantile(
+    a: ArrayLike, q: ArrayLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Proxy:
     """The value below which the share q of the elements lies, between neighbours by a straight line.
 
     q: a number or an array of numbers in [0, 1], known when tracing; its axes lead in the result.
@@ -118,7 +124,7 @@ def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims:
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Proxy:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None) -> Proxy:
     """Where v belongs in the ascending a: the number of elements that are smaller ("right": not larger)."""
     table, values = number(a if sorter is None else np.take(Proxy(number(a)), sorter)), number(v)
     if len(table.shape) != 1 or side not in ("left", "right"):
@@ -134,7 +140,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Prox
 
 
 @implements(np.digitize)
-def digitize(x: Any, bins: Any, right: bool = False) -> Proxy:
+def digitize(x: ArrayLike, bins: Any, right: bool = False) -> Proxy:
     """The number of the bin of each element, for bins that ascend."""
     if not isinstance(bins, Proxy) and np.any(np.diff(np.asarray(bins)) < 0):
         raise TraceError("np.digitize of traced values needs bins that ascend")

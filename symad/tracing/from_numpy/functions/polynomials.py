@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import format_shape
 from symad.errors import ShapeError, TraceError
 from symad.tracing.from_numpy.registry import implements
@@ -13,7 +14,7 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 
 
-def _coefficients(p: Any, what: str) -> Any:
+def _coefficients(p: ArrayLike, what: str) -> Any:
     """The coefficients, as a vector.
 
     Raises:
@@ -35,19 +36,19 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @implements(np.polysub)
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: Any, a2: Any) -> Proxy:
     """The difference of two polynomials."""
     return polyadd(a1, -_coefficients(a2, "np.polysub"))
 
 
 @implements(np.polymul)
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1: Any, a2: Any) -> Array:
     """The product of two polynomials; leading zeros are kept."""
     return np.convolve(_coefficients(a1, "np.polymul"), _coefficients(a2, "np.polymul"))
 
 
 @implements(np.polyder)
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Proxy:
     """The m-th derivative by the variable."""
     found = _coefficients(p, "np.polyder")
     for _ in range(m):
@@ -56,7 +57,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @implements(np.polyint)
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Proxy:
     """The m-th integral; k: the constants of integration, 0 by default."""
     found = _coefficients(p, "np.polyint")
     constants = np.zeros(m) if k is None else np.broadcast_to(Proxy(number(k)), (m,))
@@ -66,7 +67,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @implements(np.polyfit)
-def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Any:
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, w: ArrayLike | None = None) -> Proxy:
     """The polynomial of least squares, by the normal equations in x scaled to its largest |x|.
 
     Raises:
@@ -84,7 +85,7 @@ def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Any:
 
 
 @implements(np.poly)
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: Any) -> Proxy:
     """The polynomial with these zeros."""
     zeros = _coefficients(seq_of_zeros, "np.poly")
     found: Any = np.ones(1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, format_shape, times
 from symad.core.graph import Node
 from symad.errors import ShapeError
@@ -24,7 +25,7 @@ from symad.tracing.wrapped import as_node, matrix_product, number
 
 
 @implements(np.dot)
-def dot(a: Any, b: Any) -> Proxy:
+def dot(a: Array, b: Array) -> Proxy:
     """NumPy's dot: the last axis of a with the last but one of b."""
     left, right = number(a), number(b)
     if not left.shape or not right.shape:
@@ -38,38 +39,38 @@ def dot(a: Any, b: Any) -> Proxy:
 
 
 @implements(np.vdot)
-def vdot(a: Any, b: Any) -> Proxy:
+def vdot(a: Array, b: Array) -> Proxy:
     """Σ a b over all elements."""
     return dot(Proxy(shaping.flatten(number(a))), Proxy(shaping.flatten(number(b))))
 
 
 @implements(np.inner)
-def inner(a: Any, b: Any) -> Proxy:
+def inner(a: Array, b: Array) -> Proxy:
     """Σ over the last axes of both."""
     return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)
 
 
 @implements(getattr(np.linalg, "outer", None))
-def linalg_outer(x1: Any, x2: Any, /) -> Proxy:
+def linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> Proxy:
     """x_i y_j of vectors."""
     return outer(x1, x2)
 
 
 @implements(np.outer)
-def outer(a: Any, b: Any) -> Proxy:
+def outer(a: Array, b: Array) -> Proxy:
     """a_i b_j of all elements."""
     left, right = shaping.flatten(number(a)), shaping.flatten(number(b))
     return Proxy(contract(["i", "j"], "ij", left, right))
 
 
 @implements(getattr(np.linalg, "tensordot", None))
-def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Proxy:
+def linalg_tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Proxy:
     """The contraction of paired axes."""
     return tensordot(x1, x2, axes)
 
 
 @implements(np.tensordot)
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
+def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
     """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
     left, right = number(a), number(b)
     if isinstance(axes, int):
@@ -87,7 +88,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
 
 
 @implements(np.einsum, layout=True)
-def einsum(subscripts: Any, *operands: Any) -> Proxy:
+def einsum(subscripts: Any, *operands: Array) -> Proxy:
     """The contraction of NumPy's subscripts, implicit output and ellipses included.
 
     The subscripts are a string, or lists of numbers behind each operand. The order of products is chosen
@@ -129,7 +130,7 @@ def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     return ",".join(parts[:pairs]) + output, arguments[0 : 2 * pairs : 2]
 
 
-def _is_label(k: Any) -> bool:
+def _is_label(k: ArrayLike) -> bool:
     return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= int(k) < len(ascii_letters))
 
 
@@ -180,7 +181,7 @@ def _squeezed(inputs: list[list[str]], nodes: list[Node]) -> tuple[list[list[str
 
 
 @implements(np.kron)
-def kron(a: Any, b: Any) -> Proxy:
+def kron(a: Array, b: Array) -> Proxy:
     """The Kronecker product of arrays with equally many axes."""
     left, right = number(a), number(b)
     rank = max(len(left.shape), len(right.shape))
@@ -192,7 +193,9 @@ def kron(a: Any, b: Any) -> Proxy:
 
 
 @implements(np.cross)
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+def cross(
+    a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Proxy:
     """The vector product of vectors of length 3 along an axis of each; ``axis`` names all three.
 
     Raises:
@@ -206,7 +209,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return moveaxis(Proxy(stacking.stack(nodes, len(nodes[0].shape))), -1, axisc)
 
 
-def _vectors_last(a: Any, axis: int) -> Any:
+def _vectors_last(a: Array, axis: int) -> Proxy:
     """An array with one axis, of length 3, moved to the end."""
     whole: Any = Proxy(number(a))
     (k,) = normal_axes(axis, whole.ndim)
@@ -216,18 +219,18 @@ def _vectors_last(a: Any, axis: int) -> Any:
 
 
 @implements(getattr(np.linalg, "cross", None))
-def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def linalg_cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Proxy:
     """The vector product along an axis of length 3."""
     return cross(x1, x2, axis=axis)
 
 
 @implements(np.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
+def trace(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
     """The sum of a diagonal."""
     return sum_(diagonal(a, offset, axis1, axis2), -1)
 
 
 @implements(getattr(np.linalg, "matmul", None))
-def matmul(x1: Any, x2: Any, /) -> Proxy:
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Proxy:
     """The matrix product."""
     return Proxy(matrix_product(x1, x2))

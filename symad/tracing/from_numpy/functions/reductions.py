@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -27,7 +28,7 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import broadcast, condition, number
 
 
-def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: Any) -> Proxy:
+def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: bool) -> Proxy:
     """A reduced value, with axes of length 1 in place of the lost ones if asked for."""
     if not keepdims:
         return Proxy(y)
@@ -38,7 +39,7 @@ def _count(a: Node, axes: Sequence[int]) -> Dim:
     return size([a.shape[k] for k in axes])
 
 
-def _chosen(node: Node, where: Any, neutral: Any) -> Node:
+def _chosen(node: Node, where: Any, neutral: int) -> Node:
     """The elements where a condition holds, a neutral value elsewhere; the whole array without condition."""
     if where is True:
         return node
@@ -60,7 +61,9 @@ def _joined(y: Proxy, initial: Any, combine: Callable[..., Node]) -> Proxy:
 
 
 @implements(np.sum)
-def sum_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
+def sum_(
+    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Proxy:
     """Σ over some axes."""
     node = _chosen(number(a), where, 0)
     axes = normal_axes(axis, len(node.shape))
@@ -68,7 +71,7 @@ def sum_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, w
 
 
 @implements(np.mean)
-def mean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
+def mean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
     """The mean over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
@@ -78,7 +81,7 @@ def mean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> 
 
 @implements(np.average)
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False
+    a: Any, axis: Axis = None, weights: Any = None, returned: Any = False, keepdims: bool = False
 ) -> Any:
     """The mean, or Σ w a / Σ w; with the sum of the weights if ``returned``."""
     values: Any = Proxy(number(a))
@@ -100,10 +103,10 @@ def average(
 
 @implements(np.var)
 def var(
-    a: Any,
-    axis: Any = None,
+    a: Array,
+    axis: Axis = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     where: Any = True,
     mean: Any = None,
     correction: Any = None,
@@ -129,10 +132,10 @@ def _missing(value: Any) -> bool:
 
 @implements(np.std)
 def std(
-    a: Any,
-    axis: Any = None,
+    a: Array,
+    axis: Axis = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     where: Any = True,
     mean: Any = None,
     correction: Any = None,
@@ -143,7 +146,9 @@ def std(
 
 
 @implements(np.prod)
-def prod(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
+def prod(
+    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Proxy:
     """Π over some axes."""
     node = _chosen(number(a), where, 1)
     axes = normal_axes(axis, len(node.shape))
@@ -156,18 +161,24 @@ def prod(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, w
 
 
 @implements(np.max, np.amax)
-def max_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
+def max_(
+    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Proxy:
     """The largest element over some axes."""
     return _extreme("max", a, axis, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
-def min_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
+def min_(
+    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Proxy:
     """The smallest element over some axes."""
     return _extreme("min", a, axis, keepdims, initial, where)
 
 
-def _extreme(kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, where: Any = True) -> Proxy:
+def _extreme(
+    kind: str, a: ArrayLike, axis: Axis, keepdims: bool, initial: Any = None, where: Any = True
+) -> Proxy:
     """An extreme; with ``where``, ``initial`` stands in place of the elements left out."""
     if where is not True and _missing(initial):
         raise TraceError(f"np.{kind}(..., where=...) needs initial=, the value where no element is chosen")
@@ -184,14 +195,14 @@ def _extreme(kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, w
 
 
 @implements(np.ptp)
-def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Proxy:
+def ptp(a: Array, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """Max − min."""
     largest, smallest = (f(a, axis, keepdims)._node for f in (max_, min_))
     return Proxy(sub(largest, smallest))
 
 
 @implements(np.all)
-def all_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
+def all_(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
     """Whether all are true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 1))
     if _may_be_empty(found._node, axis):
@@ -200,7 +211,7 @@ def all_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> 
 
 
 @implements(np.any)
-def any_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
+def any_(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
     """Whether any is true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 0))
     if _may_be_empty(found._node, axis):
@@ -208,30 +219,30 @@ def any_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> 
     return _extreme("max", found, axis, keepdims) == 1
 
 
-def _may_be_empty(node: Node, axis: Any) -> bool:
+def _may_be_empty(node: Node, axis: Axis) -> bool:
     """Whether no elements may be along some axes: an extreme has no value then."""
     return any(not isinstance(d := node.shape[k], int) or d == 0 for k in normal_axes(axis, len(node.shape)))
 
 
 @implements(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
+def count_nonzero(a: Array, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
     """The number of elements that are not 0; a step function."""
     return sum_(Proxy(condition(a)), axis, keepdims)
 
 
 @implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None) -> Proxy:
+def cumsum(a: Array, axis: Axis = None) -> Proxy:
     """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a loop of n steps for a symbolic length."""
     return _prefixes(a, axis, add, 0)
 
 
 @implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None) -> Proxy:
+def cumprod(a: Array, axis: Axis = None) -> Proxy:
     """y_i = Π_{j ≤ i} a_j, in the same way."""
     return _prefixes(a, axis, mul, 1)
 
 
-def running(head: Any, a: Any, axis: Any) -> Proxy:
+def running(head: type[sympy.Basic], a: ArrayLike, axis: Axis) -> Proxy:
     """All prefixes along an axis under an associative function such as Max, Min or logaddexp."""
     node, k = along(a, axis)
     count = node.shape[k]
@@ -247,18 +258,18 @@ def running(head: Any, a: Any, axis: Any) -> Proxy:
 
 
 @implements(getattr(np, "cumulative_sum", None))
-def cumulative_sum(x: Any, /, *, axis: Any = None, include_initial: bool = False) -> Proxy:
+def cumulative_sum(x: ArrayLike, /, *, axis: Axis = None, include_initial: bool = False) -> Proxy:
     """Running sums, as `cumsum`, behind the 0 that they begin with if ``include_initial``."""
     return _begun(cumsum(x, axis), axis, 0 if include_initial else None)
 
 
 @implements(getattr(np, "cumulative_prod", None))
-def cumulative_prod(x: Any, /, *, axis: Any = None, include_initial: bool = False) -> Proxy:
+def cumulative_prod(x: ArrayLike, /, *, axis: Axis = None, include_initial: bool = False) -> Proxy:
     """Running products, as `cumprod`, behind the 1 that they begin with if ``include_initial``."""
     return _begun(cumprod(x, axis), axis, 1 if include_initial else None)
 
 
-def _begun(prefixes: Proxy, axis: Any, first: int | None) -> Proxy:
+def _begun(prefixes: Proxy, axis: Axis, first: int | None) -> Proxy:
     if first is None:
         return prefixes
     node = prefixes._node
@@ -267,7 +278,7 @@ def _begun(prefixes: Proxy, axis: Any, first: int | None) -> Proxy:
     return Proxy(stacking.concatenate([start, node], k))
 
 
-def _prefixes(a: Any, axis: Any, combine: Callable[..., Node], neutral: int) -> Proxy:
+def _prefixes(a: ArrayLike, axis: Axis, combine: Callable[..., Node], neutral: int) -> Proxy:
     node, k = along(a, axis)
     count = node.shape[k]
     if isinstance(count, int):
@@ -294,7 +305,7 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
 
 
 @implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Proxy:
+def diff(a: Array, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Proxy:
     """Differences of neighbours, n times, of the array with values before and behind."""
     node = number(a)
     (k,) = normal_axes(axis, len(node.shape))

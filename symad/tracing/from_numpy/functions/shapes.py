@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, as_dim, as_shape, broadcast_shapes, format_shape, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -21,28 +22,31 @@ from symad.tracing.proxy import Proxy, choose
 from symad.tracing.wrapped import as_node, broadcast, number
 from symad.tracing.wrapped import condition as condition_node
 
+if TYPE_CHECKING:
+    from symad.tracing.from_numpy.elements.chosen import Chosen
+
 
 @implements(np.shape)
-def shape_(a: Any) -> Any:
+def shape_(a: Array) -> Any:
     """The dimensions."""
     return as_node(a).shape
 
 
 @implements(np.ndim)
-def ndim(a: Any) -> int:
+def ndim(a: Array) -> int:
     """The number of axes."""
     return len(as_node(a).shape)
 
 
 @implements(np.size)
-def size_(a: Any, axis: Any = None) -> Any:
+def size_(a: Array, axis: Axis = None) -> Any:
     """The number of elements."""
     node = as_node(a)
     return size([node.shape[k] for k in normal_axes(axis, len(node.shape))])
 
 
 @implements(np.reshape)
-def reshape_(a: Any, shape: Any = None, order: Any = "C", newshape: Any = None) -> Proxy:
+def reshape_(a: Array, shape: Any = None, order: Any = "C", newshape: Any = None) -> Proxy:
     """The same elements, row by row, under another shape; one −1 is worked out.
 
     ``order="F"``: column by column, the first axis fastest, in both shapes.
@@ -75,7 +79,7 @@ def _turned(node: Node) -> Node:
     return contract([range(rank)], range(rank - 1, -1, -1), node)
 
 
-def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
+def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> int:
     if isinstance(total, int) and isinstance(known, int):
         if known == 0 or total % known:
             raise ShapeError(f"cannot reshape {format_shape(node.shape)} into {format_shape(dims)}")
@@ -84,14 +88,14 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
 
 
 @implements(np.ravel)
-def ravel(a: Any, order: Any = "C") -> Proxy:
+def ravel(a: Array, order: Any = "C") -> Proxy:
     """All elements in one axis, row by row, or column by column for ``order="F"``."""
     node = as_node(a)
     return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
 
 
 @implements(np.transpose)
-def transpose(a: Any, axes: Any = None) -> Proxy:
+def transpose(a: Array, axes: Any = None) -> Proxy:
     """Axes in another order, reversed by default."""
     node = as_node(a)
     rank = len(node.shape)
@@ -102,7 +106,7 @@ def transpose(a: Any, axes: Any = None) -> Proxy:
 
 
 @implements(np.swapaxes)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
+def swapaxes(a: Array, axis1: int, axis2: int) -> Proxy:
     """Two axes exchanged."""
     order = list(range(len(as_node(a).shape)))
     ((i,), (j,)) = (normal_axes(k, len(order)) for k in (axis1, axis2))
@@ -111,7 +115,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
 
 
 @implements(np.moveaxis)
-def moveaxis(a: Any, source: Any, destination: Any) -> Proxy:
+def moveaxis(a: Array, source: Any, destination: Any) -> Proxy:
     """Axes moved to other positions."""
     rank = len(as_node(a).shape)
     moved = normal_axes(source, rank)
@@ -121,7 +125,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Proxy:
 
 
 @implements(np.expand_dims)
-def expand_dims(a: Any, axis: Any) -> Proxy:
+def expand_dims(a: Array, axis: Axis) -> Proxy:
     """New axes of length 1."""
     node = as_node(a)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -131,7 +135,7 @@ def expand_dims(a: Any, axis: Any) -> Proxy:
 
 
 @implements(np.squeeze)
-def squeeze(a: Any, axis: Any = None) -> Proxy:
+def squeeze(a: Array, axis: Axis = None) -> Proxy:
     """Axes of length 1 removed."""
     node = as_node(a)
     axes = (
@@ -147,19 +151,19 @@ def squeeze(a: Any, axis: Any = None) -> Proxy:
 
 
 @implements(np.atleast_1d)
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: Array) -> Any:
     """Scalars get an axis."""
     return _each(arys, lambda node: reshape(node, node.shape or (1,)))
 
 
 @implements(np.atleast_2d)
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: Array) -> Any:
     """Vectors become rows."""
     return _each(arys, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
 
 
 @implements(np.atleast_3d)
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: Array) -> Any:
     """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
     added = {0: (1, 2), 1: (1, 1), 2: (0, 1)}
 
@@ -180,7 +184,7 @@ def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
 
 
 @implements(np.broadcast_to)
-def broadcast_to_(array: Any, shape: Any) -> Proxy:
+def broadcast_to_(array: Array, shape: Any) -> Proxy:
     """NumPy's broadcasting."""
     return Proxy(
         broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -188,7 +192,7 @@ def broadcast_to_(array: Any, shape: Any) -> Proxy:
 
 
 @implements(np.broadcast_arrays)
-def broadcast_arrays(*args: Any) -> Any:
+def broadcast_arrays(*args: Array) -> Any:
     """All arrays under their common shape."""
     nodes = [as_node(a) for a in args]
     common = broadcast_shapes(*[n.shape for n in nodes])
@@ -196,7 +200,7 @@ def broadcast_arrays(*args: Any) -> Any:
 
 
 @implements(np.zeros_like, layout=True)
-def zeros_like(a: Any, shape: Any = None) -> Proxy:
+def zeros_like(a: Array, shape: Any = None) -> Proxy:
     """Zeros."""
     return full_like(a, 0, shape=shape)
 
@@ -208,13 +212,13 @@ def empty_like(prototype: Any, shape: Any = None) -> Proxy:
 
 
 @implements(np.ones_like, layout=True)
-def ones_like(a: Any, shape: Any = None) -> Proxy:
+def ones_like(a: Array, shape: Any = None) -> Proxy:
     """Ones."""
     return full_like(a, 1, shape=shape)
 
 
 @implements(np.full_like, layout=True)
-def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
+def full_like(a: Array, fill_value: Any, shape: Any = None) -> Proxy:
     """One value everywhere."""
     return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
@@ -223,7 +227,7 @@ def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Array, x: Array | float | None = None, y: Array | float | None = None) -> Proxy:
     """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
     if x is None or y is None:
         return nonzero(condition)
@@ -231,7 +235,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @implements(np.nonzero)
-def nonzero(a: Any) -> Any:
+def nonzero(a: Array) -> tuple[Chosen, ...]:
     """The positions of the elements that are not 0, to index arrays of the same shape by."""
     from symad.tracing.from_numpy.elements import chosen
 
@@ -239,13 +243,13 @@ def nonzero(a: Any) -> Any:
 
 
 @implements(np.flatnonzero)
-def flatnonzero(a: Any) -> Any:
+def flatnonzero(a: ArrayLike) -> Proxy:
     """The positions of the elements that are not 0, all axes in one."""
     return nonzero(np.ravel(Proxy(condition_node(a))))[0]
 
 
 @implements(np.select)
-def select_(condlist: Any, choicelist: Any, default: Any = 0) -> Proxy:
+def select_(condlist: list[Proxy], choicelist: list[Proxy], default: Any = 0) -> Proxy:
     """The choice of the first condition that holds."""
     pairs = zip(reversed(condlist), reversed(choicelist), strict=True)
     return reduce(lambda rest, pair: where(pair[0], pair[1], rest), pairs, Proxy(number(default)))
@@ -253,8 +257,8 @@ def select_(condlist: Any, choicelist: Any, default: Any = 0) -> Proxy:
 
 @implements(np.clip)
 def clip(
-    a: Any,
-    a_min: Any = None,
+    a: Array,
+    a_min: Array | float | None = None,
     a_max: Any = None,
     *,
     min: Any = None,
@@ -270,49 +274,49 @@ def clip(
     return Proxy(node)
 
 
-def _is(bound: Any, value: float) -> bool:
+def _is(bound: Array | float, value: float) -> bool:
     """Whether a bound is this number."""
     return isinstance(bound, (float, np.floating)) and bound == value
 
 
 @implements(np.copy, np.real_if_close, np.ascontiguousarray, layout=True)
-def same(a: Any) -> Proxy:
+def same(a: Array) -> Proxy:
     """The value itself."""
     return Proxy(as_node(a))
 
 
 @implements(np.real)
-def real(val: Any) -> Proxy:
+def real(val: Array) -> Proxy:
     """The value itself."""
     return Proxy(as_node(val))
 
 
 @implements(np.imag)
-def imag(val: Any) -> Proxy:
+def imag(val: Array) -> Proxy:
     """0: every value is real."""
     return full_like(val, 0)
 
 
 @implements(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Never."""
     return False
 
 
 @implements(np.iscomplex)
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """False everywhere, an array of NumPy, on which code may branch."""
     return np.zeros([d if isinstance(d, int) else 1 for d in as_node(x).shape], dtype=bool)[()]
 
 
 @implements(np.isreal)
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Proxy:
     """True everywhere."""
     return ~iscomplex(x)
 
 
 @implements(np.isrealobj)
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Always."""
     return True
 

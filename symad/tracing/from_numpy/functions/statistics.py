@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike, Axis
 from symad.errors import ShapeError
 from symad.ops.elementwise.selection import compare
 from symad.tracing.from_numpy.registry import implements
@@ -15,14 +16,14 @@ from symad.tracing.wrapped import number
 
 @implements(np.cov)
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: Any = None,
     fweights: Any = None,
     aweights: Any = None,
-) -> Any:
+) -> Proxy:
     """Σ_t w_t (x_t − mean)(x_t − mean)ᵀ / (count − ddof); rows are variables, columns if not ``rowvar``.
 
     Observations count ``fweights`` times, and weigh ``aweights``; the count is then that of NumPy.
@@ -52,7 +53,7 @@ def _weights(given: Any, rows: Any) -> Any:
     return np.ones(rows.shape[1]) if given is None else Proxy(number(given))
 
 
-def _variables(m: Any, rowvar: bool) -> Any:
+def _variables(m: ArrayLike, rowvar: bool) -> Any:
     """The variables as rows."""
     data: Any = Proxy(number(m))
     if data.ndim > 2:
@@ -62,7 +63,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
 
 
 @implements(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Proxy:
     """Covariances divided by both standard deviations."""
     c = cov(x, y, rowvar)
     if not c.ndim:
@@ -71,7 +72,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
     return c / deviations[:, None] / deviations
 
 
-def _present(a: Any) -> tuple[Any, Any]:
+def _present(a: ArrayLike) -> tuple[Any, Any]:
     """The elements with 0 in place of NaN, and where there was a number."""
     node = number(a)
     missing = Proxy(compare("!=", node, node))  # NaN differs from itself
@@ -79,21 +80,23 @@ def _present(a: Any) -> tuple[Any, Any]:
 
 
 @implements(np.nansum)
-def nansum(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+def nansum(
+    a: ArrayLike, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Proxy:
     """The sum of the elements that are not NaN."""
     values, _ = _present(a)
     return np.sum(values, axis=axis, keepdims=keepdims, initial=initial or 0, where=where)
 
 
 @implements(np.nanprod)
-def nanprod(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def nanprod(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """The product of the elements that are not NaN."""
     values, present = _present(a)
     return np.prod(np.where(present, values, 1), axis=axis, keepdims=keepdims)
 
 
 @implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+def nanmean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
     """The mean of the elements that are not NaN; NaN where there are none."""
     values, present = _present(a)
     chosen = present & np.broadcast_to(where, np.shape(a))
@@ -101,39 +104,39 @@ def nanmean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) 
 
 
 @implements(np.nanvar)
-def nanvar(a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+def nanvar(a: ArrayLike, axis: Axis = None, ddof: Any = 0, keepdims: bool = False) -> Proxy:
     """The variance of the elements that are not NaN; NaN where there are too few."""
     values, present = _present(a)
     return np.var(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
 
 
 @implements(np.nanstd)
-def nanstd(a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+def nanstd(a: ArrayLike, axis: Axis = None, ddof: Any = 0, keepdims: bool = False) -> Proxy:
     """The standard deviation of the elements that are not NaN; NaN where there are too few."""
     values, present = _present(a)
     return np.std(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
 
 
 @implements(np.nanmax)
-def nanmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def nanmax(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """The largest of the elements that are not NaN; NaN where there are none."""
     return _extreme_present(np.max, -np.inf, a, axis, keepdims)
 
 
 @implements(np.nanmin)
-def nanmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """The smallest of the elements that are not NaN; NaN where there are none."""
     return _extreme_present(np.min, np.inf, a, axis, keepdims)
 
 
-def _extreme_present(extreme: Any, last: float, a: Any, axis: Any, keepdims: Any) -> Any:
+def _extreme_present(extreme: Any, last: float, a: ArrayLike, axis: Any, keepdims: bool) -> Any:
     values, present = _present(a)
     found = extreme(np.where(present, values, last), axis=axis, keepdims=keepdims)
     return np.where(np.any(present, axis=axis, keepdims=keepdims), found, np.nan)
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(x: ArrayLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Proxy:
     """Numbers in place of NaN and of infinite elements, by default the largest of double precision."""
     value: Any = Proxy(number(x))
     largest = np.finfo(np.float64).max
