@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph
 from symad.errors import SymadError
+from symad.ops.elementwise.arithmetic import add
 
 x, y = sp.symbols("x y", real=True)
 TEXTS = {
@@ -165,3 +167,56 @@ def test_the_command_says_what_is_wrong_with_a_file(tmp_path, capsys):
         assert main(["recheck", str(path)]) not in (0, 1)
         shown = capsys.readouterr()
         assert "Traceback" not in shown.out + shown.err and (shown.out or shown.err)
+
+
+def by_hand(sizes):
+    """The cotangents of tanh(W a), written by hand."""
+    inner, outer = sizes
+    f = symad.trace(lambda a, W: np.tanh(W @ a), [(inner,), (outer, inner)])
+
+    def backward(a, W, y_bar):
+        z_bar = y_bar * (1 - np.tanh(W @ a) ** 2)
+        return W.T @ z_bar, np.outer(z_bar, a)
+
+    return symad.verify(f, vjp=symad.trace(backward, [(inner,), (outer, inner), (outer,)]), seed=1)
+
+
+def of_an_inverse():
+    """The cotangent of A⁻¹ 1, for which the checker has no rule."""
+    f = symad.trace(lambda A: np.linalg.inv(A) @ np.ones(2), [(2, 2)])
+
+    def backward(A, y_bar):
+        inverse = np.linalg.inv(A)
+        return -np.outer(inverse.T @ y_bar, inverse @ np.ones(2))
+
+    return symad.verify(f, vjp=symad.trace(backward, [(2, 2), (2,)]), seed=1)
+
+
+N, K = sp.symbols("N K", integer=True, positive=True)
+PRODUCTS = {
+    "by the checker": lambda: by_hand((3, 2)),
+    "of all sizes": lambda: by_hand((N, K)),
+    "without a rule": of_an_inverse,
+    "along a direction": lambda: symad.verify(
+        x**2 * y, [x, y], jvp=2 * x * y * sp.Symbol("x_dot") + x**2 * sp.Symbol("y_dot"), seed=1
+    ),
+}
+
+
+@pytest.mark.parametrize("with_proofs", [True, False])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_with_the_derivative_of_another_function_are_refuted(name, with_proofs):
+    """Both sides agree, and so do the proofs that they do; the function is three times what it was."""
+    certificate = PRODUCTS[name]()
+    assert certificate.status == "proved"
+    again = symad.Certificate.from_json(certificate.to_json()).recheck(seed=1)
+    assert again.status == "proved" and len(again.entries) == len(certificate.entries)
+    (comparison,) = certificate.comparisons
+    claim = comparison.derivative
+    tripled = tuple(add(node, node, node) for node in claim.function)
+    forged = replace(
+        certificate, comparisons=(replace(comparison, derivative=replace(claim, function=tripled)),)
+    )
+    if not with_proofs:
+        forged = replace(forged, proofs=())
+    assert symad.Certificate.from_json(forged.to_json()).recheck(seed=1).status == "refuted"

@@ -10,15 +10,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from symad.core.dims import same_dim, size
-from symad.core.graph import Graph
+from symad.core.dims import same_dim, same_shape, size
+from symad.core.graph import Graph, Node
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import ShapeError
+from symad.ops.arrays.contraction import inner
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
+from symad.ops.elementwise.arithmetic import add
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import dense, push
 from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
-from symad.verification.checker import Proof, Refused, replay
+from symad.verification.checker import Derivative, Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
 from symad.verification.proof.checksum import is_damaged
@@ -57,12 +61,16 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         )
         for entry in anew.entries:
             told.setdefault(entry.name, []).append(entry)
-        for entry in _against_own([comparisons[k] for k in others], certificate.title, seed):
-            told[entry.name] = [e for e in told[entry.name] if e.index not in (entry.index, "")] + [entry]
-    entries: list[Entry] = []
+    derived = {goal for goal in goals if goal[0] < count}
+    open_ = [c for k, c in enumerate(comparisons) if not _is_whole(k, c, derived)]
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
-            entries += _proved(c, output) if k in whole else told.pop(name, [])
+            if k in whole:
+                told.setdefault(name, []).extend(_proved(c, output))
+    for entry in _against_own(open_, certificate.title, seed):
+        told[entry.name] = [e for e in told[entry.name] if e.index not in (entry.index, "")] + [entry]
+    names = dict.fromkeys(name for c in comparisons for name in c.names)
+    entries = [entry for name in names for entry in told.get(name, [])]
     return replace(made, entries=tuple(entries), notes=notes, seconds=time.monotonic() - start)
 
 
@@ -77,15 +85,16 @@ def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None
 
 
 def _own_derivative(comparison: Comparison) -> Graph | None:
-    """The derivative that a comparison is about, by symad's rules; None of products with directions."""
+    """The derivative that a comparison is about, by symad's rules."""
     claim, right = comparison.derivative, comparison.right
-    kinds: dict[str, Callable[..., Graph]] = {"gradient": gradient, "jacobian": jacobian, "hessian": hessian}
-    made = kinds.get(claim.kind if claim else "")
-    if claim is None or (made is None and claim.kind != "value"):
+    if claim is None:
         return None
+    kinds: dict[str, Callable[..., Graph]] = {"gradient": gradient, "jacobian": jacobian, "hessian": hessian}
     graph = Graph(right.input_nodes, claim.function)
-    if made is not None:
-        graph = made(graph, [symbol_of(node) for node in claim.wrt])
+    if claim.kind in kinds:
+        graph = kinds[claim.kind](graph, [symbol_of(node) for node in claim.wrt])
+    elif claim.kind != "value":
+        graph = Graph(right.input_nodes, tuple(_along(claim)))
     parts, wanted = graph.output_nodes, right.output_nodes
     if len(parts) != len(wanted) or not all(
         same_dim(size(p.shape), size(w.shape)) for p, w in zip(parts, wanted, strict=True)
@@ -93,6 +102,34 @@ def _own_derivative(comparison: Comparison) -> Graph | None:
         raise ShapeError(f"{comparison.title}: the {claim.kind} and the candidate have other shapes")
     fitted = [reshape(p, w.shape) for p, w in zip(parts, wanted, strict=True)]
     return graph.with_outputs(fitted, right.structure)
+
+
+def _along(claim: Derivative) -> list[Node]:
+    """Products of a derivative with directions; see `Derivative`.
+
+    Raises:
+        ShapeError: the directions are no directions of the function.
+    """
+    x, y, v, w = claim.wrt, claim.function, claim.v, claim.w
+    if claim.kind == "pullback":
+        _require_alike(claim, w, y)
+        return [dense(bar, node) for bar, node in zip(pull(y, w, x), x, strict=True)]
+    _require_alike(claim, v, x)
+    y_dot = [dense(dot, node) for dot, node in zip(push(y, dict(zip(x, v, strict=True))), y, strict=True)]
+    if claim.kind == "curvature":
+        _require_alike(claim, w, x)
+        twice = push(y_dot, dict(zip(x, w, strict=True)))
+        return [dense(dot, node) for dot, node in zip(twice, y, strict=True)]
+    if claim.kind == "slope" and w:
+        _require_alike(claim, w, y)
+        return [add(*map(inner, w, y_dot)) if len(y) > 1 else inner(w[0], y_dot[0])]
+    return y_dot
+
+
+def _require_alike(claim: Derivative, directions: Sequence[Node], of: Sequence[Node]) -> None:
+    alike = len(directions) == len(of)
+    if not alike or not all(same_shape(d.shape, a.shape) for d, a in zip(directions, of, strict=True)):
+        raise ShapeError(f"the directions of a claim about a {claim.kind} have other shapes")
 
 
 def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from symad.core.graph import Graph, Node, TupleOf
@@ -33,7 +33,6 @@ def write(certificate: Certificate) -> str:
     Raises:
         SavingError: a graph holds a function or input that cannot be saved.
     """
-    proved = {k for proof in certificate.proofs for k in proof.claims}
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -48,10 +47,7 @@ def write(certificate: Certificate) -> str:
         "notes": list(certificate.notes),
         "losses": [asdict(loss) for loss in certificate.losses],
         "entries": [_write_entry(e) for e in certificate.entries],
-        "comparisons": [
-            _write_comparison(c if k in proved else replace(c, derivative=None))
-            for k, c in enumerate(certificate.comparisons)
-        ],
+        "comparisons": list(map(_write_comparison, certificate.comparisons)),
         "proof_steps": certificate.proof_steps,
         **_write_model(certificate.model),
     }
