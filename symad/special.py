@@ -188,6 +188,14 @@ def spherical_yn(n: Any, x: Any) -> Any:
     return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
 
 
+def spherical_in(n: Any, x: Any) -> Any:
+    """Modified spherical Bessel function of the first kind, i_n(−x) = (−1)^n i_n(x)."""
+    from scipy.special import spherical_in as of_positive
+
+    order, x_ = np.asarray(n, dtype=float).astype(np.int64), np.asarray(x, dtype=float)
+    return (np.where((x_ < 0) & (order % 2 == 1), -1.0, 1.0) * of_positive(order, np.abs(x_)))[()]
+
+
 def hermite(n: Any, x: Any) -> Any:
     """The Hermite function H_n: a polynomial for integers n ≥ 0, which may be floats, else by mpmath."""
     from scipy.special import eval_hermite

@@ -87,6 +87,18 @@ class owens_t(SpecialFunction):
         return sympy.exp(-(h**2) * (1 + a**2) / 2) / (2 * sympy.pi * (1 + a**2))
 
 
+class spherical_in(SpecialFunction):
+    """The modified spherical Bessel function i_n(x) = √(π/(2x)) I_{n+1/2}(x); i_0(x) = sinh(x)/x."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 2) -> Any:
+        """(n i_{n−1} + (n + 1) i_{n+1})/(2n + 1), right at 0 too (DLMF 10.51.5)."""
+        n, x = self.args
+        below = n * spherical_in(n - 1, x) if n != 0 else 0
+        return _by_last(self, argindex, lambda: (below + (n + 1) * spherical_in(n + 1, x)) / (2 * n + 1))
+
+
 class voigt_profile(SpecialFunction):
     """V(x; σ, γ) = Re w(z)/(σ √(2π)), z = (x + iγ)/(σ √2): a normal and a Cauchy density, convolved.
 
@@ -155,6 +167,12 @@ def _faddeeva(x: Array, sigma: Any, gamma: Any) -> Any:
         return mpmath.exp(-z * z) * mpmath.erfc(-1j * z) / (root * mpmath.sqrt(mpmath.pi))
 
 
+def _spherical_in(n: Any, x: Any) -> Any:
+    if x == 0:
+        return mpmath.mpf(n == 0)
+    return mpmath.sign(x) ** int(n) * mpmath.sqrt(mpmath.pi / (2 * abs(x))) * mpmath.besseli(n + 0.5, abs(x))
+
+
 BY_ARB.update(
     {
         hyp0f1: lambda b, x: x.hypgeom_0f1(b),
@@ -170,6 +188,7 @@ MPMATH_SPECIAL.update(
         hyp0f1: mpmath.hyp0f1,
         hyp1f1: mpmath.hyp1f1,
         hyp2f1: mpmath.hyp2f1,
+        spherical_in: _spherical_in,
         owens_t: _owens_t,
         voigt_profile: lambda *args: _faddeeva(*args).real,
         voigt_dispersion: lambda *args: _faddeeva(*args).imag,
@@ -180,6 +199,7 @@ NUMPY_NAMES.update(
         hyp0f1: "scipy.special.hyp0f1",
         hyp1f1: "scipy.special.hyp1f1",
         hyp2f1: "scipy.special.hyp2f1",
+        spherical_in: "symad.special.spherical_in",
         owens_t: "scipy.special.owens_t",
         voigt_profile: "scipy.special.voigt_profile",
         voigt_dispersion: "symad.special.voigt_dispersion",

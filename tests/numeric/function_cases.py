@@ -98,7 +98,7 @@ SYMPY = {
     "E1": Case(sp.E1, mp.e1, (0.3, 0.9, 1.7, 4.2, 20.0), digits=FEW),
     "Si": Case(sp.Si, mp.si, (*SMALL, *MIDDLE, 20.0), digits=FEW),
     "Ci": Case(sp.Ci, mp.ci, (0.3, 0.9, 1.7, 4.2, 20.0, -0.5), digits=FEW),
-    "Shi": Case(sp.Shi, mp.shi, (*MIDDLE, 20.0), slopes=128, digits=FEW),
+    "Shi": Case(sp.Shi, mp.shi, (*SMALL, *MIDDLE, 20.0), digits=FEW),
     "Chi": Case(sp.Chi, mp.chi, (0.3, 0.9, 1.7, 4.2, 20.0, -0.5), digits=FEW),
     "fresnels": Case(sp.fresnels, mp.fresnels, MIDDLE, digits=FEW),
     "fresnelc": Case(sp.fresnelc, mp.fresnelc, MIDDLE, digits=FEW),

@@ -32,6 +32,7 @@ from symad.library.special_functions import (
     hyp1f1,
     hyp2f1,
     owens_t,
+    spherical_in,
     voigt_dispersion,
     voigt_profile,
 )
@@ -102,6 +103,7 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     hyp1f1: (WIDE, POSITIVE, WIDE),
     hyp2f1: (WIDE, WIDE, POSITIVE, (-0.9, 0.7)),
     owens_t: (WIDE, WIDE),
+    spherical_in: ((0, 1, 3), WIDE),
     **dict.fromkeys([voigt_profile, voigt_dispersion], (WIDE, POSITIVE, POSITIVE)),
 }
 DOMAINS |= {made: (((0, 1),) * len(PARAMETERS[head]) + DOMAINS[head]) for head, made in COMPANIONS.items()}
@@ -112,7 +114,7 @@ NOT_DIFFERENTIATED = {functions.stop_gradient}
 UNKNOWN = {
     (sympy.polygamma, 0), (sympy.besselj, 0), (sympy.bessely, 0), (sympy.besseli, 0), (sympy.besselk, 0),
     (sympy.jn, 0), (sympy.yn, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
-    (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
+    (ive, 0), (spherical_in, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
     (sympy.laguerre, 0), *((elliptic_moment, k) for k in range(3)), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
     (sympy.assoc_laguerre, 0), (sympy.assoc_legendre, 0), (sympy.assoc_legendre, 1),
     *((made, k) for head, made in COMPANIONS.items() for k in range(len(PARAMETERS[head]))),

@@ -13,6 +13,7 @@ from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
 from symad.library import elliptic_moments  # noqa: F401  (registers rules)
 from symad.library.parameter_derivatives import by_parameter
+from symad.library.special_functions import spherical_in
 from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
@@ -185,3 +186,9 @@ def gegenbauer_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def _gegenbauer_below(degree: Node, a: Node, x: Node) -> Node:
     """C_{n−1}^(a)."""
     return apply(sympy.gegenbauer, sub(degree, constant(1)), a, x)
+
+
+@slope(sympy.Shi)
+def sinh_integral_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """sinh(x)/x as the function that has all its derivatives at 0 too."""
+    return apply(spherical_in, constant(0), args[0])

@@ -115,8 +115,8 @@ WITHOUT_LEMMA: dict[str, str] = {
         NO_DEFINITION,
     ),
     **dict.fromkeys(
-        ["jn", "yn", "besselj", "bessely", "besseli", "besselk", "ive", "legendre", "chebyshevt",
-         "chebyshevu", "hermite", "laguerre", "gegenbauer", "jacobi"],
+        ["jn", "yn", "spherical_in", "besselj", "bessely", "besseli", "besselk", "ive", "legendre",
+         "chebyshevt", "chebyshevu", "hermite", "laguerre", "gegenbauer", "jacobi"],
         INTEGER,
     ),
 }  # fmt: skip

@@ -12,6 +12,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.library.elliptic_moments import elliptic_moment, in_tables
+from symad.library.special_functions import spherical_in
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
@@ -23,7 +24,7 @@ from symad.verification.rewriting.elementary import (
     rational_power,
     sine_and_cosine,
 )
-from symad.verification.rewriting.function_identities import ALIASES, Alias, aliased
+from symad.verification.rewriting.function_identities import ALIASES, MOST_SPHERICAL, Alias, aliased
 from symad.verification.rewriting.linear_terms import linear_terms
 
 
@@ -294,6 +295,18 @@ def expint_alias(args: Nodes, basis: Basis) -> Node:
 @aliased(sympy.E1)
 def e1_alias(args: Nodes, basis: Basis) -> Node:
     return expint_alias((constant(1), args[0]), basis)
+
+
+@aliased(spherical_in)
+def spherical_in_alias(args: Nodes, basis: Basis) -> Node:
+    """i₋₁ = cosh x/x, i₀ = sinh x/x, i_{k+1} = i_{k−1} − (2k + 1) i_k/x (DLMF 10.49.8, 10.51.4)."""
+    order, x = constant_value(args[0]), args[1]
+    if not isinstance(order, int) or not 0 <= order <= MOST_SPHERICAL:
+        return apply(spherical_in, *args)
+    below, here = (div(ALIASES[head]((x,), basis), x) for head in (sympy.cosh, sympy.sinh))
+    for k in range(order):
+        below, here = here, sub(below, mul(div(constant(2 * k + 1), x), here))
+    return here
 
 
 # ---- elliptic integrals -------------------------------------------------------------------------
