@@ -32,6 +32,21 @@ def _derivative(name: str, *values: Any) -> Any:
     return np.vectorize(one, otypes=[float])(*values)[()]
 
 
+def polylog_slope(order: Any, s: Any, x: Any) -> Any:
+    """d^k/dx^k Li_s(x)."""
+    import mpmath
+
+    from symad.library.special_functions import polylog_slope_value
+
+    def one(*numbers: float) -> float:
+        try:
+            return float(polylog_slope_value(*map(mpmath.mpf, numbers)))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return float("nan")
+
+    return np.vectorize(one, otypes=[float])(order, s, x)[()]
+
+
 lowergamma_derivative = partial(_derivative, "lowergamma_derivative")
 uppergamma_derivative = partial(_derivative, "uppergamma_derivative")
 gammainc_derivative = partial(_derivative, "gammainc_derivative")
@@ -41,6 +56,7 @@ betainc_derivative = partial(_derivative, "betainc_derivative")
 betainc_regularized_derivative = partial(_derivative, "betainc_regularized_derivative")
 zeta_derivative = partial(_derivative, "zeta_derivative")
 polylog_derivative = partial(_derivative, "polylog_derivative")
+polylog_slope_derivative = partial(_derivative, "polylog_slope_derivative")
 expint_derivative = partial(_derivative, "expint_derivative")
 hyp0f1_derivative = partial(_derivative, "hyp0f1_derivative")
 hyp1f1_derivative = partial(_derivative, "hyp1f1_derivative")

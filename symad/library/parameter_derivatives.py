@@ -21,14 +21,20 @@ from symad.evaluation.function_values import MPMATH_SPECIAL
 from symad.evaluation.number_domains import HighPrecision
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.probability import gammainc, gammaincc, stdtr
-from symad.library.special_functions import SpecialFunction, hyp0f1, hyp1f1, hyp2f1
+from symad.library.special_functions import (
+    SpecialFunction,
+    hyp0f1,
+    hyp1f1,
+    hyp2f1,
+    polylog_slope,
+)
 from symad.ops.arrays.sources import constant, constant_value, input_node
 from symad.ops.elementwise.apply import Apply, apply
 
 PARAMETERS: dict[Any, tuple[int, ...]] = {
     sympy.lowergamma: (0,), sympy.uppergamma: (0,), gammainc: (0,), gammaincc: (0,), stdtr: (0,),
     sympy.betainc: (0, 1), sympy.betainc_regularized: (0, 1),
-    sympy.zeta: (0,), sympy.polylog: (0,), sympy.expint: (0,),
+    sympy.zeta: (0,), sympy.polylog: (0,), polylog_slope: (1,), sympy.expint: (0,),
     hyp0f1: (0,), hyp1f1: (0, 1), hyp2f1: (0, 1, 2),
 }  # fmt: skip
 """Functions that are analytic in arguments by which they have no closed derivative."""

@@ -99,6 +99,17 @@ class spherical_in(SpecialFunction):
         return _by_last(self, argindex, lambda: (below + (n + 1) * spherical_in(n + 1, x)) / (2 * n + 1))
 
 
+class polylog_slope(SpecialFunction):
+    """d^k/dx^k Li_s(x), where Li_s' = Li_{s−1}(x)/x is 0/0 at 0."""
+
+    nargs = 3
+
+    def fdiff(self, argindex: int = 3) -> Any:
+        """The next one, by x."""
+        k, s, x = self.args
+        return _by_last(self, argindex, lambda: polylog_slope(k + 1, s, x))
+
+
 class voigt_profile(SpecialFunction):
     """V(x; σ, γ) = Re w(z)/(σ √(2π)), z = (x + iγ)/(σ √2): a normal and a Cauchy density, convolved.
 
@@ -173,6 +184,18 @@ def _spherical_in(n: Any, x: Any) -> Any:
     return mpmath.sign(x) ** int(n) * mpmath.sqrt(mpmath.pi / (2 * abs(x))) * mpmath.besseli(n + 0.5, abs(x))
 
 
+def polylog_slope_value(k: Any, s: Any, x: Any) -> Any:
+    """With θ = x d/dx, θ Li_s = Li_{s−1}: x^k d^k/dx^k = θ (θ − 1) ... (θ − k + 1)."""
+    k = int(k)
+    if x == 0:
+        return mpmath.factorial(k) / mpmath.mpf(k) ** s
+    if x > 1:
+        return mpmath.nan
+    with mpmath.extraprec(k * (10 + max(0, -mpmath.mag(x)))):
+        terms = [mpmath.stirling1(k, j) * mpmath.polylog(s - j, x) for j in range(1, k + 1)]
+        return mpmath.re(sum(terms)) / x**k
+
+
 BY_ARB.update(
     {
         hyp0f1: lambda b, x: x.hypgeom_0f1(b),
@@ -189,6 +212,7 @@ MPMATH_SPECIAL.update(
         hyp1f1: mpmath.hyp1f1,
         hyp2f1: mpmath.hyp2f1,
         spherical_in: _spherical_in,
+        polylog_slope: polylog_slope_value,
         owens_t: _owens_t,
         voigt_profile: lambda *args: _faddeeva(*args).real,
         voigt_dispersion: lambda *args: _faddeeva(*args).imag,
@@ -200,6 +224,7 @@ NUMPY_NAMES.update(
         hyp1f1: "scipy.special.hyp1f1",
         hyp2f1: "scipy.special.hyp2f1",
         spherical_in: "symad.special.spherical_in",
+        polylog_slope: "symad.special_derivatives.polylog_slope",
         owens_t: "scipy.special.owens_t",
         voigt_profile: "scipy.special.voigt_profile",
         voigt_dispersion: "symad.special.voigt_dispersion",

@@ -65,7 +65,7 @@ SPECIAL = {
         lambda x: sp.polygamma(2, x), lambda x: mp.psi(2, x), (*SOME, 20.0, -0.7, -2.6), digits=FEW
     ),
     "polylog": Case(
-        lambda x: sp.polylog(3, x), lambda x: mp.polylog(3, x), (0.3, -0.7, 0.9), slopes=80, digits=FEW
+        lambda x: sp.polylog(3, x), lambda x: mp.polylog(3, x), (0.3, -0.7, 0.9, 0.0, 1e-9), digits=FEW
     ),
     "yn": Case(
         lambda x: sp.yn(2, x),

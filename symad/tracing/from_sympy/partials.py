@@ -13,7 +13,7 @@ from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
 from symad.library import elliptic_moments  # noqa: F401  (registers rules)
 from symad.library.parameter_derivatives import by_parameter
-from symad.library.special_functions import spherical_in
+from symad.library.special_functions import polylog_slope, spherical_in
 from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
@@ -192,3 +192,10 @@ def _gegenbauer_below(degree: Node, a: Node, x: Node) -> Node:
 def sinh_integral_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """sinh(x)/x as the function that has all its derivatives at 0 too."""
     return apply(spherical_in, constant(0), args[0])
+
+
+@slope(sympy.polylog)
+def polylog_slope_by_x(y: Node, args: Nodes, i: int) -> Tangent:
+    """Li_{s−1}(x)/x as a function that has a value at 0."""
+    numerical = by_parameter(y, i, partial)
+    return apply(polylog_slope, constant(1), *args) if numerical is None else numerical

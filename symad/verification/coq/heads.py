@@ -109,7 +109,7 @@ WITHOUT_LEMMA: dict[str, str] = {
         ["gamma", "loggamma", "digamma", "polygamma", "factorial", "binomial", "beta", "zeta", "polylog",
          "lowergamma", "uppergamma", "expint", "betainc", "betainc_regularized", "gammainc", "gammaincc",
          "stdtr", "airyai", "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f",
-         "elliptic_pi", "elliptic_moment",
+         "elliptic_pi", "elliptic_moment", "polylog_slope",
          "hyp0f1", "hyp1f1", "hyp2f1", "owens_t", "voigt_profile", "voigt_dispersion",
          *(made.__name__ for made in COMPANIONS.values())],
         NO_DEFINITION,

@@ -7,12 +7,13 @@ from math import factorial, gcd
 from typing import Any
 
 import sympy
+from sympy.functions.combinatorial.numbers import stirling
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.library.elliptic_moments import elliptic_moment, in_tables
-from symad.library.special_functions import spherical_in
+from symad.library.special_functions import polylog_slope, spherical_in
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
@@ -307,6 +308,18 @@ def spherical_in_alias(args: Nodes, basis: Basis) -> Node:
     for k in range(order):
         below, here = here, sub(below, mul(div(constant(2 * k + 1), x), here))
     return here
+
+
+@aliased(polylog_slope)
+def polylog_slope_alias(args: Nodes, basis: Basis) -> Node:
+    """By polylogarithms of lower orders: x^k d^k/dx^k = Σ_j s(k, j) (x d/dx)^j, with Stirling's numbers."""
+    order, s, x = constant_value(args[0]), args[1], args[2]
+    if not isinstance(order, int) or order < 1:
+        return apply(polylog_slope, *args)
+    lower = [polylog_alias((sub(s, constant(j)), x), basis) for j in range(1, order + 1)]
+    numbers = [stirling(order, j, kind=1, signed=True) for j in range(1, order + 1)]
+    terms = [mul(constant(int(n)), value) for n, value in zip(numbers, lower, strict=True)]
+    return div(add(*terms), power(x, constant(order)))
 
 
 # ---- elliptic integrals -------------------------------------------------------------------------
