@@ -14,7 +14,6 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.gpu.views import Take
 from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.stacking import stack
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.loops.scan import Local, Scan
@@ -167,7 +166,7 @@ def _whole(rows: Sequence[Node]) -> Node | None:
     if not all(_is_row(r) for r in rows) or len({r.args[0] for r in rows}) > 1:
         return None
     array = rows[0].args[0]
-    starts = [op_of(r, Slice).start[0] for r in rows]
+    starts = [op_of(r, Take).start[0] for r in rows]
     return array if starts == list(range(len(rows))) and array.shape[0] == len(rows) else None
 
 

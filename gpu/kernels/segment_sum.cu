@@ -23,6 +23,19 @@ DEVICE long long first_place(const long long* keys, const long long* order, long
   return low;
 }
 
+// The sums of the PARTS threads of a column, added in a fixed order; the first of them stores the result.
+DEVICE void store_sum(Real* sums, Real sum, Storage* to, long long column, long long columns) {
+  const int thread = int(threadIdx.x), part = thread / COLUMNS;
+  sums[thread] = sum;
+  block_sync();
+  for (int half = PARTS / 2; half > 0; half /= 2) {
+    if (part < half) sums[thread] += sums[thread + half * COLUMNS];
+    block_sync();
+  }
+  if (part == 0 && column < columns) to[column] = rounded<E>(sums[thread]);
+  block_sync();
+}
+
 // grid (rows if by_row, else count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory.
 // Where there are more rows than entries, the blocks are those of the entries, and the first of a segment
 // sums it; `result` is 0 before.
@@ -42,14 +55,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     Real sum = 0;
     if (column < columns)
       for (long long j = start + part; j < end; j += PARTS) sum += unpack<E>(updates[order[j] * columns + column]);
-    sums[thread] = sum;
-    block_sync();
-    for (int half = PARTS / 2; half > 0; half /= 2) {
-      if (part < half) sums[thread] += sums[thread + half * COLUMNS];
-      block_sync();
-    }
-    if (part == 0 && column < columns) result[row * columns + column] = rounded<E>(sums[thread]);
-    block_sync();
+    store_sum(sums, sum, result + row * columns, column, columns);
   }
 }
 
@@ -75,13 +81,6 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     if (column < columns)
       for (long long j = at + part; j < count; j += PARTS)
         if (keys[j] == row) sum += unpack<E>(updates[j * columns + column]);
-    sums[thread] = sum;
-    block_sync();
-    for (int half = PARTS / 2; half > 0; half /= 2) {
-      if (part < half) sums[thread] += sums[thread + half * COLUMNS];
-      block_sync();
-    }
-    if (part == 0 && column < columns) result[row * columns + column] = rounded<E>(sums[thread]);
-    block_sync();
+    store_sum(sums, sum, result + row * columns, column, columns);
   }
 }

@@ -42,6 +42,13 @@ PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None):
     count, m, k, n = (math.prod(part) for part in (batch, high, deep, wide))
     result = cp.empty((*batch, *high, *wide), dtype=a.dtype)
     if result.size and k:
+$body    else:
+        result.fill(0)
+    return result if order is None else result.transpose(order)
+'''
+"""A product by one of the two that follow."""
+
+CUBLAS = '''\
         a, turned_a, lead_a, step_a = _operand(a.reshape(count, m, k))
         b, turned_b, lead_b, step_b = _operand(b.reshape(count, k, n))
         one, zero = np.ones(1, np.$real), np.zeros(1, np.$real)
@@ -51,19 +58,9 @@ PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None):
             b.data.ptr, kind, lead_b, step_b, a.data.ptr, kind, lead_a, step_a, zero.ctypes.data,
             result.data.ptr, kind, n, m*n, count, compute, cublas.CUBLAS_GEMM_DEFAULT,
         )
-    else:
-        result.fill(0)
-    return result if order is None else result.transpose(order)
 '''
 
-OWN_PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None):
-    """Σ_k a[batch, m, k] b[batch, k, n], its axes put in this order first: (batch, m, n)."""
-    a, b = a.transpose(a_axes), b.transpose(b_axes)
-    batch, high, deep = a.shape[:batches], a.shape[batches:a.ndim - summed], a.shape[a.ndim - summed:]
-    wide = b.shape[batches + summed:]
-    count, m, k, n = (math.prod(part) for part in (batch, high, deep, wide))
-    result = cp.empty((*batch, *high, *wide), dtype=a.dtype)
-    if result.size and k:
+OWN = '''\
         a, b = a.reshape(count, m, k), b.reshape(count, k, n)
         operands = [
             np.array([(x.data.ptr, *(x.strides[k]//x.itemsize for k in axes))], "i8,i8,i8,i8")
@@ -75,9 +72,6 @@ OWN_PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None)
         args = (*operands, result, cp.int32(m), cp.int32(n), cp.int32(k))
         shared = 16384 if a.itemsize == 8 else 8192
         _module($source).get_function("matrix_product")(grid, (128,), args, shared_mem=shared)
-    else:
-        result.fill(0)
-    return result if order is None else result.transpose(order)
 '''
 
 TYPES = {
@@ -126,7 +120,8 @@ def product_helper(printer: Any) -> str:
     real, kind, compute = TYPES[printer.dtype]
     if current().tf32 and printer.dtype == "float32":
         compute = "CUBLAS_COMPUTE_32F_FAST_TF32"
-    text = Template(PRODUCT).substitute(real=real, kind=kind, compute=compute)
+    body = Template(CUBLAS).substitute(real=real, kind=kind, compute=compute)
+    text = Template(PRODUCT).substitute(body=body)
     printer.helpers.setdefault("_product", text)
     return "_product"
 
@@ -142,4 +137,5 @@ def _own_product_helper(printer: Any) -> str:
     printer.imports |= {"import math", "import numpy as np", "from functools import lru_cache"}
     printer.helper("_module", module_text.MODULE)
     source = printer.constant_source(verbatim(product_source(printer.dtype)))
-    return str(printer.helper("_product", Template(OWN_PRODUCT).substitute(source=source)))
+    body = Template(OWN).substitute(source=source)
+    return str(printer.helper("_product", Template(PRODUCT).substitute(body=body)))

@@ -123,6 +123,18 @@ def test_lengths_may_stay_symbols():
     assert "attention_backward_q" in kernel.source
 
 
+def test_scales_of_both_signs_in_one_program():
+    """The kernels fold a positive scale into the scores alone: the two do not share their text."""
+
+    for order in ((0.7, -0.7), (-0.7, 0.7)):
+
+        def value(q, k, v, order=order):
+            return sum((attention(q, k, v, scale=c) ** 2).sum() for c in order)
+
+        graph = symad.value_and_gradient(symad.trace(value, SHAPES))
+        agree(graph, [3 * a for a in draw(SHAPES, 12)], "float32", 1e-4)
+
+
 def test_wide_heads_use_the_definition():
     kernel = agree(symad.trace(causal_loss, [(1, 1, 3, 260)] * 3), draw([(1, 1, 3, 260)] * 3, 9))
     assert "attention_forward" not in kernel.source
