@@ -107,15 +107,27 @@ def _module(cp: Any, source: str, device: int) -> Any:
     module = cp.RawModule(code=source, options=("-std=c++17",))
     try:
         module.compile()
-    except cp.cuda.compiler.CompileException as error:
+    except Exception as error:
+        raise_if_not_compiled(error)
+        raise
+    return module
+
+
+def raise_if_not_compiled(error: Exception) -> None:
+    """Explain an error of CuPy, if it is one of compiling a kernel, or of the libraries that this needs.
+
+    Raises:
+        GpuError: it is.
+    """
+    name = type(error).__name__  # of CuPy's compiler, and of the path finder of its libraries
+    if name == "CompileException":
         raise GpuError(f"NVRTC does not compile a kernel of symad:\n{error}") from error
-    except Exception as error:  # without NVRTC, CuPy's path finder raises errors of its own
+    if name == "DynamicLibNotFoundError" or isinstance(error, OSError):
         raise GpuError(
-            f"CuPy {cp.__version__} cannot compile kernels ({type(error).__name__}: {error}); the extras "
+            f"CuPy cannot compile kernels ({name}: {error}); the extras "
             '"gpu-cuda12" and "gpu-cuda13" install the libraries it needs, NVRTC among them. NumPy '
             'arrays and backend="numpy" need none'
         ) from error
-    return module
 
 
 def check_device(xp: Any, **arrays: Any) -> None:

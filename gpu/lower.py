@@ -16,7 +16,7 @@ from symad.core.graph import Graph
 from symad.cost import memory
 from symad.errors import LoweringError
 from symad.gpu.array_printer import print_cupy_module
-from symad.gpu.compile import GpuError, cupy
+from symad.gpu.compile import GpuError, cupy, raise_if_not_compiled
 from symad.gpu.passes.kernels_or_definitions import with_kernels
 from symad.gpu.passes.recognise_attention import recognised
 from symad.gpu.passes.recurrences import recurrent
@@ -57,6 +57,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
             return compiled().function(*values)
         except MemoryError as error:
             raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
+        except Exception as error:
+            raise_if_not_compiled(error)
+            raise
 
     return Kernel(name, source, run)
 

@@ -10,7 +10,8 @@ follow upper bounds in TFLOP/s for the multiprocessors and the clock given; the 
     shared    512 bytes for each LDSM.x4, at 128 bytes a clock and multiprocessor
     special   MUFU (exponentials) at 16 a clock and multiprocessor
 
-They are no measurements. Usage, with the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm:
+They are no measurements. Of the kernel sums on tensor cores (a Gaussian, one column of weights) it prints
+registers, spills and shared memory. Usage, with the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm:
 
     python benchmarks/gpu/static.py [--arch sm_90] [--out FILE.json]
 """
@@ -28,11 +29,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import sympy as sp
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from symad.gpu.attention_kernels.compiled_score import compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, Plan, plans
 from symad.gpu.attention_kernels.tile_shapes import BACKWARD_KV, BACKWARD_Q, FORWARD, TANGENT
+from symad.gpu.pairs.kernel_text import plan as pair_plan
+from symad.gpu.pairs.products import products_bytes, products_source
+from symad.numeric.pairs.pair_functions import trace_pair
 from symad.numeric.pairs.scores import trace_score
 from tests.gpu import nvrtc
 
@@ -144,6 +150,25 @@ def rows(archs: Sequence[str], dtypes: Sequence[str]) -> Iterator[dict[str, Any]
                         yield row(plan, name, width, arch)
 
 
+def gaussian(x: Any, y: Any, ell: Any) -> Any:
+    return sp.exp(-(x - y).dot(x - y) / (2 * ell**2))
+
+
+def pair_rows(archs: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The figures of kernel sums on tensor cores: values, and cotangents by rows and by columns."""
+    for arch in archs:
+        for kind in ("tf32x3", "bf16"):
+            for width in (64, 128):
+                function = trace_pair(gaussian, width, {"ell": None})
+                source = products_source(function, pair_plan(function, 1, "float"), "sum", kind)
+                shared = products_bytes(width, 1, kind)
+                for name, kernel in nvrtc.compile_text(source, arch)[1].items():
+                    yield {
+                        "arch": arch, "kernel": name, "kind": kind, "d": width,
+                        "registers": kernel.registers, "spilled": kernel.spilled, "shared": shared,
+                    }  # fmt: skip
+
+
 def main() -> None:
     """Print the table; write it where asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -164,8 +189,18 @@ def main() -> None:
             f"{made['ldsm']:4} {made['mufu']:4}  {limit:8} {made['bound']:5}",
             flush=True,
         )
+    print("arch   kind     d   kernel                regs spill shared")
+    pairs = []
+    for made in pair_rows(given.arch):
+        pairs.append(made)
+        print(
+            f"{made['arch']:6} {made['kind']:8} {made['d']:3} {made['kernel']:22} "
+            f"{made['registers']:3} {made['spilled']:4} {made['shared']:7}",
+            flush=True,
+        )
     if given.out:
-        given.out.write_text(json.dumps({"nvrtc": nvrtc.version(), "kernels": found}, indent=1) + "\n")
+        table = {"nvrtc": nvrtc.version(), "kernels": found, "pair_kernels": pairs}
+        given.out.write_text(json.dumps(table, indent=1) + "\n")
 
 
 if __name__ == "__main__":

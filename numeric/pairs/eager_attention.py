@@ -257,7 +257,8 @@ class _Call:
             dtype = "float64" if wide else str(real)
         named = zip("qkv", (q, k, v), (n, m, m), strict=True)
         shapes = {name: (*a.shape[:2], size, a.shape[3]) for name, a, size in named}
-        nodes = inputs_of(shapes | {name: np.shape(a) for name, a in params.items()})
+        inner = inputs_of(shapes)
+        nodes = (*inner, *inputs_of({name: np.shape(a) for name, a in params.items()}, inner))
         return _Call(library, op, nodes, (q, k, v, *params.values()), dtype, real)
 
     def results(

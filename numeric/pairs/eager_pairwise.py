@@ -91,7 +91,7 @@ def reduced(
     """`pairwise` on the arrays of a library."""
     call = _Call.make(library, f, x, y, b, reduce, params)
     both = return_lse and reduce == "softmax"
-    nodes = inputs_of(call.shapes)
+    nodes = call.nodes
     outputs = tuple(in_part(call.op, PairSum, part, nodes) for part in ((0, 1) if both else (0,)))
     found = called(nodes, outputs, str(x.dtype), call.values, call.fastest(library))
     out = call.shaped(found[0])
@@ -157,7 +157,7 @@ def cotangents(
     more: dict[str, Any] = {"out_bar": out_bar.reshape(rows), "out": out.reshape(rows)}
     if reduce == "softmax":
         more["lse"] = lse
-    inner = inputs_of(call.shapes)
+    inner = call.nodes
     nodes: tuple[Node, ...] = (*inner, *inputs_of({n: np.shape(a) for n, a in more.items()}, inner))
     outputs = tuple(in_part(call.op, PairSumCotangent, part, nodes) for part in range(call.op.inner))
     bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()), call.fastest(library))
@@ -215,9 +215,11 @@ class _Call:
         return COMPILED if worth and search()[0] is not None else library
 
     @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of all arguments by name."""
-        return dict(zip(("x", "y", "b", *self.params), map(np.shape, self.values), strict=True))
+    def nodes(self) -> tuple[Node, ...]:
+        """The arguments; a parameter may be called b."""
+        x, y, b, *params = map(np.shape, self.values)
+        points = inputs_of({"x": x, "y": y, "b": b})
+        return (*points, *inputs_of(dict(zip(self.params, params, strict=True)), points))
 
     def shaped(self, array: Array) -> Array:
         """(N, E) as the caller's b asks: (N,) for a vector or no b."""

@@ -7,9 +7,14 @@ import types
 import numpy as np
 import pytest
 
+import symad
+from symad import functions
 from symad.gpu import compile as gpu_compile
 from symad.gpu.attention_kernels.eager import attention
 from symad.gpu.compile import GpuError, check_device, cupy, kernel_text
+from symad.numeric import lower
+from tests.gpu.cupy_agreement import library
+from tests.gpu.cupy_standin import kernels
 
 
 class Refused(Exception):
@@ -70,22 +75,36 @@ def test_arrays_on_another_device():
         check_device(xp, q=here, k=there)
 
 
-def test_an_install_without_nvrtc(monkeypatch):
-    """The path finder of CuPy's libraries raises an error of its own."""
+class DynamicLibNotFoundError(RuntimeError):
+    """What the path finder of CuPy's libraries raises."""
 
+
+@pytest.mark.parametrize("error", [DynamicLibNotFoundError("libnvrtc.so.13"), OSError("libnvrtc.so.13")])
+def test_an_install_without_nvrtc(monkeypatch, error):
     class Missing:
         def __init__(self, code, options):
             pass
 
         def compile(self):
-            raise Refused("DynamicLibNotFoundError: libnvrtc.so.13")
+            raise error
 
     made = fake_cupy(1)
     made.RawModule = Missing
-    made.cuda.compiler = types.SimpleNamespace(CompileException=type("CompileException", (Exception,), {}))
-    monkeypatch.setitem(sys.modules, "cupy", made)
     with pytest.raises(GpuError, match=r'cannot compile kernels.*libnvrtc.*"gpu-cuda12" and "gpu-cuda13"'):
-        gpu_compile._module(made, "no text that is cached", 0)
+        gpu_compile._module(made, f"no text that is cached: {error!r}", 0)
+
+
+def test_printed_code_explains_it_too(monkeypatch):
+    graph = symad.trace(lambda q, k, v: functions.attention(q, k, v), [(1, 1, 5, 4)] * 3)
+
+    def refuse(self, name):
+        raise DynamicLibNotFoundError("libnvrtc.so.13")
+
+    with library() as cp:
+        monkeypatch.setattr(kernels.RawModule, "get_function", refuse)
+        arrays = [cp.ones((1, 1, 5, 4))] * 3
+        with pytest.raises(GpuError, match=r"cannot compile kernels.*libnvrtc"):
+            lower(graph, backend="cupy")(*arrays)
 
 
 def test_kernel_files_keep_their_line_numbers():

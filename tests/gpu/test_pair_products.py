@@ -15,7 +15,7 @@ from symad.gpu.pairs.products import has_products, products_source
 from symad.numeric import lower
 from symad.numeric.pairs.pair_functions import trace_pair
 from tests.gpu import nvrtc
-from tests.gpu.cupy_agreement import library
+from tests.gpu.cupy_agreement import WHERE, library
 from tests.gpu.cupy_standin import cuda
 from tests.gpu.shim.driver import schedule
 
@@ -96,10 +96,11 @@ def laplacian(x, y, ell):
 
 
 @needs_compiler
+@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("kind", "bound"), [("tf32x3", 1e-5), ("bf16", 0.03)])
 @pytest.mark.parametrize("reduce", ["sum", "logsumexp", "softmax"])
 @pytest.mark.parametrize(("f", "d", "columns"), [(gaussian, 45, 11), (laplacian, 128, 3)])
-def test_gradients(f, d, columns, reduce, kind, bound):
+def test_gradients(f, d, columns, reduce, kind, bound, where):
     """Of the points, the weights and the parameter, against differentiation in torch in float64."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(d)
@@ -107,7 +108,7 @@ def test_gradients(f, d, columns, reduce, kind, bound):
     b = rng.uniform(0.5, 1.5, (131, 1 if reduce == "logsumexp" else columns)).astype("f4")
     bar = rng.normal(size=(70, b.shape[1])).astype("f4")
     given, ell = b[:, 0] if reduce == "logsumexp" else b, 0.7 * d**0.5
-    with library() as cp, symad.gpu.options(pair_products=kind):
+    with library(where) as cp, symad.gpu.options(pair_products=kind):
         arrays = [cp.asarray(np.ascontiguousarray(a)) for a in (x, y, given)]
         found = pairwise(f, *arrays, reduce=reduce, params={"ell": ell}, return_lse=reduce == "softmax")
         out, lse = found if reduce == "softmax" else (found, None)

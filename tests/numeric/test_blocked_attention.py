@@ -362,6 +362,15 @@ def test_errors_of_shapes_and_kinds():
         attention(q.tolist(), k, v)
 
 
+def test_a_parameter_may_have_the_name_of_an_argument():
+    x, y, z = arrays(n=5, m=5)
+    weights = np.arange(5.0)
+    given, others = {"q": weights, "N": 2.0}, {"w": weights, "c": 2.0}
+    found = attention(x, y, z, score=lambda s, b, h, i, j, q, N: s + N * q[j], params=given)
+    expected = attention(x, y, z, score=lambda s, b, h, i, j, w, c: s + c * w[j], params=others)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_against_torch():
     torch = pytest.importorskip("torch")
     q, k, v = arrays(n=40, m=40)

@@ -292,3 +292,17 @@ def test_errors_of_the_pair_function():
         pairwise(lambda x, y: x, X, Y)
     with pytest.raises(ShapeError, match=r"need shape \(4, 1\)"):
         pairwise(sp.MatrixSymbol("x", 3, 1)[0, 0], X, Y)
+
+
+def test_a_parameter_may_have_the_name_of_an_argument():
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(5, 2)), rng.normal(size=(4, 2))
+    squares = ((x[:, None] - y) ** 2).sum(-1)
+
+    def f(x, y, b):
+        return sp.exp(-b * (x - y).dot(x - y))
+
+    out = pairwise(f, x, y, params={"b": 0.7})
+    np.testing.assert_allclose(out, np.exp(-0.7 * squares).sum(1), rtol=1e-13)
+    bars = pairwise_vjp(f, x, y, None, out, np.ones(5), params={"b": 0.7})
+    np.testing.assert_allclose(bars.params["b"], -(squares * np.exp(-0.7 * squares)).sum(), rtol=1e-12)
