@@ -126,7 +126,8 @@ def picture(folder: Path, history: np.ndarray, times: np.ndarray) -> None:
         axes[0].plot(times, field.mean(axis=(0, 1)), label=f"mean of {name}")
     axes[0].axvline(1.1, color="gray", lw=1, ls=":", label="source on")
     axes[0].set_xlabel("t")
-    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
+    spacing = {"ncols": 3, "frameon": False, "columnspacing": 1.0, "handlelength": 1.2}
+    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **spacing)
     for axis, t in zip(axes[1:], (0.05, 1.5, END), strict=True):
         moment = history[0, :, :, np.searchsorted(times, t)]
         shown = axis.imshow(moment - moment.mean(), origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r")

@@ -7,6 +7,7 @@ from functools import lru_cache, singledispatch
 from typing import Any
 
 import sympy
+from sympy.codegen.numpy_nodes import amax, amin
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
@@ -105,6 +106,8 @@ class Found:
     def __init__(self, arguments: Iterable[Any] = ()) -> None:
         """Nothing is found yet. ``arguments``: symbols that are given a value in each call."""
         self.arguments = frozenset(arguments)
+        self.vectors: set[Any] = set()
+        """Symbols without a shape of which an extreme is taken: vectors."""
         self.symbols: dict[Any, None] = {}
         self.uses: dict[Any, list[tuple[Any, ...]]] = {}
         self.free_indices: dict[Any, Any] = {}
@@ -117,7 +120,7 @@ class Found:
             TraceError: the indices do not decide the shape.
         """
         declared = declared_shape(symbol)
-        if declared is not None:
+        if declared is not None and symbol not in self.vectors:
             return declared
         uses = self.uses.get(symbol, [])
         if uses and all(len(use) == len(uses[0]) for use in uses):
@@ -127,6 +130,8 @@ class Found:
             if None not in extents and FREE not in extents:
                 lengths = (_given_length(symbol, k) if e is GIVEN else e for k, e in enumerate(extents))
                 return as_shape(tuple(lengths))
+        if not uses and symbol in self.vectors:
+            return as_shape((_given_length(symbol, 0),))
         raise TraceError(
             f"the shape of {symbol} does not follow from its indices; declare it: "
             f"IndexedBase({str(symbol)!r}, shape=...)"
@@ -151,7 +156,7 @@ class Found:
 @lru_cache(maxsize=256)
 def _given_length(base: Any, axis: int) -> Any:
     """The length of an axis on which the indices depend on data: that of the array given."""
-    return sympy.Dummy(f"len_{base.label}_{axis}", integer=True, positive=True)
+    return sympy.Dummy(f"len_{base}_{axis}", integer=True, positive=True)
 
 
 FREE = "free"
@@ -327,6 +332,16 @@ def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found
     for k, r in enumerate(inner):
         result += [(bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None]
     return [*result, (expression.function, ranges + inner, guarded)]
+
+
+@children.register(amin)
+@children.register(amax)
+def extreme_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+    """The array; a symbol without a shape is a vector."""
+    array = expression.args[0]
+    if isinstance(array, sympy.Symbol) or (isinstance(array, sympy.IndexedBase) and array.shape is None):
+        found.vectors.add(array)
+    return [(array, ranges, guarded)]
 
 
 @children.register(sympy.Integral)

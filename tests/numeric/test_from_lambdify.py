@@ -343,6 +343,18 @@ def test_elements_at_places_that_are_arguments(backend):
         symad.trace(u[n])
 
 
+def test_extremes_of_vectors_and_arrays():
+    vectors = lower([nn.amin(x), nn.amax(y)], inputs=[x, y])
+    assert vectors(np.array([2, 3, 4]), np.array([1, 5, 2, 0])) == (2, 5)
+    square = sp.IndexedBase("square", shape=(2, 3))
+    values = np.array([[0.0, 4.0, 8.0], [1.0, 5.0, 2.0]])
+    found = lower([nn.amin(square, axis=0), nn.amax(square, axis=-1)], inputs=[square])(values)
+    np.testing.assert_array_equal(found[0], [0, 4, 2])
+    np.testing.assert_array_equal(found[1], [8, 5])
+    slope = lower(symad.gradient(nn.amin(x), x, inputs=[x]))
+    np.testing.assert_array_equal(slope(np.array([3.0, 1.0, 2.0])), [0, 1, 0])
+
+
 def test_implementations_in_python_are_traced_and_differentiated():
     shifted = implemented_function("shifted", lambda value: value + 100)
     waves = implemented_function("waves", lambda a, b: np.sin(a) * b)
@@ -382,14 +394,15 @@ REFUSED = {
     "derivatives by an order": (sp.Derivative(sp.legendre(n, x), n), [n, x], "no derivative by argument 1"),
     "sums without end": (sp.Sum(x**k, (k, 0, sp.oo)), [x], "no finite bounds"),
     "arrays without a shape: IndexedBase(..., shape=)": (
-        nn.amin(sp.IndexedBase("s")), [sp.IndexedBase("s")], "shape",
+        sp.IndexedBase("s"), [sp.IndexedBase("s")], "shape",
     ),
     "number sequences by their index": (sp.bernoulli(n), [n], "bernoulli"),
     "text": ("x + y", ["x", "y"], "x"),
     "sets": (sp.FiniteSet(x), [x], "FiniteSet|set"),
     "symbols that are no arguments": (x * y, [x], "depends on y, missing from"),
     "elements as arguments": (u[0] ** 2, [u[0]], "inputs are whole arrays"),
-    "reductions of scalar symbols": (nn.amin(x, axis=0), [x], "amin.* cannot be traced"),
+    "extremes of numbers": (nn.amin(x * y), [x, y], "is a number"),
+    "extremes along axes that vectors do not have": (nn.amax(x, axis=1), [x], "IndexedBase"),
 }  # fmt: skip
 
 

@@ -7,10 +7,13 @@ from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
+from sympy.codegen.ast import none
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
+from symad.errors import ShapeError
+from symad.ops.arrays.reduction import extreme
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import compare
@@ -97,3 +100,33 @@ def isinf_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """|x| = ∞."""
     check_scalars(expression, args)
     return compare("==", apply(sympy.Abs, args[0]), constant(float("inf")))
+
+
+@operands.register(numpy_nodes.amin)
+@operands.register(numpy_nodes.amax)
+def extreme_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+    """The array."""
+    return (expression.array,)
+
+
+@lift.register(numpy_nodes.amin)
+@lift.register(numpy_nodes.amax)
+def extreme_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """The smallest or largest element, along an axis if there is one.
+
+    Raises:
+        ShapeError: of a number, or along an axis that the array does not have.
+    """
+    kind = "min" if isinstance(expression, numpy_nodes.amin) else "max"
+    (array,) = args
+    rank = len(array.shape)
+    if not rank:
+        raise ShapeError(f"{expression}: {expression.array} is a number; amin and amax take an array")
+    if expression.axis == none:
+        return extreme(kind, array)
+    if not -rank <= expression.axis < rank:
+        raise ShapeError(
+            f"{expression}: {expression.array} has {rank} axes, and none of number {expression.axis}; a "
+            "symbol without a shape is a vector, so use IndexedBase(name, shape=...)"
+        )
+    return extreme(kind, array, (int(expression.axis) % rank,))

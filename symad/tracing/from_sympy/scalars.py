@@ -53,7 +53,7 @@ def atom_operands(expression: sympy.Atom, tracer: Tracer) -> Any:
 def symbol_lift(expression: sympy.Symbol, args: Nodes, tracer: Tracer) -> Node:
     if expression in tracer.dims:
         return dimension(expression)
-    return input_node(expression)
+    return input_node(expression, tracer.shapes.get(expression, ()))
 
 
 @lift.register(sympy.Number)
