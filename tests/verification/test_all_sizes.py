@@ -66,3 +66,49 @@ EQUAL = {
 def test_what_is_equal_is_certified(name):
     a, b = (symad.trace(f, [(n,)]) for f in EQUAL[name])
     assert symad.equal(a, b).status in ("proved", "measured")
+
+
+def _largest(z):
+    return z.max(-1, keepdims=True)
+
+
+SHIFTED = {
+    "a vector": (
+        lambda z: np.log(np.exp(z - z.max()).sum()) + z.max(),
+        lambda z: np.log(np.exp(z).sum()),
+        (n,),
+    ),
+    "rows": (
+        lambda z: np.log(np.exp(z - _largest(z)).sum(-1)) + z.max(-1),
+        lambda z: np.log(np.exp(z).sum(-1)),
+        (n, d),
+    ),
+    "shares of rows": (
+        lambda z: np.exp(z - _largest(z)) / np.exp(z - _largest(z)).sum(-1, keepdims=True),
+        lambda z: np.exp(z) / np.exp(z).sum(-1, keepdims=True),
+        (n, d),
+    ),
+    "a transposed matrix": (lambda z: z.T.max(0), lambda z: z.max(1), (n, d)),
+}
+
+VECTOR, ROWS = SHIFTED["a vector"][1], SHIFTED["rows"][1]
+
+MISTAKEN = {
+    "the sign of the shift": (lambda z: np.log(np.exp(z - z.max()).sum()) - z.max(), VECTOR, (n,)),
+    "the smallest": (lambda z: np.log(np.exp(z - z.max()).sum()) + z.min(), VECTOR, (n,)),
+    "the other axis": (lambda z: np.log(np.exp(z - _largest(z)).sum(-1)) + z.max(0), ROWS, (n, n)),
+    "the axis of an extreme": (lambda z: z.T.max(0), lambda z: z.max(0), (n, n)),
+    "the kind of an extreme": (lambda z: z.max(0), lambda z: z.min(0), (n, d)),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_shift_by_the_largest_element_is_proved_away(name):
+    left, right, shape = SHIFTED[name]
+    assert symad.equal(*[symad.trace(f, [shape]) for f in (left, right)], seed=1).status == "proved"
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_a_mistaken_shift_is_refuted(name):
+    left, right, shape = MISTAKEN[name]
+    assert symad.equal(*[symad.trace(f, [shape]) for f in (left, right)], seed=1).status == "refuted"

@@ -2,7 +2,8 @@
 
 A function of one argument is an atom with the axes that its argument has. exp is split into the
 exponentials of single networks, exp(Σ c N) = Π exp(N)^c; |u| = √u²; powers of products multiply
-exponents, and from sums the common factor of all terms is taken out first.
+exponents, and from sums the common factor of all terms is taken out first; log of what is taken out is
+known. An extreme along axes is an atom with the others.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Values
+from symad.ops.arrays.reduction import Extreme
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import OutOfBudget
-from symad.verification.proof.index_networks import BOUND, DELTA, Atom, Form, Network, Networks
+from symad.verification.proof.index_networks import BOUND, DELTA, UNIT, Atom, Form, Network, Networks
 from symad.verification.proof.index_notation import index_form
 from symad.verification.rewriting.linear_terms import number
 
@@ -122,4 +124,30 @@ def apply_index_form(op: Apply, y: Node, args: Values, networks: Networks) -> An
         half = Fraction(1 if op.head is sympy.Abs else -1, 2)
         root = networks.atom("power", square, shape, half)
         return root if op.head is sympy.Abs else product_form([form, root], [shape, shape], shape, networks)
+    if op.head is sympy.log:
+        return _log_form(form, shape, networks)
     return networks.atom(("function", op.head), form, shape)
+
+
+def _log_form(form: Form, shape: Shape, networks: Networks) -> Form:
+    """log(Π exp(u)^e · rest) = Σ e u + log(rest): of Σ exp(z_i − m) it is log Σ exp(z_i) − m."""
+    _, common, rest = _common_factor(form, whole=False)
+    exponents = [
+        (e, networks.permuted(networks.named[atom[1]][1], at))
+        for (atom, at), e in common.items()
+        if isinstance(atom, tuple)  # each is ("exp", the name of u)
+    ]
+    inner = [] if rest == networks.constant(1) else networks.atom(("function", sympy.log), rest, shape)
+    return networks.add([*exponents, (Fraction(1), inner)])
+
+
+@index_form.dispatch
+def extreme_index_form(op: Extreme, y: Node, args: Values, networks: Networks) -> Any:
+    """An atom with the axes that are kept, named after the whole array and the axes that disappear."""
+    shape = y.args[0].shape
+    number, order = networks.name(args[0], shape)
+    kept = sorted((order[k], k) for k in range(len(shape)) if k not in op.axes)
+    place = [k for k in range(len(shape)) if k not in op.axes]
+    gone = tuple(sorted(order[k] for k in op.axes))
+    at = tuple(UNIT if shape[k] == 1 else place.index(k) for _, k in kept)
+    return networks.simplify(Fraction(1), [(("extreme", op.kind, gone, number), at, Fraction(1))], {})
