@@ -33,8 +33,9 @@ from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.size_checks import needed_sizes
+from symad.numeric.numpy_arrays.module import shape_checks
 from symad.numeric.numpy_arrays.ops.constants import constant_text
-from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
+from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
@@ -340,7 +341,7 @@ def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str
         declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
         kind = "None" if node in printer.as_given else printer.type_of(node)
         given.append((name, kind, rank, declared))
-    return inputs_line(given) + _shape_checks(graph, printer, inputs)
+    return inputs_line(given) + shape_checks(graph, printer, inputs)
 
 
 def _with_door(graph: Graph, printer: CuPyPrinter) -> None:

@@ -12,7 +12,7 @@ from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.numpy_arrays.printer import print_array_module
+from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH, PassReport, run_graph_passes
 from symad.numeric.scheduling.roles import roles_of
 

@@ -1,8 +1,7 @@
 """NumPy modules whose arithmetic runs in place: an operand that is not needed again becomes the result.
 
-An elementwise statement writes into the array of an operand that ends there (liveness), so a chain of
-operations touches one array that stays in the cache. Repetition of smaller arrays along axes is left
-to NumPy's broadcasting. Arrays that came from outside, and results, are never overwritten.
+Which operand an operation writes over is decided by `program_passes/places.py`, before anything is written.
+Repetition of smaller arrays along axes is left to NumPy's broadcasting.
 """
 
 from __future__ import annotations

@@ -1,0 +1,142 @@
+"""The module of an array graph: arguments converted and checked, the function, its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.dims import format_shape
+from symad.core.graph import Graph, Node
+from symad.errors import LoweringError
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.modules.module_text import module_header, one_line, returned, summary
+from symad.numeric.modules.size_checks import doubtful, size_checks
+from symad.numeric.numpy_arrays.owners import owner, repeats
+from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+
+ARRAY = '''def _array(name, value, dtype, rank, shape):
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.ndim != rank:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    return array.astype(dtype, copy=False)
+'''
+
+CHECK = '''def _check(name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+'''
+
+
+def print_array_module(
+    graph: Graph,
+    library: ArrayLibrary,
+    dtype: str,
+    printing: Any = ArrayPrinter,
+    labels: Sequence[str] = (),
+    needed: Sequence[sympy.Expr] = (),
+) -> tuple[str, str]:
+    """The entry point's name and the source of the module.
+
+    ``labels`` are what the results are called, ``needed`` the sizes of `needed_sizes`.
+    """
+    printer = printing(graph, library, dtype)
+    printer.needed = needed
+    entry = printer.names.unique(graph.name)
+    inputs = printer.begin(graph, labels)
+    door = _unpack_lines(graph, printer, inputs)
+    printer.sizes.clear()
+    body = printer.statements(graph.output_nodes)
+    values = [_result(o, printer) for o in graph.output_nodes]
+    result = returned(graph.structure, values)
+    sizes = sorted(printer.sizes & graph.dims, key=str)
+    known = ", ".join([*inputs, *(printer.symbols[s] for s in sizes)])
+    if inputs:
+        body.insert(0, f"{known} = _checked({', '.join(inputs)})")
+    helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
+    lines = [
+        *module_header(graph, printer.imports),
+        *helpers,
+        *([*made, "", ""] if (made := printer.preliminaries()) else []),
+        *([*_checked(inputs, door, known), "", ""] if inputs else []),
+        *printer.decorators(graph),
+        f"def {entry}({', '.join(inputs)}):",
+        f'    """{summary(graph, inputs, labels)}."""',
+        *(f"    {line}" if line else "" for line in body),
+        f"    return {result}",
+    ]
+    return entry, "\n".join(lines) + "\n"
+
+
+def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str]:
+    """The function that converts and checks the arguments; it returns what is ``known`` afterwards."""
+    return [
+        f"def _checked({', '.join(inputs)}):",
+        '    """The arguments as arrays of the right shapes, and the dimensions that are read."""',
+        *(f"    {line}" for line in door),
+        f"    return {known}",
+    ]
+
+
+def _result(output: Node, printer: ArrayPrinter) -> str:
+    """The text of a result, which owns its memory: views of inputs, constants and other results are copied.
+
+    Numbers are of the module's type.
+    """
+    text, op, made = printer.text[output], output.op, owner(output)
+    if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
+        return f"{printer.type_text}({text})"
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
+    printer.returned.add(made)
+    return f"{text}.copy()" if shared or repeats(output) else text
+
+
+def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    lines = []
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        printer.text[node] = name
+    helper = printer.helper("_array", ARRAY)
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        declared = one_line(format_shape(node.shape))
+        dtype, rank = printer.type_text, len(node.shape)
+        lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
+    return lines + shape_checks(graph, printer, inputs)
+
+
+def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Bind each dimension symbol where it stands alone, then compare whole shapes."""
+    lines: list[str] = []
+    bound: set[Any] = set()
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        for axis, dim in enumerate(node.shape):
+            if isinstance(dim, sympy.Symbol) and dim not in bound:
+                lines.append(f"{printer.symbols[dim]} = {name}.shape[{axis}]")
+                bound.add(dim)
+    for s in sorted(graph.dims - bound, key=str):
+        lines += _solve_dim(graph, printer, inputs, s)
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        if node.shape:
+            checked = printer.helper("_check", CHECK)
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
+    sizes = (*printer.needed, *doubtful(node.shape for node in graph.nodes))
+    return lines + size_checks(sizes, printer.bare)
+
+
+def _solve_dim(
+    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any
+) -> list[str]:
+    """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        for axis, dim in enumerate(node.shape):
+            if not isinstance(dim, int) and dim.free_symbols == {symbol}:
+                slope, offset = dim.coeff(symbol, 1), dim.coeff(symbol, 0)
+                if slope.is_Integer and offset.is_Integer and slope:
+                    return [
+                        f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"
+                    ]
+    raise LoweringError(f"no input fixes the dimension {symbol}")
