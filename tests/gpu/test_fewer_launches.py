@@ -167,3 +167,19 @@ def test_the_kernel_of_sums_compiles(dtype):
     for arch in ("sm_80", "sm_90"):
         _, kernels = nvrtc.compile_text(sums_source(dtype), arch)
         assert kernels["sums"].spilled == 0
+
+
+def test_slices_of_one_array_in_a_loop_are_that_array():
+    """Three products with W[k] in a step that stays a loop: one product with W, forwards and backwards."""
+
+    def value(W, h, xs):
+        def step(h, x):
+            a, b, c = (W[k] @ h for k in range(3))
+            return functions.softmax(a * b + c + x)
+
+        return functions.scan(step, h, xs)[-1].sum() + (W**2).sum()
+
+    shapes = [(3, 4, 4), (4,), (5, 4)]
+    graph = symad.value_and_gradient(symad.trace(value, shapes))
+    kernel = agree(graph, [RNG.normal(size=s) for s in shapes])
+    assert "for t" in kernel.source
