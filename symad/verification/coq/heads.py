@@ -116,7 +116,8 @@ WITHOUT_LEMMA: dict[str, str] = {
     ),
     **dict.fromkeys(
         ["jn", "yn", "spherical_in", "besselj", "bessely", "besseli", "besselk", "ive", "legendre",
-         "chebyshevt", "chebyshevu", "hermite", "laguerre", "gegenbauer", "jacobi"],
+         "chebyshevt", "chebyshevu", "hermite", "laguerre", "gegenbauer", "jacobi", "assoc_laguerre",
+         "assoc_legendre"],
         INTEGER,
     ),
 }  # fmt: skip
