@@ -17,7 +17,6 @@ from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, ClassVar
-from weakref import WeakValueDictionary
 
 import mpmath
 import sympy
@@ -72,20 +71,13 @@ def _slot(k: int, whole: bool = False) -> Node:
     return input_node(sympy.Dummy(name, integer=True) if whole else sympy.Dummy(name, real=True))
 
 
-_HEADS: WeakValueDictionary[tuple[str, Node, int], Any] = WeakValueDictionary()
-
-
+@lru_cache(maxsize=1024)
 def _head(kind: str, body: Node, parameters: int) -> Any:
     """The function of a body in slots."""
-    key = kind, body, parameters
-    head = _HEADS.get(key)
-    if head is None:
-        slots = (_slot(0, kind != "integral"), *(_slot(k + 1) for k in range(parameters)))
-        graph = Graph(slots, (body,))
-        own = {"kind": kind, "body": graph, "nargs": parameters + 2, "slope": staticmethod(_slope)}
-        head = type(kind, (Ranged,), {**own, "_imp_": staticmethod(partial(_computed, kind, graph))})
-        _HEADS[key] = head
-    return head
+    slots = (_slot(0, kind != "integral"), *(_slot(k + 1) for k in range(parameters)))
+    graph = Graph(slots, (body,))
+    own = {"kind": kind, "body": graph, "nargs": parameters + 2, "slope": staticmethod(_slope)}
+    return type(kind, (Ranged,), {**own, "_imp_": staticmethod(partial(_computed, kind, graph))})
 
 
 def ranged(kind: str, body: Node, variable: Node, low: Node, high: Node) -> Node:
