@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program_passes.memory import ufunc_name
@@ -321,7 +321,7 @@ def power_steps(node: Node, printer: Any) -> list[Step] | None:
 
 def function_steps(node: Node, printer: Any) -> list[Step] | None:
     """Functions of one array; maxima and minima."""
-    head: Any = node.op.head  # type: ignore[attr-defined]
+    head = op_of(node, Apply).head
     if head in (sympy.Max, sympy.Min):
         return _extreme(node, "maximum" if head is sympy.Max else "minimum", printer)
     if len(node.args) != 1 or printer.is_lean(node.args[0]):

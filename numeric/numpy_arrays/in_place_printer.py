@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
@@ -460,7 +460,7 @@ class InPlacePrinter(ArrayPrinter):
             return f"{self.text[node.args[0]]}.astype({self.type_text})"
         (arg,) = node.args
         text, rank = self.text[arg], len(node.shape)
-        axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
+        axes = op_of(node, Broadcast).axes
         if axes == tuple(range(rank - len(axes), rank)):
             return text
         return f"{text}[{', '.join(':' if k in axes else 'None' for k in range(rank))}]"

@@ -15,7 +15,7 @@ import sympy
 from flint import arb
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import mul, neg, sub
 from symad.ops.elementwise.powers import Pow
@@ -57,7 +57,7 @@ def by_signs(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
 
 def _signed(x: Node) -> list[Node]:
     """An input by a positive one, for each sign that it may have; none of an integer."""
-    symbol = x.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(x)
     if getattr(symbol, "is_integer", False):
         return []
     free = input_node(sympy.Dummy(str(symbol), positive=True))

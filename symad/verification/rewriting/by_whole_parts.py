@@ -18,7 +18,7 @@ import sympy
 from sympy import divisors
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
 from symad.verification.rewriting.discontinuities import jumps
@@ -69,7 +69,7 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     unit = lcm(*[k for q in numbers for k in (q.numerator, q.denominator)])
     if unit > LARGEST:
         return []
-    whole = getattr(x.op.symbol, "is_integer", False)  # type: ignore[attr-defined]
+    whole = getattr(symbol_of(x), "is_integer", False)
     choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MOST_CASES]
     for L, M in sorted(choices, key=prod):
         tried = [
