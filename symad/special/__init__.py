@@ -1,0 +1,69 @@
+"""Functions that NumPy and SciPy have under another convention, or not at all.
+
+Each computes the SymPy function of the same name on real floats and arrays; SciPy is imported when
+one is called. A file holds one family: `elementary`, `gamma_functions`, `bessel`, `polynomials`,
+`integrals`, `logarithms`, `probability`, `activations`, `elliptic`; `users_functions` those that users give.
+"""
+
+from symad.special.activations import gelu, logcosh, relu, silu, softplus
+from symad.special.bessel import (
+    airyai,
+    airyaiprime,
+    airybi,
+    airybiprime,
+    spherical_in,
+    spherical_jn,
+    spherical_yn,
+)
+from symad.special.elementary import (
+    acot,
+    acoth,
+    acsc,
+    acsch,
+    asec,
+    asech,
+    cot,
+    coth,
+    csc,
+    csch,
+    frac,
+    maximum,
+    minimum,
+    sec,
+    sech,
+    sinc,
+)
+from symad.special.elliptic import elliptic_e, elliptic_moment, elliptic_pi
+from symad.special.gamma_functions import (
+    beta,
+    betainc,
+    betainc_regularized,
+    factorial,
+    loggamma,
+    lowergamma,
+    polygamma,
+    uppergamma,
+)
+from symad.special.integrals import (
+    cosh_integral,
+    cosine_integral,
+    expint,
+    fresnelc,
+    fresnels,
+    sine_integral,
+    sinh_integral,
+)
+from symad.special.logarithms import lambertw, polylog
+from symad.special.polynomials import assoc_legendre, hermite, laguerre
+from symad.special.probability import normal_excess, normal_ratio, voigt_dispersion
+from symad.special.users_functions import elementwise
+
+__all__ = [
+    "acot", "acoth", "acsc", "acsch", "airyai", "airyaiprime", "airybi", "airybiprime", "asec", "asech",
+    "assoc_legendre", "beta", "betainc", "betainc_regularized", "cosh_integral", "cosine_integral", "cot",
+    "coth", "csc", "csch", "elementwise", "elliptic_e", "elliptic_moment", "elliptic_pi", "expint",
+    "factorial", "frac", "fresnelc", "fresnels", "gelu", "hermite", "laguerre", "lambertw", "logcosh",
+    "loggamma", "lowergamma", "maximum", "minimum", "normal_excess", "normal_ratio", "polygamma",
+    "polylog", "relu", "sec", "sech", "silu", "sinc", "sine_integral", "sinh_integral", "softplus",
+    "spherical_in", "spherical_jn", "spherical_yn", "uppergamma", "voigt_dispersion",
+]  # fmt: skip

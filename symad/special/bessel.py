@@ -1,0 +1,70 @@
+"""Spherical Bessel functions, and those of Airy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def spherical_jn(n: Any, x: Any) -> Any:
+    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; on the line for integer n.
+
+    The power series serves small x: that of SciPy loses digits there.
+    """
+    from scipy.special import jv, spherical_jn
+
+    n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
+    if not np.all((n == np.floor(n)) & (n >= 0)):
+        return np.sqrt(np.pi / (2 * x)) * jv(n + 0.5, x)
+    small, order, term = np.abs(x) < 1.0, n.astype(int), np.ones(np.broadcast(n, x).shape)
+    series = np.zeros(term.shape)
+    for k in range(1, 13):  # x^n/(2n+1)!! Σ (−x²/2)^k / (k! (2n+3)...(2n+2k+1))
+        series, term = series + term, term * -0.5 * np.where(small, x * x, 0.0) / (k * (2 * n + 2 * k + 1))
+    first = np.ones(series.shape)
+    for k in range(1, int(order.max(initial=0)) + 1):
+        first = np.where(k <= n, first * x / (2 * k + 1), first)
+    return np.where(small, first * series, spherical_jn(order, np.where(small, 1.0, x)))[()]
+
+
+def spherical_yn(n: Any, x: Any) -> Any:
+    """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}."""
+    from scipy.special import yv
+
+    return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
+
+
+def spherical_in(n: Any, x: Any) -> Any:
+    """Modified spherical Bessel function of the first kind, i_n(−x) = (−1)^n i_n(x)."""
+    from scipy.special import spherical_in as of_positive
+
+    order, x_ = np.asarray(n, dtype=float).astype(np.int64), np.asarray(x, dtype=float)
+    return (np.where((x_ < 0) & (order % 2 == 1), -1.0, 1.0) * of_positive(order, np.abs(x_)))[()]
+
+
+def airyai(x: Any) -> Any:
+    """Airy function Ai."""
+    from scipy.special import airy
+
+    return airy(x)[0]
+
+
+def airyaiprime(x: Any) -> Any:
+    """Derivative of the Airy function Ai."""
+    from scipy.special import airy
+
+    return airy(x)[1]
+
+
+def airybi(x: Any) -> Any:
+    """Airy function Bi."""
+    from scipy.special import airy
+
+    return airy(x)[2]
+
+
+def airybiprime(x: Any) -> Any:
+    """Derivative of the Airy function Bi."""
+    from scipy.special import airy
+
+    return airy(x)[3]

@@ -1,0 +1,89 @@
+"""Elementary functions: reciprocals of trigonometric and hyperbolic ones, their inverses, sinc, extremes."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+
+def sec(x: Any) -> Any:
+    """1/cos x."""
+    return 1 / np.cos(x)
+
+
+def csc(x: Any) -> Any:
+    """1/sin x."""
+    return np.true_divide(1, np.sin(x))
+
+
+def cot(x: Any) -> Any:
+    """1/tan x."""
+    return np.true_divide(1, np.tan(x))
+
+
+def sech(x: Any) -> Any:
+    """1/cosh x, as 2e/(1 + e²) with e = exp(−|x|), which does not overflow."""
+    e = np.exp(-np.abs(x))
+    return 2 * e / (1 + e * e)
+
+
+def csch(x: Any) -> Any:
+    """1/sinh x."""
+    return np.true_divide(1, np.sinh(x))
+
+
+def coth(x: Any) -> Any:
+    """1/tanh x."""
+    return np.true_divide(1, np.tanh(x))
+
+
+def asec(x: Any) -> Any:
+    """Arccos(1/x)."""
+    return np.arccos(np.true_divide(1, x))
+
+
+def acsc(x: Any) -> Any:
+    """Arcsin(1/x)."""
+    return np.arcsin(np.true_divide(1, x))
+
+
+def acot(x: Any) -> Any:
+    """Arctan(1/x), SymPy's branch: π/2 at 0."""
+    return np.arctan(np.true_divide(1, x))
+
+
+def asech(x: Any) -> Any:
+    """Arcosh(1/x)."""
+    return np.arccosh(np.true_divide(1, x))
+
+
+def acsch(x: Any) -> Any:
+    """Arsinh(1/x)."""
+    return np.arcsinh(np.true_divide(1, x))
+
+
+def acoth(x: Any) -> Any:
+    """Artanh(1/x)."""
+    return np.arctanh(np.true_divide(1, x))
+
+
+def sinc(x: Any) -> Any:
+    """Sin(x)/x, unnormalised, 1 at 0."""
+    return np.sinc(np.true_divide(x, np.pi))
+
+
+def frac(x: Any) -> Any:
+    """The fractional part x − floor(x)."""
+    return x - np.floor(x)
+
+
+def maximum(*values: Any) -> Any:
+    """The largest, elementwise; NaN wins."""
+    return reduce(np.maximum, values)
+
+
+def minimum(*values: Any) -> Any:
+    """The smallest, elementwise; NaN wins."""
+    return reduce(np.minimum, values)

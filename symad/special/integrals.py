@@ -1,0 +1,64 @@
+"""Exponential, trigonometric, hyperbolic and Fresnel integrals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def expint(order: Any, x: Any) -> Any:
+    """E_ν(x) = ∫_1^∞ e^(−x t) t^(−ν) dt for x > 0; orders that are no integers ≥ 0 by mpmath."""
+    from scipy.special import expn
+
+    order_, x_ = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    if np.all((order_ >= 0) & (order_ == np.floor(order_))):
+        return expn(order_.astype(np.int64), x_)[()]
+    import mpmath
+
+    def one(a: float, v: float) -> float:
+        return float(mpmath.expint(a, v)) if v > 0 else float("nan")
+
+    return np.vectorize(one, otypes=[float])(order_, x_)[()]
+
+
+def sine_integral(x: Any) -> Any:
+    """Si(x) = ∫_0^x sin(t)/t dt."""
+    from scipy.special import sici
+
+    return sici(x)[0]
+
+
+def cosine_integral(x: Any) -> Any:
+    """Ci(x) for x ≥ 0; NaN elsewhere: SymPy's function is complex there."""
+    from scipy.special import sici
+
+    return np.where(np.less(x, 0), np.nan, sici(x)[1])[()]
+
+
+def sinh_integral(x: Any) -> Any:
+    """Shi(x)."""
+    from scipy.special import shichi
+
+    return shichi(x)[0]
+
+
+def cosh_integral(x: Any) -> Any:
+    """Chi(x) for x ≥ 0; NaN elsewhere: SymPy's function is complex there."""
+    from scipy.special import shichi
+
+    return np.where(np.less(x, 0), np.nan, shichi(x)[1])[()]
+
+
+def fresnels(x: Any) -> Any:
+    """Fresnel integral S."""
+    from scipy.special import fresnel
+
+    return fresnel(x)[0]
+
+
+def fresnelc(x: Any) -> Any:
+    """Fresnel integral C."""
+    from scipy.special import fresnel
+
+    return fresnel(x)[1]

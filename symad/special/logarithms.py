@@ -1,0 +1,35 @@
+"""Relatives of the logarithm: Lambert's W, and polylogarithms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def lambertw(x: Any, branch: Any = 0) -> Any:
+    """Lambert's W on the real line; NaN where it is complex."""
+    from scipy.special import lambertw as complex_lambertw
+
+    w = complex_lambertw(x, np.asarray(branch, dtype=int)[()])
+    return np.where(np.abs(w.imag) > 0, np.nan, w.real)[()]
+
+
+def polylog(order: Any, x: Any) -> Any:
+    """Li_s(x) = Σ_k x^k / k^s, continued to x ≤ 1; the orders 1, 0 and 2 in closed form, others by mpmath."""
+    from scipy.special import spence
+
+    order_, x_ = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    if np.all(order_ == 2):
+        return spence(1 - x_)[()]
+    if np.all(order_ == 1):
+        return -np.log1p(-x_)
+    if np.all(order_ == 0):
+        return x_ / (1 - x_)
+    import mpmath
+
+    def one(s: float, v: float) -> float:
+        value = mpmath.polylog(s, v) if v < 1 else mpmath.zeta(s) if v == 1 and s > 1 else mpmath.nan
+        return float(mpmath.re(value))
+
+    return np.vectorize(one, otypes=[float])(order_, x_)[()]

@@ -1,0 +1,39 @@
+"""Orthogonal polynomials, and the functions that continue them to other degrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def hermite(n: Any, x: Any) -> Any:
+    """The Hermite function H_n: a polynomial for integers n ≥ 0, which may be floats, else by mpmath."""
+    from scipy.special import eval_hermite
+
+    degree = np.asarray(n, dtype=float)
+    whole = (degree == np.floor(degree)) & (degree >= 0)
+    value = eval_hermite(np.where(whole, degree, 0).astype(np.int64), x)
+    if np.all(whole):
+        return value
+    import mpmath
+
+    other = np.vectorize(lambda a, v: float(mpmath.hermite(a, v)), otypes=[float])(n, x)
+    return np.where(whole, value, other)[()]
+
+
+def laguerre(n: Any, x: Any) -> Any:
+    """The Laguerre function L_n; degrees n ≥ 0 by the recurrence, as SciPy's series loses digits with n x."""
+    from scipy.special import eval_laguerre
+
+    degree = np.asarray(n, dtype=float)
+    whole = (degree == np.floor(degree)) & (degree >= 0)
+    value = eval_laguerre(np.where(whole, degree, 0).astype(np.int64), x)
+    return value if np.all(whole) else np.where(whole, value, eval_laguerre(degree, x))[()]
+
+
+def assoc_legendre(n: Any, m: Any, x: Any) -> Any:
+    """Associated Legendre functions of degree n and order m, with the phase (−1)^m."""
+    from scipy.special import lpmv
+
+    return lpmv(m, n, x)
