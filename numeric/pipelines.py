@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from symad.core.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
@@ -42,7 +43,9 @@ from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.levels import by_levels, in_parts
+from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.powers import multiply_powers
+from symad.numeric.program_passes.releases import release
 from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
@@ -189,6 +192,21 @@ C_PROGRAM = (
     ),
 )
 """Of scalar graphs in C, where each op keeps a line: compilers join them."""
+
+
+def over_operands(dtype: str) -> ProgramPass:
+    """First of array code in NumPy, with no check: set-up time counts. The tests check it.
+
+    The type of the module's numbers decides which functions write into arrays.
+    """
+    run = partial(write_over, dtype=dtype)
+    return ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
+
+
+def releases(least: int) -> ProgramPass:
+    """Last of all array code outside of loops, also of CuPy; ``least`` elements are worth a statement."""
+    run = partial(release, least=least)
+    return ProgramPass("release", run, "", "memory that ends is free where other memory is taken")
 
 
 @dataclass(frozen=True)

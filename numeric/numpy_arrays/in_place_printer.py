@@ -40,11 +40,11 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.pipelines import ProgramPass, over_operands
 from symad.numeric.program.expressions import Index
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import assignments
 from symad.numeric.program_passes.memory import is_fresh, is_view
-from symad.numeric.program_passes.places import write_over
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
@@ -129,17 +129,20 @@ class InPlacePrinter(ArrayPrinter):
                 groups.append([node.args[0], node])  # the argument is read where the node is
         return groups
 
-    def passes(self, program: Program) -> Program:
+    def passes(self) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
-        placed = write_over(program, self.dtype)
+        return (over_operands(self.dtype), *super().passes())
+
+    def placed(self, program: Program) -> Program:
+        """See `ArrayPrinter.placed`."""
         nodes = self.block.nodes
         self.over = {
             nodes[made.value]: nodes[made.over]
-            for statement in placed.statements
+            for statement in program.statements
             for made in assignments(statement)
             if made.over is not None
         }
-        return super().passes(placed)
+        return program
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""

@@ -24,4 +24,4 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         return compile_source(name, source, packed)
     made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH), report)
     labels, needed = roles_of(graph, inner=False).labels, needed_sizes(graph)
-    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, labels, needed))
+    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, labels, needed, report))

@@ -15,6 +15,7 @@ from symad.numeric.modules.module_text import module_header, one_line, returned,
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.numeric.pipelines import PassReport
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
@@ -39,13 +40,15 @@ def print_array_module(
     printing: Any = ArrayPrinter,
     labels: Sequence[str] = (),
     needed: Sequence[sympy.Expr] = (),
+    report: list[PassReport] | None = None,
 ) -> tuple[str, str]:
     """The entry point's name and the source of the module.
 
-    ``labels`` are what the results are called, ``needed`` the sizes of `needed_sizes`.
+    ``labels`` are what the results are called, ``needed`` the sizes of `needed_sizes`; ``report`` grows by a
+    line for each pass.
     """
     printer = printing(graph, library, dtype)
-    printer.needed = needed
+    printer.needed, printer.report = needed, report
     entry = printer.names.unique(graph.name)
     inputs = printer.begin(graph, labels)
     door = _unpack_lines(graph, printer, inputs)

@@ -30,11 +30,11 @@ from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Free, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory import is_long, is_view, keeping
-from symad.numeric.program_passes.releases import release
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
@@ -105,6 +105,8 @@ class ArrayPrinter:
         """The dimensions that statements read."""
         self.needed: Sequence[sympy.Expr] = ()
         """The sizes that must not be negative in a call."""
+        self.report: list[PassReport] | None = None
+        """Grows by a line for each pass on the program of the function, but not of what stands in it."""
 
     def prepared(self, graph: Graph) -> Graph:
         """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
@@ -198,7 +200,8 @@ class ArrayPrinter:
         program = sharing(self.block, self.laid_out_together(order, outputs))
         self.lives = lifetimes(program, keeping(program))
         self.row_numbers = self.row_numbers | only_indices(outputs)
-        lines = self.written(self.passes(program))
+        report, self.report = self.report, None
+        lines = self.written(self.placed(run_program_passes(program, self.passes(), report, check=False)))
         self.own, self.ended, self.block, self.given, self.lives, self.at = around
         return lines
 
@@ -206,9 +209,13 @@ class ArrayPrinter:
         """Note what is to know about nodes before they are written; those that stand in one array."""
         return []
 
-    def passes(self, program: Program) -> Program:
-        """The program with the places of its values."""
-        return program if self.nesting else release(program, self.least_freed())
+    def passes(self) -> tuple[ProgramPass, ...]:
+        """What is done with the program of some statements before they are written."""
+        return () if self.nesting else (releases(self.least_freed()),)
+
+    def placed(self, program: Program) -> Program:
+        """The program, of which is noted which nodes are written over others."""
+        return program
 
     def written(self, program: Program) -> list[str]:
         """The lines of a program."""

@@ -11,7 +11,7 @@ import sympy as sp
 from symad.core.graph import Graph, TupleOf, topological
 from symad.cost import schedule
 from symad.errors import LoweringError
-from symad.numeric.numpy_arrays import lower  # noqa: F401  (registers answers)
+from symad.numeric.numpy_arrays import lower
 from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Read, Value
@@ -115,6 +115,13 @@ def test_array_code_keeps_the_function(name):
     for made in (program, write_over(program, "float64"), release(write_over(program, "float64"), 0)):
         check_program(made)
         cases.assert_same(run_program(made, values), expected)
+
+
+def test_the_passes_are_told_once_loops_or_not():
+    lines = []
+    lower.lower(cases.LISTINGS["rnn"](), "float64", False, lines)
+    assert [line.name for line in lines][-2:] == ["write over", "release"]
+    assert [line.name for line in lines].count("release") == 1
 
 
 x, y = Value("x", (3,)), Value("y", (3,))
