@@ -16,12 +16,8 @@ from symad.core.graph import Graph, Node, op_of, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
-from symad.numeric.numpy_arrays.elementwise_statements import (
-    WITHOUT_OUT,
-    WRITERS,
-    into,
-    is_indicator,
-)
+from symad.numeric.numpy_arrays.elementwise_helpers import WITHOUT_OUT
+from symad.numeric.numpy_arrays.elementwise_statements import WRITERS, into, is_indicator
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
