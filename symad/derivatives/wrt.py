@@ -190,7 +190,7 @@ def _check_functions(graph: Graph, nodes: Sequence[Node]) -> None:
     functions = [s for s in graph.inputs if isinstance(s, (AppliedUndef, sympy.Derivative))]
     if not functions:
         return
-    from symad.tracing.inputs import depends_on
+    from symad.tracing.input_symbols import depends_on
 
     for node in nodes:
         wanted = symbol_of(node)

@@ -38,7 +38,8 @@ from symad.tracing.from_sympy import (
     user_matrix_entries,
 )
 from symad.tracing.grouping import entries_of, group, is_container
-from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs, is_formula
+from symad.tracing.input_symbols import as_input_symbol, declared_shape, is_formula
+from symad.tracing.inputs import find_inputs
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import SESSION, Session, is_tracing, session

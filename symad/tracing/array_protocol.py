@@ -6,10 +6,27 @@ A traced value (`symad.tracing.proxy.Proxy`) passes on what it is asked. The rul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NoReturn
 
 import numpy as np
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
+
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
+
+METHODS = frozenset(
+    (
+        *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
+        *("dot", "trace", "diagonal", "clip", "take", "repeat"),
+        *("swapaxes", "squeeze"),
+        *("argmax", "argmin", "argsort", "ptp"),
+    )
+)
+"""Array methods that are the NumPy functions of the same names."""
 
 
 def _no_rule(array: Any, question: str) -> NoReturn:

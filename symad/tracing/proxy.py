@@ -24,9 +24,16 @@ from symad.ops.arrays.contraction import contract, matrix_transpose
 from symad.ops.arrays.stacking import element
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import neg
-from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.selection import compare, logic
 from symad.tracing.arithmetic import ARITHMETIC, KEEPS_CONDITIONS, SIGNS, floor_divide, remainder
-from symad.tracing.array_protocol import call_function, call_ufunc, read_elements, write_elements
+from symad.tracing.array_protocol import (
+    METHODS,
+    UFUNCS,
+    call_function,
+    call_ufunc,
+    read_elements,
+    write_elements,
+)
 from symad.tracing.sessions import SESSION
 from symad.tracing.sharing import VIEW, check_owned
 from symad.tracing.valueless import Valueless
@@ -34,34 +41,17 @@ from symad.tracing.wrapped import (
     Traced,
     as_node,
     broadcast,
-    condition,
     convertible,
     is_condition,
     matrix_product,
     number,
 )
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
-
-UFUNCS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
-
 LARGEST = 1000
 """The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
 
 Each element is a node of its own: larger arrays are better kept whole.
 """
-
-METHODS = frozenset(
-    (
-        *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
-        *("dot", "trace", "diagonal", "clip", "take", "repeat"),
-        *("swapaxes", "squeeze"),
-        *("argmax", "argmin", "argsort", "ptp"),
-    )
-)
-"""Array methods that are the NumPy functions of the same names."""
 
 
 class Proxy(Valueless):
@@ -406,9 +396,3 @@ def elementwise(make: Callable[..., Node], *values: Any) -> Proxy:
     """An elementwise maker applied to values that broadcast together."""
     read = as_node if make in KEEPS_CONDITIONS else number
     return Proxy(make(*broadcast(*map(read, values))))
-
-
-def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
-    """``np.where(condition, a, b)``."""
-    test = condition(condition_value)
-    return Proxy(select(*broadcast(test, *map(number, (a, b)))))

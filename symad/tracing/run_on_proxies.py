@@ -20,7 +20,7 @@ from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node, symbol_of
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
-from symad.tracing.inputs import as_input_symbol, check_real
+from symad.tracing.input_symbols import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session

@@ -14,7 +14,7 @@ from symad.core.graph import Graph
 from symad.errors import OutsideError
 from symad.library.ranged import check_decidable
 from symad.tracing import as_graph
-from symad.tracing.inputs import is_function_input
+from symad.tracing.input_symbols import is_function_input
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.decide import versions
 

@@ -14,11 +14,11 @@ from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
-from symad.tracing.array_protocol import call_function
+from symad.tracing.array_protocol import FUNCTIONS, call_function
 from symad.tracing.from_numpy.elements.chosen import Chosen
 from symad.tracing.from_numpy.elements.filled import written
 from symad.tracing.from_numpy.options import bound
-from symad.tracing.proxy import FUNCTIONS, Proxy
+from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 
 UNSUPPORTED = {

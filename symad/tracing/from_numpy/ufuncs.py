@@ -26,7 +26,7 @@ from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.fused import softmax
 from symad.tracing.arithmetic import floor_divide, plus, remainder, times
-from symad.tracing.array_protocol import call_ufunc
+from symad.tracing.array_protocol import FUNCTIONS, UFUNCS, call_ufunc
 from symad.tracing.from_numpy.elements.chosen import Chosen
 from symad.tracing.from_numpy.elements.filled import written
 from symad.tracing.from_numpy.functions.reductions import running
@@ -34,7 +34,7 @@ from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.options import cannot_matter, refuse
 from symad.tracing.from_numpy.registry import normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
-from symad.tracing.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, truth
+from symad.tracing.proxy import Proxy, elementwise, truth
 from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)

@@ -14,7 +14,7 @@ from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import SLOPES, apply
 from symad.tracing.inlining import inline
-from symad.tracing.inputs import is_function_input
+from symad.tracing.input_symbols import is_function_input
 from symad.tracing.proxy import Proxy
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.walk import Tracer, lift

@@ -28,7 +28,7 @@ from symad.tracing.from_sympy.cheapest_contraction import Labeled
 from symad.tracing.from_sympy.index_ranges import affine, at_least, reach
 
 if TYPE_CHECKING:
-    from symad.tracing.from_sympy.index_sums import Scope
+    from symad.tracing.from_sympy.bound_indices import Scope
 
 
 @dataclass(frozen=True)

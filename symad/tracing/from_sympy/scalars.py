@@ -32,7 +32,7 @@ from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.elementwise.undefined import undefined
 from symad.tracing.error_names import check_one_shape, check_scalars
-from symad.tracing.inputs import depends_on, is_function_input
+from symad.tracing.input_symbols import depends_on, is_function_input
 from symad.tracing.walk import Tracer, lift, operands
 from symad.tracing.wrapped import condition as truth
 from symad.tracing.wrapped import is_condition, number

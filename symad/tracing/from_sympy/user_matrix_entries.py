@@ -14,9 +14,9 @@ from symad.core.questions import Nodes
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import broadcast_to
 from symad.tracing.error_names import describe
+from symad.tracing.from_sympy.bound_indices import Scope
 from symad.tracing.from_sympy.cheapest_contraction import aligned
 from symad.tracing.from_sympy.index_ranges import IndexRange
-from symad.tracing.from_sympy.index_sums import Scope
 from symad.tracing.walk import Tracer, lift, operands
 
 

@@ -14,8 +14,9 @@ from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, sub
 from symad.ops.elementwise.selection import compare, logic, select
+from symad.tracing.array_protocol import UFUNCS
 from symad.tracing.from_numpy.registry import implements
-from symad.tracing.proxy import UFUNCS, Proxy
+from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import condition, number
 
 INFINITE = constant(float("inf"))

@@ -17,8 +17,9 @@ from symad.ops.arrays import shaping
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.selection import select
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.proxy import Proxy, choose
+from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, broadcast, number
 from symad.tracing.wrapped import condition as condition_node
 
@@ -231,7 +232,7 @@ def where(condition: Array, x: Array | float | None = None, y: Array | float | N
     """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
     if x is None or y is None:
         return nonzero(condition)
-    return choose(condition, x, y)
+    return Proxy(select(*broadcast(condition_node(condition), *map(number, (x, y)))))
 
 
 @implements(np.nonzero)

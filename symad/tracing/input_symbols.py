@@ -1,0 +1,91 @@
+"""Which symbols and functions of SymPy can be inputs, and of what shape they are declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.tensor.array.expressions import ArraySymbol
+
+from symad.core.dims import as_shape
+from symad.errors import TraceError
+from symad.evaluation.function_values import IMPLEMENTATIONS
+from symad.ops.elementwise.apply import SLOPES
+
+
+def as_input_symbol(symbol: Any) -> Any:
+    """``symbol`` if it can be an input.
+
+    Raises:
+        TraceError: an element ``x[i]`` or an expression was given; inputs are whole symbols.
+    """
+    if isinstance(symbol, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
+        return check_real(symbol)
+    if isinstance(symbol, sympy.Idx):
+        return check_real(symbol.label)
+    if is_function_input(symbol):
+        return symbol
+    if isinstance(symbol, str):
+        raise TraceError(
+            f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
+        )
+    whole = getattr(symbol, "base", None) or getattr(symbol, "parent", None) or getattr(symbol, "name", None)
+    if isinstance(symbol, (sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)):
+        raise TraceError(
+            f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
+        )
+    raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
+
+
+def is_function_input(expression: Any) -> bool:
+    """Whether an expression such as q(t) or its derivative is an input by itself.
+
+    That is an undefined function of anything, unless it was registered or carries an implementation.
+    """
+    if isinstance(expression, sympy.Derivative):
+        return isinstance(expression.expr, AppliedUndef) and is_function_input(expression.expr)
+    if not isinstance(expression, AppliedUndef):
+        return False
+    head = expression.func
+    return not (head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"))
+
+
+def is_formula(leaf: Any) -> bool:
+    """Whether an argument is an expression such as sin(t), which is replaced wherever it occurs."""
+    symbols = (sympy.Symbol, sympy.IndexedBase, sympy.Idx, sympy.Indexed, sympy.MatrixExpr, ArraySymbol)
+    element = isinstance(leaf, sympy.matrices.expressions.matexpr.MatrixElement)
+    plain = isinstance(leaf, sympy.Expr) and not leaf.is_number and not element
+    return plain and not isinstance(leaf, symbols) and not is_function_input(leaf)
+
+
+def depends_on(symbol: Any, other: Any) -> bool:
+    """Whether an input such as q(t), or its derivative, is a function of another input."""
+    base = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
+    return isinstance(base, AppliedUndef) and symbol != other and any(arg.has(other) for arg in base.args)
+
+
+def check_real(symbol: Any) -> Any:
+    """The symbol, if it may stand for a real number or an array of such.
+
+    Raises:
+        TraceError: its assumptions say that it is no real number, or that products of it do not commute.
+    """
+    if isinstance(symbol, sympy.Symbol):
+        if symbol.is_commutative is False:
+            raise TraceError(f"the symbol {symbol} is not commutative; symad works over the real numbers")
+        if symbol.is_real is False or (symbol.is_complex and symbol.is_real is None):
+            raise TraceError(
+                f"the assumptions of the symbol {symbol} say that it is, or may be, no real number; "
+                "symad works over the real numbers: Symbol(name, real=True), or without assumptions"
+            )
+    return symbol
+
+
+def declared_shape(symbol: Any) -> Any:
+    """The shape a symbol declares; None for an IndexedBase without shape."""
+    if isinstance(symbol, (sympy.MatrixSymbol, ArraySymbol)):
+        return as_shape(symbol.shape)
+    if isinstance(symbol, sympy.IndexedBase):
+        return as_shape(symbol.shape) if symbol.shape is not None else None
+    return ()
