@@ -48,9 +48,25 @@ def as_decidable(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """
     for part in f if isinstance(f, (list, tuple)) else [f]:
         if isinstance(part, (sympy.Basic, sympy.MatrixBase)):
-            for derivative in part.atoms(sympy.Derivative):
+            for derivative in _derivatives(part):
                 if not is_function_input(derivative):
                     raise OutsideError(f"the unevaluated Derivative {derivative}; call .doit() first")
     graph = as_graph(f, wrt, inputs)
     check_decidable(graph)
     return graph
+
+
+def _derivatives(expression: sympy.Basic | sympy.MatrixBase) -> list[sympy.Derivative]:
+    """The derivatives in an expression; parts that it shares are looked at once, as `atoms` does not."""
+    waiting: list[Any] = [expression]
+    seen: dict[int, Any] = {}  # with the parts, so that no number is given again
+    found = []
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        if isinstance(part, sympy.Derivative):
+            found.append(part)
+        waiting += part.flat() if isinstance(part, sympy.MatrixBase) else getattr(part, "args", ())
+    return found
