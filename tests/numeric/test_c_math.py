@@ -15,6 +15,7 @@ from symad.numeric.compiled_arrays.math.vector_math import LOOPS, math_source
 from symad.numeric.compiled_arrays.math.vector_tables import COS, EXP, LOG, SIN
 from symad.numeric.compiler.c_compiler import NATIVE, compile_c, compiler
 from symad.numeric.scalars.c_interpreter import HEAD
+from symad.numeric.targets.c_functions import own_name
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 rng = np.random.default_rng(0)
@@ -47,7 +48,7 @@ NUMPY: dict[str, Callable[[Any], Any]] = {
 def library(*options: str) -> Any:
     """The loops of all functions under other names."""
     loops = [f"void {n}_out(double *p, size_t n) {{ {n}_all(p, n); }}\n" for n in LOOPS]
-    return compile_c(HEAD + math_source(LOOPS) + "".join(loops), options)
+    return compile_c(HEAD + math_source(LOOPS, own_name) + "".join(loops), options)
 
 
 def values(name: str, x: Any, *options: str) -> Any:

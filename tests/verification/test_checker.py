@@ -17,6 +17,7 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph, TupleOf, topological
+from symad.errors import SavingError
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.examples import EXAMPLES
@@ -154,7 +155,9 @@ def test_a_proof_of_another_function_is_refused(monkeypatch):
     bad = json.loads(false.to_json())
     forged = {**good, "comparisons": [{**good["comparisons"][0], "graph": bad["comparisons"][0]["graph"]}]}
     del forged["comparisons"][0]["derivative"]
-    again = Certificate.from_json(json.dumps(forged)).recheck()
+    with pytest.raises(SavingError, match="damaged"):
+        Certificate.from_json(json.dumps(forged))
+    again = Certificate.from_json(json.dumps({**good, "comparisons": bad["comparisons"]})).recheck()
     assert again.status == "refuted" and not again.checked
     assert any("refused" in note for note in again.notes)
     assert true.checked

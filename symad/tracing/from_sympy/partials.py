@@ -53,7 +53,11 @@ def _by_sympy(head: Any, i: int, args: Nodes) -> Node:
     are the same functions again, so that k derivatives of a Bessel function need 2k + 1 of them and not 2ᵏ.
     """
     orders = tuple(None if k == i else _exact(arg) for k, arg in enumerate(args))
-    inputs, (output,) = sympy_partial(head, i, orders)
+    try:
+        inputs, (output,) = sympy_partial(head, i, orders)
+    except ValueError:  # SymPy refuses an order that the formula comes to, such as hermite(-1/2, x)
+        orders = (None,) * len(args)
+        inputs, (output,) = sympy_partial(head, i, orders)
     moving = [arg for arg, order in zip(args, orders, strict=True) if order is None]
     return rebuild((output,), dict(zip(inputs, moving, strict=True)))[0]
 

@@ -88,12 +88,22 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
 
-def _write_comparison(comparison: Comparison) -> dict[str, list[str] | str]:
+def _write_comparison(comparison: Comparison) -> dict[str, Any]:
+    """A claim with the function that it is about, if that can be saved."""
+    try:
+        return _written(comparison, comparison.derivative)
+    except SavingError:  # a function that is not registered, whose derivative has other functions
+        if comparison.derivative is None:
+            raise
+        return _written(comparison, None)
+
+
+def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str, Any]:
     left, right = comparison.left, comparison.right
     outputs = left.output_nodes + right.output_nodes
     inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))
     saved: dict[str, Any] = {}
-    if (d := comparison.derivative) is not None:
+    if (d := derivative) is not None:
         groups = (d.function, d.wrt, d.v, d.w)
         outputs += tuple(node for group in groups for node in group)
         inputs = tuple(dict.fromkeys((*inputs, *d.wrt, *d.v, *d.w)))
