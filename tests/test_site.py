@@ -64,6 +64,7 @@ def configuration(monkeypatch, **environment):
     spec = importlib.util.spec_from_file_location("site_configuration", DOCS / "conf.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])  # it puts stand-ins for absent libraries there
     spec.loader.exec_module(module)
     return module
 
@@ -74,6 +75,12 @@ def test_no_other_site_is_asked_unless_it_is_wanted(monkeypatch):
     assert all(os.path.exists(path) for _, path in offline.intersphinx_mapping.values())
     online = configuration(monkeypatch, SYMAD_INTERSPHINX="1")
     assert set(online.intersphinx_mapping) == set(online.LIBRARIES)
+
+
+def test_stand_ins_for_absent_libraries_are_of_the_site_alone(monkeypatch):
+    with monkeypatch.context() as of_the_site:
+        configuration(of_the_site)
+    assert not any(type(finder).__module__ == "absent_libraries" for finder in sys.meta_path)
 
 
 def test_the_cheat_sheet_is_one_page_to_print(monkeypatch, tmp_path):
