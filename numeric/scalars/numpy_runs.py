@@ -126,7 +126,7 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     return _module(graph, made, dtype, packed)
 
 
-def function_of(head: type[sympy.Basic]) -> Function | None:
+def function_of(head: type[sympy.Basic] | str) -> Function | None:
     """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
     if isinstance(head, str):
         return Function("numpy", head)

@@ -64,7 +64,8 @@ class Row:
     seconds: float = 0.0
 
 
-Group = Callable[[], Iterable[Claim]]
+Group = Callable[[], Iterable[object]]
+"""It yields claims; what else a file of a user's yields is told of."""
 
 GROUPS: dict[str, list[Group]] = {}
 """The groups of claims of each package, in the order of their declaration."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from symad.audits.claims import GROUPS, Claim
+from symad.audits.claims import GROUPS, Claim, Group
 from symad.cli.load_models import ModelError, run_file
 
-Found = Mapping[str, Callable[[], Iterable[Claim]]]
+Found = Mapping[str, Group]
 """What a file declares, by name; each makes its claims when it is called."""
 
 HOW = "a group of claims (symad.audits.group), a Claim, or a torch.autograd.Function with a formula"
@@ -27,7 +27,7 @@ def declared(path: Path, name: str | None) -> Found:
     before = {package: len(groups) for package, groups in GROUPS.items()}
     namespace = run_file(path)
     made = [g for package, groups in GROUPS.items() for g in groups[before.get(package, 0) :]]
-    found: dict[str, Callable[[], Iterable[Claim]]] = {g.__name__: g for g in made}
+    found: dict[str, Group] = {g.__name__: g for g in made}
     for key, value in namespace.items():
         if isinstance(value, Claim):
             found[key] = partial(iter, (value,))

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from symad.core.graph import Graph
 from symad.core.structures import field_names
 from symad.ops.loops.remat import remat as remat_nodes
@@ -73,7 +71,7 @@ def _each(change: Callable[[Any], Any], value: Any) -> Any:
         return {key: _each(change, item) for key, item in value.items()}
     if names := field_names(type(value)):
         return type(value)(**{name: _each(change, getattr(value, name)) for name in names})
-    if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
+    if isinstance(value, (tuple, list)):
         return type(value)(_each(change, item) for item in value)
     return change(value)
 

@@ -34,7 +34,7 @@ class Registered(sympy.Function):
 
 
 def register_function(
-    head: type[sympy.Basic],
+    head: type[sympy.Basic] | str,
     implementation: Callable[..., Any],
     derivatives: Sequence[Callable[..., Any] | None] = (),
     mpmath: Callable[..., Any] | None = None,
@@ -57,25 +57,24 @@ def register_function(
         TraceError: the head is no function class, or something is not callable.
     """
     rules = tuple(derivatives)
-    if isinstance(head, str):
-        head = type(head, (Registered,), {"fdiff": _fdiff(rules)} if rules else {})
-    head = head_of(head)
-    if not _is_function_class(head):
-        raise TraceError(f"register_function needs a SymPy function class or a name, not {head!r}")
+    slopes = {"fdiff": _fdiff(rules)} if rules else {}
+    made: Any = head_of(type(head, (Registered,), slopes) if isinstance(head, str) else head)
+    if not _is_function_class(made):
+        raise TraceError(f"register_function needs a SymPy function class or a name, not {made!r}")
     for given in (implementation, *derivatives, mpmath):
         if given is not None and not callable(given):
-            raise TraceError(f"register_function({head.__name__}): {given!r} is not callable")
-    IMPLEMENTATIONS[head] = implementation
+            raise TraceError(f"register_function({made.__name__}): {given!r} is not callable")
+    IMPLEMENTATIONS[made] = implementation
     numpy_function.cache_clear()
     if mpmath is not None:
-        MPMATH_SPECIAL[head] = mpmath
+        MPMATH_SPECIAL[made] = mpmath
         mpmath_function.cache_clear()
     if rules:
-        SLOPES[head] = _slope(head, rules)
-    return head
+        SLOPES[made] = _slope(made, rules)
+    return made
 
 
-def _is_function_class(head: type[sympy.Basic]) -> bool:
+def _is_function_class(head: Any) -> bool:
     return isinstance(head, type) and issubclass(head, sympy.Function)
 
 

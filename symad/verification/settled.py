@@ -146,7 +146,7 @@ def _reached(node: Node, known: Mapping[Node, Any]) -> list[int]:
     return kept
 
 
-def _beyond(values: Array | Interval, bound: Interval, above: bool) -> bool:
+def _beyond(values: Array | Interval, bound: Array | Interval, above: bool) -> bool:
     """Whether all values exist and lie above (or below) a constant, or at it."""
     every = np.asarray(values, dtype=object).ravel()
     if not isinstance(bound, Interval):

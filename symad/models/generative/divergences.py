@@ -16,11 +16,13 @@ Villani, "Topics in Optimal Transportation" (2003), section 2.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy
+from numpy.typing import NDArray
 
 import symad
 from symad import functions
@@ -143,7 +145,7 @@ def alpha(a: float | sympy.Expr) -> Divergence:
     )
 
 
-def check_probabilities(name: str, p: Array) -> np.ndarray:
+def check_probabilities(name: str, p: Array | Sequence[float]) -> NDArray[np.float64]:
     """``p`` as an array of probabilities.
 
     Raises:
@@ -157,7 +159,7 @@ def check_probabilities(name: str, p: Array) -> np.ndarray:
     return values
 
 
-def _checked(name: str, p: Array) -> Any:
+def _checked(name: str, p: Array | Sequence[float]) -> Any:
     """A vector of numbers checked, anything else (traced, a batch) as it is."""
     if isinstance(p, (list, tuple)) or (isinstance(p, np.ndarray) and p.ndim == 1 and p.dtype != object):
         return check_probabilities(name, p)

@@ -118,7 +118,7 @@ class ARX:
 
         return free_running(step, y[y.shape[0] - self.lags[-1] :], driven)
 
-    def deviations(self, p: Any, variance: Array, steps: int) -> Any:
+    def deviations(self, p: Any, variance: Array | float, steps: int) -> Any:
         """The standard deviations of the errors of 1, ..., ``steps`` steps."""
         if isinstance(variance, (int, float)) and not variance >= 0:
             raise ShapeError(f"deviations: variance={variance} is not at least 0")
@@ -128,7 +128,13 @@ class ARX:
         return np.sqrt(variance * np.cumsum(np.stack([x * x for x in psi])))
 
     def intervals(
-        self, p: Any, variance: Array, y: Array, steps: int, u: Array | None = None, level: float = 0.95
+        self,
+        p: Any,
+        variance: Array | float,
+        y: Array,
+        steps: int,
+        u: Array | None = None,
+        level: float = 0.95,
     ) -> tuple[Any, Any]:
         """Lower and upper ends of the forecasts' intervals of this probability.
 

@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from heapq import heapify, heappop, heappush
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.sparsity.patterns.errors import ColoringError, PatternError
 from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Order: TypeAlias = Callable[..., Any]
 
@@ -33,7 +35,7 @@ def _order(rule: Callable[[Pattern], IntArray]) -> Order:
     """Let an order on patterns take NetworkX graphs too, as a NetworkX strategy."""
 
     @wraps(rule)
-    def order(graph: Pattern, colors: Any = None) -> Array:
+    def order(graph: Pattern | nx.Graph[Any], colors: Any = None) -> IntArray | list[Any]:
         if isinstance(graph, Pattern):
             return rule(graph)
         nodes = list(graph)

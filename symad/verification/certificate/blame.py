@@ -163,8 +163,7 @@ def _written_size(order: Sequence[Node]) -> int:
 
 def _value_text(value: Array) -> str:
     if value.ndim == 0:
-        number = value[()]
-        return str(bool(number)) if isinstance(number, (bool, np.bool_)) else digits_of(number)
+        return str(bool(value)) if value.dtype == bool else digits_of(value[()])
     if value.size > 9:
         return f"an array of shape {value.shape}"
     return str(

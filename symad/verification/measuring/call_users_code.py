@@ -115,7 +115,7 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 """By the name of a module, how a float or float64 array becomes its own."""
 
 
-def as_real_array(value: Array | float, shape: tuple[int, ...], name: str = "the result") -> Array:
+def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
     Raises:

@@ -132,7 +132,7 @@ def _is_whole(node: Node) -> bool:
     return bool(getattr(symbol_of(node), "is_integer", False))
 
 
-def _as_floats(value: Fraction) -> Any:
+def _as_floats(value: Fraction | Array) -> Array | float:
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype == object else value
     return float(value)

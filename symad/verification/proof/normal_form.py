@@ -87,15 +87,16 @@ def _equal_elements(left: Array, right: Array) -> tuple[Array, str]:
     equal = np.zeros(left.shape, dtype=bool)
     reason = ""
     for index in np.ndindex(left.shape):
-        a, b = left[index], right[index]
         try:
-            equal[index] = not isinstance(a, Undefined) and not isinstance(b, Undefined) and _is_equal(a, b)
+            equal[index] = _is_equal(left[index], right[index])
         except OutOfBudget as problem:
             reason = f"the exact normal form is too large: {problem}"
     return equal, reason
 
 
 def _is_equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return False
     if isinstance(b, Quotient) and not isinstance(a, Quotient):
         a, b = b, a
     return bool(a == b)

@@ -147,7 +147,7 @@ def refilled(found: Any) -> Any:
     return found.view(Filled) if own else found
 
 
-def written(found: Array, out: tuple[Array, ...]) -> Any:
+def written(found: Array | tuple[Array, ...], out: tuple[Array, ...]) -> Any:
     """Results that a function was asked to write into arrays; the arrays."""
     results = found if isinstance(found, tuple) else (found,)
     for target, result in zip(out, results, strict=True):
