@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import symad
 from benchmarks.gpu.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
 from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.timing import one_call
 from symad import functions
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.numeric import lower
@@ -83,17 +84,11 @@ def seconds(call: Call, timed: bool, budget: float = 0.4) -> float:
     call()
     if not timed:
         return 0.0
-    import cupy as cp
 
     times: list[float] = []
     begin = time.perf_counter()
     while len(times) < 5 or (time.perf_counter() - begin < budget and len(times) < 50):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        times.append(cp.cuda.get_elapsed_time(start, stop) / 1e3)
+        times.append(one_call(call))
     return statistics.median(times)
 
 

@@ -28,31 +28,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
 from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.timing import seconds
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.rnn import RNN
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-
-
-def seconds(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """(first call, median of the others) by CUDA events around whole calls."""
-    import cupy as cp
-
-    begin = time.perf_counter()
-    call()
-    cp.cuda.Device().synchronize()
-    first = time.perf_counter() - begin
-    times = []
-    for _ in range(repeats):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        times.append(cp.cuda.get_elapsed_time(start, stop) / 1e3)
-    return first, statistics.median(times)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import statistics
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.timing import seconds
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35
@@ -31,25 +30,6 @@ SCALE = 0.35
 
 def gaussian(x: Any, y: Any, ell: Any) -> Any:
     return sp.exp(-(x - y).dot(x - y) / (2 * ell**2))
-
-
-def seconds(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """(first call, median of the others) by CUDA events around whole calls."""
-    import cupy as cp
-
-    begin = time.perf_counter()
-    call()
-    cp.cuda.Device().synchronize()
-    first = time.perf_counter() - begin
-    times = []
-    for _ in range(repeats):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        times.append(cp.cuda.get_elapsed_time(start, stop) / 1e3)
-    return first, statistics.median(times)
 
 
 def row_error(out: Any, x: Any, y: Any, b: Any) -> float:

@@ -21,6 +21,7 @@ from symad.numeric.pairs.calls import Library
 from symad.numeric.pairs.eager_attention import (
     AttentionCotangents,
     Lengths,
+    Rules,
     attended,
     check_arrays,
     cotangents,
@@ -86,7 +87,7 @@ def attention(
     cores = tensor_cores and current().tensor_cores
     with options(fast=fast or current().fast, tensor_cores=cores, wide=True):
         library = _library(q, k, v, params)
-        return attended(library, q, k, v, score, mask, params, scale, causal, lengths, return_lse)
+        return attended(library, q, k, v, Rules(score, mask, params, scale, causal, lengths), return_lse)
 
 
 def attention_vjp(
@@ -142,9 +143,8 @@ def attention_vjp(
     cores = tensor_cores and current().tensor_cores
     with options(fast=fast or current().fast, tensor_cores=cores, atomics=atomics, wide=True):
         library = _library(q, k, v, params)
-        return cotangents(
-            library, q, k, v, out, lse, out_bar, lse_bar, score, mask, params, scale, causal, lengths
-        )
+        rules = Rules(score, mask, params, scale, causal, lengths)
+        return cotangents(library, q, k, v, out, lse, out_bar, lse_bar, rules)
 
 
 def _library(q: Array, k: Array, v: Array, params: Mapping[str, Any] | None) -> Library:

@@ -62,7 +62,7 @@ class InPlacePrinter(ArrayPrinter):
         """See `ArrayPrinter`."""
         super().__init__(*args)
         self.lasting: set[Node] = set()
-        """What made the memory of results, and of what was known before."""
+        """Nodes whose memory is never overwritten: that of results, and of values from outside."""
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
         self.views: dict[tuple[Node, BoxIndex], Name] = {}

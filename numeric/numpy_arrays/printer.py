@@ -79,7 +79,7 @@ class ArrayPrinter:
         self.bounds: dict[Any, int] = {}
         """The largest values of sizes that change from block to block."""
         self.returned: set[Node] = set()
-        """What made the memory of the results that are written."""
+        """The nodes whose memory the results have."""
         self.row_numbers: set[Node] = set()
         """Nodes that are read as row numbers only."""
         self.nesting = 0
@@ -89,7 +89,7 @@ class ArrayPrinter:
         self.ended: list[Name] = []
         """Such names of statements before it, whose memory waits to be freed."""
         self.given: frozenset[Node] = frozenset()
-        """What was known before the statements that are written."""
+        """The nodes that had values before the statements that are being written."""
         self.block: NodeBlock = block_of((), ())
         """The statements that are written, as a program, and the lifetimes of its values."""
         self.lives = Lifetimes({}, {})
@@ -106,7 +106,7 @@ class ArrayPrinter:
         self.needed: Sequence[sympy.Expr] = ()
         """The sizes that must not be negative in a call."""
         self.report: list[PassReport] | None = None
-        """Grows by a line for each pass on the program of the function, but not of what stands in it."""
+        """A line for each pass on the program of the function; passes on the bodies of its loops add none."""
 
     def prepared(self, graph: Graph) -> Graph:
         """A graph that becomes a function inside of this one, as the module's own graph is prepared."""

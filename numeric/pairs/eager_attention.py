@@ -37,6 +37,18 @@ EXACT_IN_SINGLE = 2**24
 
 
 @dataclass(frozen=True)
+class Rules:
+    """Which pairs take part, and their scores; the fields are arguments of `attention`."""
+
+    score: Function | None
+    mask: Function | None
+    params: Mapping[str, Any] | None
+    scale: float | None
+    causal: bool
+    lengths: Lengths | None
+
+
+@dataclass(frozen=True)
 class AttentionCotangents:
     """Cotangents of the queries, keys and values in their shapes, and of the real parameters."""
 
@@ -82,24 +94,12 @@ def attention(
         TraceError: score or mask use unknown symbols or arrays.
         IndexError: a pair that the mask does not hide reads outside of an array.
     """
-    return attended(NUMPY, q, k, v, score, mask, params, scale, causal, lengths, return_lse)
+    return attended(NUMPY, q, k, v, Rules(score, mask, params, scale, causal, lengths), return_lse)
 
 
-def attended(
-    library: Library,
-    q: Array,
-    k: Array,
-    v: Array,
-    score: Function | None,
-    mask: Function | None,
-    params: Mapping[str, Any] | None,
-    scale: float | None,
-    causal: bool,
-    lengths: Lengths | None,
-    return_lse: bool,
-) -> Any:
+def attended(library: Library, q: Array, k: Array, v: Array, rules: Rules, return_lse: bool) -> Any:
     """`attention` on the arrays of a library."""
-    call = _Call.make(library, q, k, v, score, mask, params, scale, causal, lengths)
+    call = _Call.make(library, q, k, v, rules)
     found = call.results(Attention, (0, 1) if return_lse else (0,))
     out = found[0].astype(q.dtype, copy=False)
     return (out, found[1].astype(call.real, copy=False)) if return_lse else out
@@ -145,9 +145,8 @@ def attention_vjp(
     Raises:
         ShapeError: a result or cotangent does not have the shape of this attention's.
     """
-    return cotangents(
-        NUMPY, q, k, v, out, lse, out_bar, lse_bar, score, mask, params, scale, causal, lengths
-    )
+    rules = Rules(score, mask, params, scale, causal, lengths)
+    return cotangents(NUMPY, q, k, v, out, lse, out_bar, lse_bar, rules)
 
 
 def cotangents(
@@ -159,15 +158,10 @@ def cotangents(
     lse: Array,
     out_bar: Array,
     lse_bar: Array | None,
-    score: Function | None,
-    mask: Function | None,
-    params: Mapping[str, Any] | None,
-    scale: float | None,
-    causal: bool,
-    lengths: Lengths | None,
+    rules: Rules,
 ) -> AttentionCotangents:
     """`attention_vjp` on the arrays of a library."""
-    call = _Call.make(library, q, k, v, score, mask, params, scale, causal, lengths)
+    call = _Call.make(library, q, k, v, rules)
     given = {"out": out, "lse": lse, "out_bar": out_bar}
     given |= {} if lse_bar is None else {"lse_bar": lse_bar}
     for (name, array), axes in zip(given.items(), (4, 3, 4, 3), strict=False):
@@ -220,23 +214,12 @@ class _Call:
     real: Any
 
     @staticmethod
-    def make(
-        library: Library,
-        q: Array,
-        k: Array,
-        v: Array,
-        score: Function | None,
-        mask: Function | None,
-        params: Mapping[str, Any] | None,
-        scale: float | None,
-        causal: bool,
-        lengths: Lengths | None,
-    ) -> _Call:
+    def make(library: Library, q: Array, k: Array, v: Array, rules: Rules) -> _Call:
         """Call the functions with symbols, and check what is given."""
         check_arrays(library.xp, q, k, v)
-        params = dict(params or {})
-        limits = limits_of(params, lengths, q.shape[0])
-        value, allowed = call_functions(score, mask, parameters_of(params), causal)
+        params = dict(rules.params or {})
+        limits = limits_of(params, rules.lengths, q.shape[0])
+        value, allowed = call_functions(rules.score, rules.mask, parameters_of(params), rules.causal)
         for name, loop in zip(LIMITS, (I, J), strict=True):
             if name in limits:
                 allowed = sp.And(allowed, loop < sp.IndexedBase(name, integer=True)[B])
@@ -244,7 +227,7 @@ class _Call:
         kinds = parameters_of(params)
         check_reads(score_of(value, allowed, kinds), params, (*q.shape[:3], k.shape[2]), library.device)
         names = tuple((p.name, p.ndim, p.integer) for p in kinds)
-        factor = None if scale is None else float(scale)
+        factor = None if rules.scale is None else float(rules.scale)
         op = Attention(Formula(value), Formula(allowed), names, factor, 0)
         real = np.result_type(q.dtype, np.float32)
         if library.device:

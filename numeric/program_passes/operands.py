@@ -32,7 +32,6 @@ else:  # plum sees Any: it dispatches on the op alone, and converts no return va
 @question
 def operands(op: Op, expression: Compute, dtype: str) -> Positions:
     """The positions of the arguments that the op may write its result over, the best first."""
-    raise NotImplementedError
 
 
 @operands.dispatch

@@ -82,7 +82,8 @@ class _Places:
         if self.lives.end(owner) != at or any(map(self._breaks, self.chain(value))):
             return False
         others = [arg.value for arg in reader.args if isinstance(arg, Read)]
-        if in_steps(reader.op, len(reader.args)) and sum(self.owner(v) is owner for v in others) > 1:
+        several = sum(self.owner(v) is owner for v in others) > 1
+        if several and reads_while_writing(reader.op, len(reader.args)):
             return False  # a later step would read what an earlier one has overwritten
         return not any(self._meets(value, other) for other in others)  # NumPy would copy what they share
 
@@ -110,10 +111,10 @@ class _Places:
         return max(first[1], second[1]) < min(first[2], second[2])
 
 
-def in_steps(op: Op, count: int) -> bool:
-    """Whether an op of so many operands takes several statements, or reads on while it writes.
+def reads_while_writing(op: Op, count: int) -> bool:
+    """Whether an op with ``count`` operands reads some of them after it has begun to write its result.
 
-    1/(a b) begins with 1/a, −a − b with −a.
+    It is written in several statements: 1/(a b) as 1/a, divided by b; −a − b as −a, minus b.
     """
     if isinstance(op, Fused):
         return True

@@ -1,4 +1,4 @@
-"""Sums and products with arguments as bounds, and integrals: functions of the bounds and of what else occurs.
+"""Integrals, and sums and products whose bounds are arguments, as functions of their bounds and parameters.
 
 Σ_{i=a}^{b} f(i, p), Π_{i=a}^{b} f(i, p) and ∫_a^b f(x, p) dx are each a SymPy function of (a, b, p...), made
 of the graph of f. Their derivatives are such functions again:
@@ -34,6 +34,9 @@ from symad.transforms.tangents import push
 from symad.transforms.values import unchecked
 
 BY_FLOATS: dict[str, Callable[..., Any]] = {"sum": summed, "product": multiplied, "integral": integrated}
+MOST_EXACT = 10_000
+"""Terms up to which exact sums and products are written out."""
+
 EXPRESSIONS: dict[str, Any] = {"sum": sympy.Sum, "product": sympy.Product, "integral": sympy.Integral}
 
 
@@ -46,12 +49,13 @@ class Ranged(sympy.Function):
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """Exact sums and products of rational numbers; nothing of other numbers; else `unranged`."""
-        if cls.kind != "integral" and all(a.is_Rational for a in args):
+        """Exact short sums and products of rational numbers; nothing of other numbers; else `unranged`."""
+        rational = cls.kind != "integral" and all(a.is_Rational for a in args)
+        if rational and abs(args[1] - args[0]) <= MOST_EXACT:
             exact = [Fraction(int(a.p), int(a.q)) for a in args]
             total = _added(cls.kind, partial(_value, cls.body), *exact)
-            rational = isinstance(total, Fraction)
-            return sympy.Rational(total.numerator, total.denominator) if rational else None
+            known = isinstance(total, Fraction)
+            return sympy.Rational(total.numerator, total.denominator) if known else None
         return None if all(a.is_Number for a in args) else cls.unranged(*args)
 
     @classmethod
@@ -78,6 +82,20 @@ def _head(kind: str, body: Node, parameters: int) -> Any:
     graph = Graph(slots, (body,))
     own = {"kind": kind, "body": graph, "nargs": parameters + 2, "slope": staticmethod(_slope)}
     return type(kind, (Ranged,), {**own, "_imp_": staticmethod(partial(_computed, kind, graph))})
+
+
+def function_of_body(kind: str, body: Graph) -> Any:
+    """The function of a body whose first input is the variable, and whose others are the parameters.
+
+    Raises:
+        TraceError: no sum, product or integral of a scalar function of numbers is meant.
+    """
+    inputs, outputs = body.input_nodes, body.output_nodes
+    if kind not in BY_FLOATS or not inputs or len(outputs) != 1 or any(n.shape for n in (*inputs, *outputs)):
+        raise TraceError(f"a {kind} is a sum, product or integral of one function of numbers")
+    slots = (_slot(0, kind != "integral"), *(_slot(k + 1) for k in range(len(inputs) - 1)))
+    (inside,) = rebuild(outputs, dict(zip(inputs, slots, strict=True)))
+    return _head(kind, inside, len(inputs) - 1)
 
 
 def ranged(kind: str, body: Node, variable: Node, low: Node, high: Node) -> Node:

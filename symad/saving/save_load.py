@@ -16,6 +16,7 @@ from typing import Any
 from symad.core.escaping import without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
 from symad.errors import SavingError, SymadError
+from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
 from symad.saving.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saving.saved_ops import check_op, classes, read_op
@@ -161,6 +162,8 @@ def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
 
 
 def _write_field(value: Any) -> Any:
+    if isinstance(value, type) and issubclass(value, Ranged):
+        return ["range", value.kind, _write_graph(value.body)]
     return ["graph", _write_graph(value)] if isinstance(value, Graph) else write_value(value)
 
 
@@ -243,4 +246,6 @@ def _read_field(saved: Any) -> Any:
     match saved:
         case ["graph", dict(body)]:
             return _read_graph(body)
+        case ["range", str(kind), dict(body)]:
+            return function_of_body(kind, _read_graph(body))
     return read_value(saved)

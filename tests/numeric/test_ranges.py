@@ -1,5 +1,7 @@
 """Integrals, and sums and products with arguments as bounds: against mpmath and SymPy."""
 
+import json
+import pickle
 import runpy
 from fractions import Fraction
 
@@ -9,7 +11,9 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.errors import SavingError
 from symad.numeric import lower
+from symad.saving.save_load import dumps, loads
 
 x, y, p = sp.symbols("x y p", real=True)
 i, j, n, m = sp.symbols("i j n m", integer=True)
@@ -152,3 +156,40 @@ def test_there_is_no_certificate(expression):
         symad.verify(expression, sorted(expression.free_symbols, key=str)[0], gradient=expression),
     ):
         assert made.status == "undecided" and "numbers alone" in " ".join(str(made).split())
+
+
+@pytest.mark.parametrize(
+    ("expression", "inputs", "point"),
+    [(bell, [y, p], (0.3, 0.7)), (series, [x, m, n], (0.4, 1, 9)), (factors, [x, m, n], (0.4, 1, 9))],
+    ids=["integral", "sum", "product"],
+)
+def test_ranges_are_saved_and_pickled(expression, inputs, point):
+    graph = symad.gradient(expression, inputs[0], inputs=inputs)
+    expected = graph(*point)
+    pickled = (pickle.loads(pickle.dumps(v)) for v in (graph, lower(graph)))
+    for copied in (loads(dumps(graph)), *pickled):
+        assert copied(*point) == pytest.approx(expected, rel=1e-12)
+    again = symad.gradient(loads(dumps(graph)), str(inputs[0]))  # its derivatives are known, too
+    assert again(*point) == pytest.approx(symad.gradient(graph, inputs[0])(*point), rel=1e-12)
+
+
+@pytest.mark.parametrize("damage", ["kind", "no variable", "an array"])
+def test_damaged_ranges_are_refused(damage):
+    document = json.loads(dumps(symad.trace(series, inputs=[x, m, n])))
+    (field,) = [f for node in document["nodes"] for f in node[1] if isinstance(f, list) and f[0] == "range"]
+    if damage == "kind":
+        field[1] = "eval"
+    elif damage == "no variable":
+        field[2]["inputs"] = []
+    else:
+        body = symad.trace(lambda v: v, [(3,)])
+        field[2] = {k: v for k, v in json.loads(dumps(body)).items() if k not in ("format", "version")}
+    with pytest.raises(SavingError):
+        loads(json.dumps(document))
+
+
+def test_an_exact_sum_is_not_written_out_when_it_is_long():
+    (node,) = symad.trace(series, inputs=[x, m, n]).output_nodes
+    half = sp.Rational(1, 2)
+    assert node.op.head(1, 3, half) == half + half**2 / 4 + half**3 / 9
+    assert not node.op.head(1, 10**12, half).is_Rational

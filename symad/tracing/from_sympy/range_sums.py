@@ -1,4 +1,4 @@
-"""Integrals, and sums and products with arguments as bounds: functions of `symad.library.ranged`."""
+"""Integrals, and sums and products whose bounds are arguments, as functions of `symad.library.ranged`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def integral_operands(expression: sympy.Integral, tracer: Tracer) -> Any:
 
 @lift.register(sympy.Integral)
 def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> Node:
-    """A function of the bounds and of what else the integrand depends on."""
+    """A function of the bounds and of the parameters of the integrand."""
     if any(len(limit) != 3 for limit in expression.limits):
         raise OutsideError(
             f"the integral {expression} has no bounds, and is no function of numbers; call .doit(), or give "
@@ -70,7 +70,7 @@ def unknown_symbols(bound: Any, tracer: Tracer, outer: Sequence[IndexRange]) -> 
 
 
 def parts_of_arrays(expression: Any, tracer: Tracer, indices: Sequence[IndexRange]) -> Any:
-    """Sums and products between arguments as such over whole arrays, of which the part between them counts.
+    """Sums and products of elements of arrays between two arguments: over the whole arrays, 0 or 1 outside.
 
     They have no value, and are NaN, where the part leaves the arrays or its bounds are out of order.
     """
