@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import inf, log2
 
 from symad.verification.random_fields.degree_bounds import Growth, Growths
-from symad.verification.random_fields.function_values import MOST_COMBINED
+from symad.verification.random_fields.known_values import MOST_COMBINED
 from symad.verification.random_fields.primes import log2_prime_count
 
 TARGET = -64.0

@@ -20,19 +20,11 @@ from typing import Any
 import numpy as np
 
 from symad.errors import SymadError
+from symad.verification.random_fields.atoms import Atoms, keys_of
 from symad.verification.random_fields.exponent_relations import Relations, rotation_by
+from symad.verification.random_fields.known_values import MOST_ROOTS, Logarithms, Signs, same
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.sign_regions import Regions, small_rational
-
-MOST_SIGNS = 10
-"""With more signs than this, products of two are no longer looked for."""
-
-MOST_ROOTS = 24
-"""With more roots than this, products of two are no longer looked for."""
-
-
-MOST_COMBINED = 5
-"""With more exponentials than this, their products are not looked for in the arguments of logarithms."""
 
 
 class Unsupported(SymadError):
@@ -41,14 +33,6 @@ class Unsupported(SymadError):
 
 class NeedsLevel(SymadError):
     """A root has no value in this extension of the field; a larger one has it."""
-
-
-@dataclass(eq=False)
-class Atoms:
-    """The arguments met so far of one kind of function, and the random values they got."""
-
-    index: dict[Hashable, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    values: list[tuple[Array, ...]] = dataclasses.field(default_factory=list)
 
 
 Fresh = Callable[[Array], "list[tuple[Array, ...]]"]
@@ -69,14 +53,6 @@ class Signatures:
     """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
     roots: dict[int, list[tuple[Array, Array]]] = dataclasses.field(default_factory=dict)
     """Of each order the radicands met, and their roots."""
-    logarithms: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
-    """The arguments met of which logarithms were drawn, and these."""
-    exponentials: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
-    """The exponentials drawn, and what they are exponentials of: their logarithms."""
-    signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
-    """The arguments of which a sign was drawn, and their signs."""
-    weak_signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
-    """The same for what may be 0 on an open set."""
     turned: set[Hashable] = dataclasses.field(default_factory=set)
     """The kinds of which both m and −m occurred."""
     domains: bool = False
@@ -85,6 +61,10 @@ class Signatures:
     """How many signs were chosen when a domain was last left."""
     relations: Relations | None = None
     """Where it is given, exponents and angles that are rational combinations of others are found."""
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet."""
+        self.logarithms, self.signs = Logarithms(self.field), Signs(self.field)
 
     # ---- identifying arguments -------------------------------------------------------------------
 
@@ -98,7 +78,7 @@ class Signatures:
         """
         atoms = self.kinds.setdefault(kind, Atoms())
         flat = np.concatenate([self._rows(a) for a in arguments], axis=1)
-        keys = _keys(flat)
+        keys = keys_of(flat)
         new = list(dict.fromkeys(k for k in range(len(keys)) if keys[k] not in atoms.index))
         if new:
             self._enter(atoms, arguments, keys, new, fresh, odd)
@@ -127,9 +107,8 @@ class Signatures:
     ) -> None:
         """Give values to new arguments, and enter their negatives with them."""
         first: dict[Any, int] = {}
-        opposite = (
-            _keys(np.concatenate([self._rows(self.field.neg(a)) for a in arguments], axis=1)) if odd else []
-        )
+        negatives = [self._rows(self.field.neg(a)) for a in arguments] if odd else []
+        opposite = keys_of(np.concatenate(negatives, axis=1)) if odd else []
         for k in new:
             if keys[k] not in atoms.index and keys[k] not in first:
                 if odd and opposite[k] in first:
@@ -138,10 +117,7 @@ class Signatures:
         chosen = list(first.values())
         columns = [a.reshape(self.field.lanes, -1, *self.field.tail)[:, chosen] for a in arguments]
         for k, values in zip(chosen, fresh(columns[0]), strict=True):
-            atoms.index[keys[k]] = (len(atoms.values), 1)
-            if odd and opposite[k] != keys[k]:
-                atoms.index[opposite[k]] = (len(atoms.values), -1)
-            atoms.values.append(values)
+            atoms.enter(values, keys[k], opposite[k] if odd else None)
 
     def _rows(self, a: Array) -> Array:
         """One row of residues for each element: (N, T·tail)."""
@@ -171,9 +147,7 @@ class Signatures:
         """A function without relations, except f(−x) = −f(x) for odd ones."""
 
         def fresh(a: Array) -> list[tuple[Array, ...]]:
-            values = self.nonzero(a.shape[1])
-            if odd:
-                values = np.where(self._zero_columns(a, values), 0, values).astype(self.field.dtype)
+            values = self._zero_at_zero(a) if odd else self.nonzero(a.shape[1])
             return [(values[:, k],) for k in range(a.shape[1])]
 
         (values,), turns = self.look_up(kind, arguments, fresh, odd)
@@ -182,10 +156,9 @@ class Signatures:
     def opaque_array(self, kind: Hashable, arguments: Sequence[Array], shape: Sequence[int]) -> Array:
         """An array that is a function of whole arrays, without relations."""
         atoms = self.kinds.setdefault(kind, Atoms())
-        key = tuple(_keys(a.reshape(1, -1))[0] for a in arguments)
+        key = tuple(keys_of(a.reshape(1, -1))[0] for a in arguments)
         if key not in atoms.index:
-            atoms.index[key] = (len(atoms.values), 1)
-            atoms.values.append((self.nonzero(int(np.prod(shape))),))
+            atoms.enter((self.nonzero(int(np.prod(shape))),), key)
         (values,) = atoms.values[atoms.index[key][0]]
         return values.reshape((self.field.lanes, *shape, *self.field.tail))
 
@@ -194,12 +167,17 @@ class Signatures:
         zero = self.field.is_zero(a).all(axis=0)
         return zero.reshape((1, -1) + (1,) * (values.ndim - 2))
 
+    def _zero_at_zero(self, a: Array) -> Array:
+        """Random residues for arguments (T, n); 0 for those that are 0."""
+        values = self.nonzero(a.shape[1])
+        return np.where(self._zero_columns(a, values), 0, values).astype(self.field.dtype)
+
     def exponential(self, a: Array) -> Array:
         """exp, with exp(0) = 1 and exp(−a) exp(a) = 1."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             made = self._fresh_exponentials(column)
-            self.exponentials.extend((value[0], column[:, k]) for k, value in enumerate(made))
+            self.logarithms.exponentials.extend((value[0], column[:, k]) for k, value in enumerate(made))
             return made
 
         (values, over), turns = self.look_up("exp", [a], fresh, True)
@@ -234,7 +212,7 @@ class Signatures:
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             new = self.nonzero(column.shape[1])
-            return [(self._fresh_logarithm(column[:, k], new[:, k]),) for k in range(column.shape[1])]
+            return [(self.logarithms.of(column[:, k], new[:, k]),) for k in range(column.shape[1])]
 
         if self.relations is not None:
             values = self._related_logarithm(a, positive)
@@ -246,58 +224,6 @@ class Signatures:
             return values
         return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
 
-    def _fresh_logarithm(self, column: Array, value: Array) -> Array:
-        """A new logarithm, or what follows from two old ones: log|uv| = log|u| + log|v|.
-
-        Of an exponential the logarithm is known, and that of 1.
-        """
-        field, same, found = self.field, self._same, None
-        old = self.logarithms if len(self.logarithms) <= MOST_ROOTS else []
-        if len(old) + len(self.exponentials) <= MOST_ROOTS:
-            unit = np.broadcast_to(field.unit(column.ndim), column.shape)
-            old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
-        for k, (u, first) in enumerate(old):
-            for v, second in old[: k + 1]:
-                if same(column, field.mul(u, v)):
-                    found = field.add(first, second)
-                elif same(field.mul(column, u), v):
-                    found = field.sub(second, first)
-                elif same(field.mul(column, v), u):
-                    found = field.sub(first, second)
-                if found is not None:
-                    return found
-        found = self._logarithm_of_three(column)
-        if found is not None:
-            return found
-        self.logarithms.append((column, value))
-        return value
-
-    def _logarithm_of_three(self, column: Array) -> Array | None:
-        """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
-        field, old = self.field, self.logarithms
-        if not 3 <= len(old) <= MOST_COMBINED:
-            return None
-        for k, (u, first) in enumerate(old):
-            for j, (v, second) in enumerate(old[:k]):
-                for w, third in old[:j]:
-                    product = field.mul(field.mul(u, v), w)
-                    total = field.add(field.add(first, second), third)
-                    if self._same(column, product):
-                        return total
-                    if self._same(column, field.mul(product, product)):
-                        return field.add(total, total)
-        return None
-
-    def _powers_of_e(self) -> list[tuple[Array, Array]]:
-        """The exponentials, with their products and quotients if they are few, and their logarithms."""
-        field, few = self.field, self.exponentials
-        found = list(few)
-        for k, (u, first) in enumerate(few if len(few) <= MOST_COMBINED else ()):
-            for v, second in few[:k]:
-                found.append((field.mul(u, v), field.add(first, second)))
-                found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
-        return found
-
     def _related_logarithm(self, a: Array, positive: bool) -> Array:
         """log, known to the relations: exp(log|a|) = |a|, which is a of its sign in one region."""
         relations = self.relations
@@ -307,7 +233,7 @@ class Signatures:
             values = self.nonzero(column.shape[1])
             made: list[tuple[Array, ...]] = []
             for k in range(column.shape[1]):
-                value = self._fresh_logarithm(column[:, k], values[:, k])
+                value = self.logarithms.of(column[:, k], values[:, k])
                 if positive:
                     relations.enter_logarithm(value, column[:, k])
                 elif self.regions is not None:
@@ -349,38 +275,11 @@ class Signatures:
         known = small_rational(column, self.field)
         if known is not None:
             return self.field.constant(1 if known > 0 else -1)
-        value = self._proportional_sign(column)
-        if value is None and related and len(self.signs) <= MOST_SIGNS:
-            value = self._sign_of_product(column)
+        value = self.signs.of(column, related)
         if value is None:
             value = self.nonzero(1)[:, 0] if self.regions is None else self.regions.sign(column)
-            (self.signs if related else self.weak_signs).append((column, value))
+            self.signs.enter(column, value, related)
         return value
-
-    def _proportional_sign(self, column: Array) -> Array | None:
-        """The sign of another argument of which this one, or its reciprocal, is a rational multiple."""
-        old = self.signs[:MOST_ROOTS] + self.weak_signs[:MOST_ROOTS]
-        over = self.field.inverse(column)[0] if old else column
-        for other, value in old:
-            for mine in (over, column):
-                ratio = small_rational(self.field.mul(other, mine), self.field)
-                if ratio:
-                    return value if ratio > 0 else self.field.neg(value)
-        return None
-
-    def _sign_of_product(self, column: Array) -> Array | None:
-        """The product of the signs of two arguments that this one is a product or quotient of."""
-        mul = self.field.mul
-        for k, (a, first) in enumerate(self.signs):
-            over = self.field.inverse(a)[0]
-            for b, second in self.signs[:k]:
-                under = self.field.inverse(b)[0]
-                for factor in (mul(over, under), mul(over, b), mul(a, under), mul(a, b)):
-                    ratio = small_rational(mul(column, factor), self.field)
-                    if ratio:
-                        product = mul(first, second)
-                        return product if ratio > 0 else self.field.neg(product)
-        return None
 
     # ---- roots -----------------------------------------------------------------------------------
 
@@ -404,8 +303,7 @@ class Signatures:
 
     def _free_root(self, a: Array, order: int) -> Array:
         def fresh(column: Array) -> list[tuple[Array, ...]]:
-            values = self.nonzero(column.shape[1])
-            values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
+            values = self._zero_at_zero(column)
             return [self._entered(column[:, k], values[:, k], order) for k in range(values.shape[1])]
 
         (values,), _ = self.look_up(("root", order), [a], fresh, False)
@@ -420,7 +318,7 @@ class Signatures:
 
     def _known_root(self, radicand: Array, order: int) -> Array | None:
         """A root that follows from one or two old ones, by √|uv| = √|u| √|v| and √|v u²| = √|v| |u|."""
-        mul, same = self.field.mul, self._same
+        mul = self.field.mul
         old = self.roots.get(order, [])
         if len(old) > MOST_ROOTS:
             return None
@@ -456,17 +354,13 @@ class Signatures:
         """|u|: the square of its root where that is free."""
         return self.field.mul(u, self.sign(u)) if self.exact_roots else self.field.mul(root, root)
 
-    def _same(self, a: Array, b: Array) -> bool:
-        return bool(np.all(a == b))
-
     def enter_root(self, a: Array, order: int, roots: Array) -> None:
         """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
         atoms = self.kinds.setdefault(("root", order), Atoms())
         columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
         radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
-        for k, key in enumerate(_keys(self._rows(a))):
-            atoms.index[key] = (len(atoms.values), 1)
-            atoms.values.append((columns[:, k],))
+        for k, key in enumerate(keys_of(self._rows(a))):
+            atoms.enter((columns[:, k],), key)
             self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
     def _square_root(self, a: Array) -> Array:
@@ -487,11 +381,3 @@ class Signatures:
 
         (values,), _ = self.look_up("square root", [a], fresh, False)
         return values
-
-
-def _keys(rows: Array) -> list[bytes] | list[tuple[int, ...]]:
-    """A hashable key for each row."""
-    if rows.dtype == object:
-        return [tuple(row) for row in rows.tolist()]
-    data, width = np.ascontiguousarray(rows).tobytes(), rows.shape[1] * rows.itemsize
-    return [data[k * width : (k + 1) * width] for k in range(len(rows))]

@@ -1,0 +1,142 @@
+"""What follows from values that were drawn before: log|uv| = log|u| + log|v|, sign(uv) = sign(u) sign(v).
+
+Without these relations a logarithm or sign of a product would be independent of those of its factors, and
+equal expressions would be taken for different ones. All searches are bounded; what is not found is drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.random_fields.sign_regions import small_rational
+
+MOST_SIGNS = 10
+"""With more signs than this, products of two are no longer looked for."""
+
+MOST_ROOTS = 24
+"""With more roots than this, products of two are no longer looked for."""
+
+MOST_COMBINED = 5
+"""With more exponentials than this, their products are not looked for in the arguments of logarithms."""
+
+
+def same(a: Array, b: Array) -> bool:
+    """Whether two arguments are equal in all lanes."""
+    return bool(np.all(a == b))
+
+
+@dataclass(eq=False)
+class Logarithms:
+    """The logarithms of one run."""
+
+    field: Field
+    drawn: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments met of which logarithms were drawn, and these."""
+    exponentials: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The exponentials drawn, and what they are exponentials of: their logarithms."""
+
+    def of(self, column: Array, value: Array) -> Array:
+        """A new logarithm ``value``, or what follows from two or three old ones.
+
+        Of an exponential the logarithm is known, and that of 1.
+        """
+        found = self._of_two(column, value)
+        if found is None:
+            found = self._of_three(column)
+        if found is None:
+            self.drawn.append((column, value))
+        return value if found is None else found
+
+    def _of_two(self, column: Array, value: Array) -> Array | None:
+        """log|uv| = log|u| + log|v|, log|u/v| = log|u| - log|v|."""
+        field = self.field
+        old = self.drawn if len(self.drawn) <= MOST_ROOTS else []
+        if len(old) + len(self.exponentials) <= MOST_ROOTS:
+            unit = np.broadcast_to(field.unit(column.ndim), column.shape)
+            old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
+        for k, (u, first) in enumerate(old):
+            for v, second in old[: k + 1]:
+                if same(column, field.mul(u, v)):
+                    return field.add(first, second)
+                if same(field.mul(column, u), v):
+                    return field.sub(second, first)
+                if same(field.mul(column, v), u):
+                    return field.sub(first, second)
+        return None
+
+    def _of_three(self, column: Array) -> Array | None:
+        """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
+        field, old = self.field, self.drawn
+        if not 3 <= len(old) <= MOST_COMBINED:
+            return None
+        for k, (u, first) in enumerate(old):
+            for j, (v, second) in enumerate(old[:k]):
+                for w, third in old[:j]:
+                    product = field.mul(field.mul(u, v), w)
+                    total = field.add(field.add(first, second), third)
+                    if same(column, product):
+                        return total
+                    if same(column, field.mul(product, product)):
+                        return field.add(total, total)
+        return None
+
+    def _powers_of_e(self) -> list[tuple[Array, Array]]:
+        """The exponentials, with their products and quotients if they are few, and their logarithms."""
+        field, few = self.field, self.exponentials
+        found = list(few)
+        for k, (u, first) in enumerate(few if len(few) <= MOST_COMBINED else ()):
+            for v, second in few[:k]:
+                found.append((field.mul(u, v), field.add(first, second)))
+                found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
+        return found
+
+
+@dataclass(eq=False)
+class Signs:
+    """The signs of one run."""
+
+    field: Field
+    drawn: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments of which a sign was drawn, and their signs."""
+    weak: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The same for what may be 0 on an open set."""
+
+    def of(self, column: Array, related: bool) -> Array | None:
+        """A sign that follows from others; None if there is none."""
+        value = self._of_proportional(column)
+        if value is None and related and len(self.drawn) <= MOST_SIGNS:
+            value = self._of_product(column)
+        return value
+
+    def enter(self, column: Array, value: Array, related: bool) -> None:
+        """Note a sign that was drawn."""
+        (self.drawn if related else self.weak).append((column, value))
+
+    def _of_proportional(self, column: Array) -> Array | None:
+        """The sign of another argument of which this one, or its reciprocal, is a rational multiple."""
+        old = self.drawn[:MOST_ROOTS] + self.weak[:MOST_ROOTS]
+        over = self.field.inverse(column)[0] if old else column
+        for other, value in old:
+            for mine in (over, column):
+                ratio = small_rational(self.field.mul(other, mine), self.field)
+                if ratio:
+                    return value if ratio > 0 else self.field.neg(value)
+        return None
+
+    def _of_product(self, column: Array) -> Array | None:
+        """The product of the signs of two arguments that this one is a product or quotient of."""
+        mul = self.field.mul
+        for k, (a, first) in enumerate(self.drawn):
+            over = self.field.inverse(a)[0]
+            for b, second in self.drawn[:k]:
+                under = self.field.inverse(b)[0]
+                for factor in (mul(over, under), mul(over, b), mul(a, under), mul(a, b)):
+                    ratio = small_rational(mul(column, factor), self.field)
+                    if ratio:
+                        product = mul(first, second)
+                        return product if ratio > 0 else self.field.neg(product)
+        return None
