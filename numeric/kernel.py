@@ -19,6 +19,7 @@ from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import refuse_fractions, refuse_masked
 from symad.numeric.modules.bad_arguments import reason
+from symad.numeric.modules.exact_values import as_floats
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text
@@ -69,9 +70,9 @@ class CheckedCall:
         try:
             return self.function(*values)
         except (ValueError, TypeError) as error:
-            columns = self._as_columns(values)
-            if columns is not None:
-                return self(*columns)
+            for converted in (self._as_columns(values), as_floats(values)):
+                if converted is not None:
+                    return self(*converted)
             scalar = self.shapes is not None and not any(self.shapes)
             told = reason(self.name, self.arguments, values, scalar)
             if told is None:

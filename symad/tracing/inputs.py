@@ -7,6 +7,7 @@ from functools import lru_cache, singledispatch
 from typing import Any
 
 import sympy
+from sympy.codegen.ast import none
 from sympy.codegen.numpy_nodes import amax, amin
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
@@ -28,8 +29,8 @@ class Found:
     def __init__(self, arguments: Iterable[Any] = ()) -> None:
         """Nothing is found yet. ``arguments``: symbols that are given a value in each call."""
         self.arguments = frozenset(arguments)
-        self.vectors: set[Any] = set()
-        """Symbols without a shape of which an extreme is taken: vectors."""
+        self.ranks: dict[Any, int] = {}
+        """Symbols without a shape of which an extreme is taken, and how many axes they need for it."""
         self.symbols: dict[Any, None] = {}
         self.uses: dict[Any, list[tuple[Any, ...]]] = {}
         self.free_indices: dict[Any, Any] = {}
@@ -42,7 +43,7 @@ class Found:
             TraceError: the indices do not decide the shape.
         """
         declared = declared_shape(symbol)
-        if declared is not None and symbol not in self.vectors:
+        if declared is not None and symbol not in self.ranks:
             return declared
         uses = self.uses.get(symbol, [])
         if uses and all(len(use) == len(uses[0]) for use in uses):
@@ -52,8 +53,8 @@ class Found:
             if None not in extents and FREE not in extents:
                 lengths = (_given_length(symbol, k) if e is GIVEN else e for k, e in enumerate(extents))
                 return as_shape(tuple(lengths))
-        if not uses and symbol in self.vectors:
-            return as_shape((_given_length(symbol, 0),))
+        if not uses and symbol in self.ranks:
+            return as_shape(tuple(_given_length(symbol, k) for k in range(self.ranks[symbol])))
         raise TraceError(
             f"the shape of {symbol} does not follow from its indices; declare it: "
             f"IndexedBase({str(symbol)!r}, shape=...)"
@@ -259,10 +260,11 @@ def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found
 @children.register(amin)
 @children.register(amax)
 def extreme_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """The array; a symbol without a shape is a vector."""
-    array = expression.args[0]
+    """The array; a symbol without a shape has the axes that its extremes ask for, one at least."""
+    array, axis = expression.args[0], expression.axis
     if isinstance(array, sympy.Symbol) or (isinstance(array, sympy.IndexedBase) and array.shape is None):
-        found.vectors.add(array)
+        needed = 1 if axis == none else max(int(axis) + 1, -int(axis))
+        found.ranks[array] = max(needed, found.ranks.get(array, 1))
     return [(array, ranges, guarded)]
 
 

@@ -7,7 +7,10 @@ refused is listed by category at the end.
 
 import inspect
 import keyword
+from decimal import Decimal
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special as sc
@@ -104,6 +107,22 @@ def test_wrong_numbers_of_arguments_are_errors(inputs, values):
     kernel = lower(sum(sp.flatten(inputs)) if inputs else sp.Integer(1), inputs=inputs)
     with pytest.raises((TypeError, symad.errors.SymadError)):
         kernel(*values)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_exact_numbers_are_values(backend):
+    kernel = lower(sp.sin(x) + y, inputs=[[x, y]], backend=backend)
+    for first in (sp.pi / 6, Fraction(1, 2), Decimal("0.5"), mpmath.mpf(0.5)):
+        expected = np.sin(float(first)) + 2
+        for given in ([first, 2], (first, sp.Integer(2)), np.array([first, 2], dtype=object)):
+            assert kernel(given) == pytest.approx(expected, rel=1e-15)
+    assert kernel(sp.Matrix([0, 2])) == kernel(np.array([0, 2], dtype=object)) == 2
+    inverse = lower(A**-1, inputs=[A], backend=backend)(sp.Matrix([[1, 2], [0, sp.Rational(1, 2)]]))
+    np.testing.assert_allclose(inverse, [[1, -4], [0, 2]], rtol=1e-15)
+    assert lower(sp.atan(x), inputs=[x], backend=backend)(-sp.oo) == -np.pi / 2
+    for value in (sp.I, x, x + 1, None, "1", 10**400):
+        with pytest.raises(TypeError, match="real numbers"):
+            kernel([value, 2])
 
 
 COLUMN = sp.MatrixSymbol("X", 3, 1)
@@ -259,6 +278,13 @@ def test_polynomials_whose_degree_is_an_argument(head):
     assert lower(head(n, x), inputs=[n, x])(4, 0.4) == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_bernoulli_numbers_by_their_index(backend):
+    exact = [float(sp.bernoulli(k)) for k in range(31)]
+    found = lower(sp.bernoulli(n), inputs=[n], backend=backend)(np.arange(31))
+    np.testing.assert_allclose(found, exact, rtol=1e-14, atol=0)
+
+
 # ---- conditions -----------------------------------------------------------------------------------
 
 
@@ -351,6 +377,9 @@ def test_extremes_of_vectors_and_arrays():
     found = lower([nn.amin(square, axis=0), nn.amax(square, axis=-1)], inputs=[square])(values)
     np.testing.assert_array_equal(found[0], [0, 4, 2])
     np.testing.assert_array_equal(found[1], [8, 5])
+    both = lower([nn.amin(x, axis=0), nn.amax(x, axis=1), nn.amax(y, axis=-2)], inputs=[x, y])
+    for result, expected in zip(both(values, values), ([0, 4, 2], [8, 5], [1, 5, 8]), strict=True):
+        np.testing.assert_array_equal(result, expected)
     slope = lower(symad.gradient(nn.amin(x), x, inputs=[x]))
     np.testing.assert_array_equal(slope(np.array([3.0, 1.0, 2.0])), [0, 1, 0])
 
@@ -396,13 +425,13 @@ REFUSED = {
     "arrays without a shape: IndexedBase(..., shape=)": (
         sp.IndexedBase("s"), [sp.IndexedBase("s")], "shape",
     ),
-    "number sequences by their index": (sp.bernoulli(n), [n], "bernoulli"),
+    "number sequences by their index": (sp.fibonacci(n), [n], "fibonacci"),
     "text": ("x + y", ["x", "y"], "x"),
     "sets": (sp.FiniteSet(x), [x], "FiniteSet|set"),
     "symbols that are no arguments": (x * y, [x], "depends on y, missing from"),
     "elements as arguments": (u[0] ** 2, [u[0]], "inputs are whole arrays"),
     "extremes of numbers": (nn.amin(x * y), [x, y], "is a number"),
-    "extremes along axes that vectors do not have": (nn.amax(x, axis=1), [x], "IndexedBase"),
+    "extremes along axes that arrays do not have": (nn.amax(u, axis=1), [u], "none of number 1"),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.errors import ShapeError
+from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.reduction import extreme
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
@@ -26,6 +26,17 @@ def harmonic(n: Any, order: Any = sympy.S.One) -> Any:
     if order == 1:
         return sympy.digamma(n + 1) + sympy.EulerGamma
     return sympy.zeta(order) - sympy.zeta(order, n + 1)
+
+
+def bernoulli(n: Any, x: Any = sympy.S.One) -> Any:
+    """Bₙ = −n ζ(1 − n), and B₀ = 1.
+
+    Raises:
+        TraceError: a polynomial Bₙ(x) whose order is no number.
+    """
+    if x != 1:
+        raise TraceError(f"bernoulli({n}, {x}): the order of a Bernoulli polynomial has to be a number")
+    return sympy.Piecewise((1, sympy.Eq(n, 0)), (-n * sympy.zeta(1 - n), True))
 
 
 def catalan(n: Any) -> Any:
@@ -54,6 +65,7 @@ def _logarithmic_integral(x: Any) -> Any:
 FORMULAS: dict[Any, Callable[..., Any]] = {
     sympy.harmonic: harmonic,
     sympy.UnevaluatedExpr: lambda inner: inner,
+    sympy.bernoulli: bernoulli,
     sympy.catalan: catalan,
     sympy.RisingFactorial: rising_factorial,
     sympy.FallingFactorial: lambda x, k: rising_factorial(x - k + 1, k),
@@ -126,7 +138,6 @@ def extreme_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
         return extreme(kind, array)
     if not -rank <= expression.axis < rank:
         raise ShapeError(
-            f"{expression}: {expression.array} has {rank} axes, and none of number {expression.axis}; a "
-            "symbol without a shape is a vector, so use IndexedBase(name, shape=...)"
+            f"{expression}: {expression.array} has {rank} axes, and none of number {expression.axis}"
         )
     return extreme(kind, array, (int(expression.axis) % rank,))

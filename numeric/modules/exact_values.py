@@ -1,0 +1,36 @@
+"""Numbers that NumPy keeps as objects, such as SymPy's π or Fractions: lowered code takes floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+
+def as_floats(values: Sequence[Any]) -> list[Any] | None:
+    """The values with such numbers rounded to floats; None where there are none."""
+    floats = [_rounded(value) for value in values]
+    return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
+
+
+def _rounded(value: Any) -> Any:
+    """The value with its exact numbers as floats; the same object where nothing is to be done."""
+    if isinstance(value, dict):
+        parts = as_floats(list(value.values()))
+        return value if parts is None else dict(zip(value, parts, strict=True))
+    if isinstance(value, (list, tuple)):
+        return as_floats(value) or value
+    if isinstance(value, sympy.MatrixBase):
+        value = np.array(value.tolist(), dtype=object)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        entries = [_rounded(entry) for entry in value.ravel().tolist()]
+        real = all(isinstance(entry, (int, float)) for entry in entries)
+        return np.array(entries, dtype=float).reshape(value.shape) if real else value
+    if isinstance(value, (int, float, str)) or hasattr(value, "dtype") or not hasattr(value, "__float__"):
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):  # an expression with symbols, a complex number
+        return value
