@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
@@ -29,8 +30,6 @@ from symad.models.generative.conditional import class_shapes, with_class
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Parameters, Shapes, trace_model
-
-Array = np.ndarray
 
 
 def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array, Array]:

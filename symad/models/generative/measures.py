@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import ArrayLike
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.generative.divergences import wasserstein_quantiles
@@ -62,7 +63,7 @@ def median_length(xs: Array, ys: Array) -> float:
     return float(np.median(pdist(np.concatenate([xs, ys]))))
 
 
-def energy_distance(xs: Array, ys: Array) -> float:
+def energy_distance(xs: ArrayLike, ys: ArrayLike) -> float:
     """2 E|x − y| − E|x − x'| − E|y − y'| over all pairs: at least 0, and 0 for equal laws in the limit."""
     return float(mmd2(np.asarray(xs), np.asarray(ys), -sympy.sqrt(kernels.r2), biased=True))
 

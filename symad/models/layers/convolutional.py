@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import relu, sigmoid, softplus
@@ -25,7 +25,7 @@ from symad.models.layers.activations import leaky_relu
 from symad.models.layers.convolution import convolve, convolve_transposed, max_pool
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, he, numbers
+from symad.models.layers.parameters import Parameters, Shapes, he, numbers
 
 SLOPE = 0.2
 """Of the leaky relu on the left."""
@@ -156,7 +156,7 @@ def _check_side(side: int) -> None:
 def _start(shapes: Shapes, seed: int) -> Parameters:
     rng = np.random.default_rng(seed)
 
-    def value(name: str, shape: tuple[Any, ...]) -> Array:
+    def value(name: str, shape: Shape) -> np.ndarray:
         if len(shape) == 1:
             return np.zeros(numbers(shape))
         if name in ("G2", "G3"):  # with stride 2 a fourth of the 16 taps meets each pixel

@@ -72,7 +72,7 @@ class FeedForward:
         """He's values for ReLU and its relatives, Glorot's for the others; biases 0."""
         rng = np.random.default_rng(seed)
 
-        def start(name: str) -> Any:
+        def start(name: str) -> np.ndarray:
             shape = self.shapes[name]
             if name.startswith("b"):
                 return np.zeros(shape)

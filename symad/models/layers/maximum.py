@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.functions import relu, scan
-from symad.models.layers.parameters import Array, Parameters, Shapes, he
+from symad.models.layers.parameters import Parameters, Shapes, he
 
 HIDDEN, LENGTH = 6, 5
 SHAPES: Shapes = {"W_in": (HIDDEN,), "W_rec": (HIDDEN, HIDDEN), "W_out": (HIDDEN,)}

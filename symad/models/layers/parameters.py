@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim, Shape, format_shape, is_concrete
 from symad.core.graph import Graph
 from symad.errors import ShapeError
 from symad.tracing import trace
 
-Array: TypeAlias = "np.ndarray"
 Shapes: TypeAlias = "dict[str, Shape]"
-Parameters: TypeAlias = "dict[str, Array]"
+Parameters: TypeAlias = "dict[str, np.ndarray]"
 
 
 def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) -> Graph:
@@ -54,29 +54,29 @@ def count(shapes: Mapping[str, Shape]) -> Any:
 
 
 def initial(
-    shapes: Mapping[str, Shape], seed: int, start: Callable[[np.random.Generator, str, Shape], Array]
+    shapes: Mapping[str, Shape], seed: int, start: Callable[[np.random.Generator, str, Shape], np.ndarray]
 ) -> Parameters:
     """Initial values of all parameters by their names, in order, from one stream of random numbers."""
     rng = np.random.default_rng(seed)
     return {name: start(rng, name, shape) for name, shape in shapes.items()}
 
 
-def glorot_matrices(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+def glorot_matrices(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
     """Glorot's values of what has a name W or S, 0 of the rest."""
     return glorot(rng, shape) if name[0] in "WS" else np.zeros(numbers(shape))
 
 
-def recurrent_matrices(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+def recurrent_matrices(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
     """As `glorot_matrices`, but W_h and W_hh of every layer orthogonal: states neither grow nor fade."""
     if name.startswith("W_h") and name != "W_hy":
         return orthogonal(rng, shape)
     return glorot_matrices(rng, name, shape)
 
 
-def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape], Array]:
+def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape], np.ndarray]:
     """Normal values of what has a name W, 0 of the rest."""
 
-    def start(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+    def start(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
         return normal(rng, shape, scale) if name[0] == "W" else np.zeros(numbers(shape))
 
     return start
@@ -92,23 +92,23 @@ def part(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
-def normal(rng: np.random.Generator, shape: Shape, scale: float) -> Array:
+def normal(rng: np.random.Generator, shape: Shape, scale: float) -> np.ndarray:
     """Independent normal numbers with standard deviation ``scale``."""
     return scale * rng.standard_normal(numbers(shape))
 
 
-def glorot(rng: np.random.Generator, shape: Shape) -> Array:
+def glorot(rng: np.random.Generator, shape: Shape) -> np.ndarray:
     """Variance 2 / (fan_in + fan_out), for tanh and sigmoid (Glorot & Bengio 2010, equation 12)."""
     fan_out, fan_in = numbers(shape)[-2:]
     return normal(rng, shape, float(np.sqrt(2.0 / (fan_in + fan_out))))
 
 
-def he(rng: np.random.Generator, shape: Shape, fan_in: Dim) -> Array:
+def he(rng: np.random.Generator, shape: Shape, fan_in: Dim) -> np.ndarray:
     """Variance 2 / fan_in, for ReLU and its relatives (He et al. 2015, equation 10)."""
     return normal(rng, shape, float(np.sqrt(2.0 / numbers((fan_in,))[0])))
 
 
-def orthogonal(rng: np.random.Generator, shape: Shape) -> Array:
+def orthogonal(rng: np.random.Generator, shape: Shape) -> np.ndarray:
     """Random orthogonal matrices, uniform on the group (Saxe, McClelland & Ganguli 2014)."""
     q, r = np.linalg.qr(rng.standard_normal(numbers(shape)))
     signs = np.sign(np.diagonal(r, axis1=-2, axis2=-1))

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
-
-Array = np.ndarray
 
 
 def product(x: Array, matrix: Any, y: Array) -> Any:

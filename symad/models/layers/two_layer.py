@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import mean_squared_error
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, numbers
+from symad.models.layers.parameters import Parameters, Shapes, numbers
 
 
 @model
@@ -59,13 +59,13 @@ class TwoLayer:
         return mean_squared_error(self.apply(p, x), y)
 
 
-def sample(curvature: Callable[[Array], Array], width: int, rng: np.random.Generator) -> Parameters:
+def sample(curvature: Callable[[np.ndarray], np.ndarray], width: int, rng: np.random.Generator) -> Parameters:
     """n ReLU neurons on [−1, 1] for a target with this second derivative: v = 1, b = −s, u = 2 f''(s)."""
     s = rng.uniform(-1, 1, width)
     return {"v": np.ones((width, 1)), "b": -s, "u": 2 * curvature(s)}
 
 
-def errors(target: Callable[[Array], Array], curvature: Callable[[Array], Array],
+def errors(target: Callable[[np.ndarray], np.ndarray], curvature: Callable[[np.ndarray], np.ndarray],
            widths: list[int], draws: int = 50, points: int = 201, seed: int = 0) -> Array:  # fmt: skip
     """The root mean square of f − f* over points of [−1, 1] and over draws, for each width: (widths,)."""
     rng, x = np.random.default_rng(seed), np.linspace(-1, 1, points)[:, None]

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
 from symad.models.layers.options import model, refuse_complex
-from symad.models.layers.parameters import Array, Shapes
+from symad.models.layers.parameters import Shapes
 
 
 @model

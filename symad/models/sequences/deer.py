@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.derivatives.implicit import implicit
 from symad.derivatives.jacobian import jacobian
@@ -28,7 +29,6 @@ from symad.derivatives.vmap import vmap
 from symad.derivatives.wrt import symbol_like
 from symad.errors import EvaluationError
 from symad.functions import affine_scan
-from symad.models.layers.parameters import Array
 from symad.tracing import trace
 
 STEPS = 100

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.functions import lookup
-from symad.models.layers.parameters import Array
 
 
 def one_hot(tokens: Any, vocabulary: int) -> Array:

@@ -97,7 +97,7 @@ class EncoderDecoder:
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal vectors, orthogonal recurrent matrices, Glorot's others, biases 0."""
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> Any:
+        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
             if name in ("W_fh", "W_gh"):
                 return orthogonal(rng, shape)
             if name[0] == "E":

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
-from symad.models.layers.parameters import Array, Parameters
+from symad.models.layers.parameters import Parameters
 from symad.models.transformers.transformer import Transformer
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.options import model
 from symad.models.layers.parameters import (
-    Array,
     Parameters,
     Shapes,
     glorot_matrices,
@@ -52,7 +52,7 @@ class NeuralAR:
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal C, Glorot's W, biases 0."""
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> Any:
+        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
             return normal(rng, shape, 1.0) if name == "C" else glorot_matrices(rng, name, shape)
 
         return initial(self.shapes, seed, start)

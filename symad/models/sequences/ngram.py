@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
-from symad.models.layers.parameters import Array
 
 Gram = tuple[int, ...]
 

@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import scan
 from symad.models.layers.activations import activation
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, initial, recurrent_matrices
+from symad.models.layers.parameters import Parameters, Shapes, initial, recurrent_matrices
 from symad.models.sequences import sequence_losses
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, part, prefixed
+from symad.models.layers.parameters import Parameters, Shapes, part, prefixed
 from symad.models.transformers.transformer import Transformer
 
 

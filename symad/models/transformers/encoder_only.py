@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, masked_cross_entropy
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, numbers
+from symad.models.layers.parameters import Parameters, Shapes, glorot, numbers
 from symad.models.transformers.transformer import Transformer
 
 POOLINGS = ("first", "mean", "max")

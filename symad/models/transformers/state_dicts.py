@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import ShapeError
-from symad.models.layers.parameters import Array, Parameters, check_shapes
+from symad.models.layers.parameters import Parameters, check_shapes
 from symad.models.transformers.transformer import Transformer
 
 
@@ -30,7 +30,7 @@ class Named:
         self.prefix = first[0].removesuffix(ends)
         self.read: set[str] = set()
 
-    def __call__(self, name: str, *shape: int) -> Array:
+    def __call__(self, name: str, *shape: int) -> np.ndarray:
         """The array of a name, which must have the shape given, as float64."""
         full = self.prefix + name if self.prefix + name in self.state else name
         if full not in self.state:

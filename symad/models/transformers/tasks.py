@@ -20,10 +20,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.parameters import Array
 
 
 class SequenceModel(Protocol):

@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.normalization import EPSILON, deep_scale, layer_norm, residual, rms_norm
 from symad.models.layers.options import model
-from symad.models.layers.parameters import Array, Parameters, Shapes, initial, normal, numbers, part, prefixed
+from symad.models.layers.parameters import Parameters, Shapes, initial, normal, numbers, part, prefixed
 from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
 from symad.models.transformers.attention import MultiHead, causal_mask, prefix_mask, window_mask
@@ -165,7 +165,7 @@ class Transformer:
         norm the values, W_O and the block are multiplied by β = (8L)^{−1/4}.
         """
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> Array:
+        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
             kind = name.split("_", 1)[-1].removeprefix("cross_")
             if "norm" in name or kind.startswith("b_") or name == "R":
                 return np.full(numbers(shape), 1.0 if name.endswith("gamma") else 0.0)
