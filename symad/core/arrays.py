@@ -47,10 +47,18 @@ class Array(Protocol):
     def mean(self) -> Callable[..., Any]:
         """Means over axes."""
 
+    @property
+    def argmax(self) -> Callable[..., Any]:
+        """Positions of the largest elements."""
+
+    def tolist(self) -> Any:
+        """The elements in nested lists; an array without axes gives its element."""
+
     def copy(self) -> Array:
         """An array of its own."""
 
     def __array__(self) -> np.ndarray: ...
+    def __float__(self) -> float: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...

@@ -33,7 +33,7 @@ import sympy
 
 import symad
 from symad import functions
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
@@ -178,12 +178,12 @@ class GAN:
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 
-    def critic_graph(self, samples: ArrayLike) -> Graph:
+    def critic_graph(self, samples: Dim) -> Graph:
         """The critic's loss as a graph of all parameters, x, z, s, and c with classes."""
         data = [(samples, self.data), (samples, self.code), (samples,)]
         return trace_model(self.critic_loss, self.shapes, *data, *class_shapes(samples, self.classes))
 
-    def generator_graph(self, samples: ArrayLike) -> Graph:
+    def generator_graph(self, samples: Dim) -> Graph:
         """The generator's loss as a graph of all parameters, z, and c with classes."""
         data = [(samples, self.code), *class_shapes(samples, self.classes)]
         return trace_model(self.generator_loss, self.shapes, *data)

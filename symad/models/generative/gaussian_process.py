@@ -21,7 +21,7 @@ import sympy
 
 import symad
 from symad import functions
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.layers.options import refuse_complex
@@ -66,7 +66,7 @@ class Regression:
     weights: np.ndarray
     log_likelihood: float
 
-    def predict(self, xs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, xs: Array) -> tuple[np.ndarray, np.ndarray]:
         """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
         from scipy.linalg import solve_triangular
 
@@ -77,7 +77,7 @@ class Regression:
 
 
 def condition(
-    kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: ArrayLike, y: ArrayLike
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: Array, y: Array
 ) -> Regression:
     """The process given the data xs (N, D), y (N,) or (N, T), at fixed parameters.
 

@@ -21,7 +21,7 @@ from typing import Any
 import sympy
 
 import symad
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.errors import SymadError
 
 Force = Callable[[Any], Any]
@@ -75,9 +75,7 @@ def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force
     return force
 
 
-def leapfrog(
-    force: Force, q: ArrayLike, p: ArrayLike, step: float | sympy.Expr, leaps: int = 1
-) -> tuple[Any, Any]:
+def leapfrog(force: Force, q: Array, p: Array, step: float | sympy.Expr, leaps: int = 1) -> tuple[Any, Any]:
     """(q, p) after a number of leapfrog steps; the half kicks between two of them are joined."""
     p = p + step / 2 * force(q)
     for k in range(leaps):

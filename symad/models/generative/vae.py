@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from symad import functions
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
@@ -78,16 +78,16 @@ class VAE:
         start = prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
         return start | {n: np.zeros(self.shapes[n]) for n in ("e_bias", "d_bias")}
 
-    def encode(self, p: Any, x: ArrayLike, c: Any = None) -> tuple[Any, Any]:
+    def encode(self, p: Any, x: Array, c: Any = None) -> tuple[Any, Any]:
         """μ and log σ, each (N, k)."""
         both = self.encoder.apply(part(p, "e_"), with_class(x, c, self.classes)) + p["e_bias"]
         return both[:, : self.code], both[:, self.code :]
 
-    def logits(self, p: Any, z: ArrayLike, c: Any = None) -> Array:
+    def logits(self, p: Any, z: Array, c: Any = None) -> Array:
         """The logits of the pixels (N, d)."""
         return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 
-    def decode(self, p: Any, z: ArrayLike, c: ArrayLike | None = None) -> Any:
+    def decode(self, p: Any, z: Array, c: Array | None = None) -> Any:
         """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""
         logits = self.logits(p, z, c)
         return functions.sigmoid(logits) if self.likelihood == "bernoulli" else logits

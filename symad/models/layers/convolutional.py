@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
-from symad.core.dims import Dim
+from symad.core.arrays import Array
+from symad.core.dims import Dim, Shape
 from symad.errors import ShapeError
 from symad.functions import relu, sigmoid, softplus
 from symad.models.layers.activations import leaky_relu
@@ -60,13 +60,13 @@ class Classifier:
         """He's values, biases 0."""
         return _start(self.shapes, seed)
 
-    def scores(self, p: Any, x: ArrayLike) -> Any:
+    def scores(self, p: Any, x: Array) -> Any:
         """(N, side, side, channels) -> (N, classes)."""
         x = max_pool(relu(convolve(x, p["W1"], padding=1) + p["b1"]), 2)
         x = max_pool(relu(convolve(x, p["W2"], padding=1) + p["b2"]), 2)
         return x.reshape(x.shape[0], p["W3"].shape[0]) @ p["W3"] + p["b3"]
 
-    def loss(self, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
+    def loss(self, p: Any, x: Array, y: Array) -> Any:
         """The cross-entropy of the classes y (N,)."""
         return cross_entropy(self.scores(p, x), y)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import ShapeError
@@ -82,7 +82,7 @@ class FeedForward:
 
         return {name: start(name) for name in self.shapes}
 
-    def apply(self, p: Any, X: ArrayLike) -> Any:
+    def apply(self, p: Any, X: Array) -> Any:
         """The readout S_{2H+1}: X (N, d_0) -> (N, d_{H+1}), or transposed in the left convention."""
         sigma, S = activation(self.activation), X
         for k in range(1, self.hidden + 1):
@@ -93,7 +93,7 @@ class FeedForward:
         last = p[f"W{self.hidden + 1}"]
         return S @ last if self.convention == "right" else last @ S
 
-    def loss(self, p: Any, X: ArrayLike, Y: ArrayLike) -> Any:
+    def loss(self, p: Any, X: Array, Y: Array) -> Any:
         """The mean squared error of the readout against Y, in the shape of the readout."""
         return mean_squared_error(self.apply(p, X), Y)
 

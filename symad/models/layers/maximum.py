@@ -14,6 +14,7 @@ Shapes: x (T, N) a batch of N sequences, W_in (6,), W_rec (6, 6), W_out (6,).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,12 @@ def apply(p: Any, x: Any) -> Any:
     return states[x.shape[0] - 1] @ p["W_out"]
 
 
-def absolute_loss(p: Array, x: Array) -> Array:
+def absolute_loss(p: Mapping[str, Array], x: Array) -> Array:
     """The mean of |ŷ − max x| over a batch x (T, N)."""
     return np.mean(np.abs(apply(p, x) - np.max(x, axis=0)))
 
 
-def squared_loss(p: Array, x: Array) -> Array:
+def squared_loss(p: Mapping[str, Array], x: Array) -> Array:
     """The mean of (ŷ − max x)² over a batch x (T, N)."""
     return np.mean((apply(p, x) - np.max(x, axis=0)) ** 2)
 

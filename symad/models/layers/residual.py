@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import fold
@@ -90,7 +90,7 @@ class ResNet:
         state = fold(lambda x, layer: self.layer(x, *layer), x @ p["E"].T, stacked, self.memory)
         return state @ p["R"].T + p["r"]
 
-    def loss(self, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
+    def loss(self, p: Any, x: Array, y: Array) -> Any:
         """The mean squared error."""
         return mean_squared_error(self.apply(p, x), y)
 

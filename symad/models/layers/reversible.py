@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.graph import Graph, TupleOf
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import ShapeError
@@ -58,7 +58,7 @@ class ReversibleChain:
     pulled: Callable[..., Any]
     loss: Callable[..., Any]
 
-    def apply(self, x1: ArrayLike, x2: ArrayLike, *theta: Any) -> tuple[Any, Any]:
+    def apply(self, x1: Array, x2: Array, *theta: Any) -> tuple[Any, Any]:
         """The outputs of all blocks; θ with a leading axis for the blocks."""
         for layer in zip(*theta, strict=True):
             x1, x2 = self.run(x1, x2, *layer)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
@@ -54,7 +54,7 @@ class TwoLayer:
             raise ShapeError(f"the data must have shape (N, {p['v'].shape[1]}), not {x.shape}")
         return activation(self.activation)(x @ p["v"].T + p["b"]) @ p["u"] / p["u"].shape[0]
 
-    def loss(self, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
+    def loss(self, p: Any, x: Array, y: Array) -> Any:
         """The mean squared error against y (N,)."""
         return mean_squared_error(self.apply(p, x), y)
 

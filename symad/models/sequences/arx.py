@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
 from symad.models.layers.options import model, refuse_complex
@@ -76,7 +76,7 @@ class ARX:
         """The mean squared error of prediction."""
         return np.mean((y[self.lags[-1] :] - self.predictions(p, y, u)) ** 2)
 
-    def fit(self, y: Array, u: ArrayLike | None = None) -> tuple[dict[str, Array], float]:
+    def fit(self, y: Array, u: Array | None = None) -> tuple[dict[str, Array], float]:
         """The parameters of least squares and σ².
 
         Raises:

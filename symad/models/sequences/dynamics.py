@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
@@ -95,7 +95,7 @@ class AttentionDynamics:
 
         return scan(step, x, np.zeros(steps))
 
-    def loss(self, p: Any, x: ArrayLike, y: ArrayLike, time: float = 1.0, steps: int = 10) -> Any:
+    def loss(self, p: Any, x: Array, y: Array, time: float = 1.0, steps: int = 10) -> Any:
         """The mean squared distance of the particles at the end from y (n, d)."""
         return np.mean((self.trajectory(p, x, time, steps)[steps - 1] - y) ** 2)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.functions import concatenate, lookup, scan, softmax
@@ -129,7 +129,7 @@ class EncoderDecoder:
             return dot_score(s, h)
         return additive_score(s, h, p["W_s"], p["W_h"], p["v"][0])
 
-    def decode(self, p: Any, h: ArrayLike, state: Any, previous: ArrayLike) -> Array:
+    def decode(self, p: Any, h: Array, state: Any, previous: Array) -> Array:
         """Scores (N, T', n_target) of all targets, given the tokens before them ``previous`` (N, T')."""
         vectors = np.swapaxes(lookup(p["E_y"], previous), 0, 1)
 
@@ -137,7 +137,7 @@ class EncoderDecoder:
         s, _, summaries = scan(lambda carried, e: self.emit(p, h, carried[:2], e), start, vectors)
         return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
-    def emit(self, p: Any, h: ArrayLike, state: Any, e: ArrayLike) -> tuple[Any, Any, Any]:
+    def emit(self, p: Any, h: Array, state: Any, e: Array) -> tuple[Any, Any, Any]:
         """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
@@ -151,7 +151,7 @@ class EncoderDecoder:
         h, state = self.encode(p, x)
         return self.decode(p, h, state, previous)
 
-    def loss(self, p: Any, x: ArrayLike, previous: ArrayLike, y: ArrayLike) -> Any:
+    def loss(self, p: Any, x: Array, previous: Array, y: Array) -> Any:
         """The cross-entropy of the targets y (N, T'), given the true tokens before them."""
         return cross_entropy(self.scores(p, x, previous), y)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.models.layers.activations import activation
@@ -59,7 +59,7 @@ class FeedForwardBlock:
         """Normal numbers, biases 0."""
         return initial(self.shapes, seed, normal_matrices(scale))
 
-    def apply(self, p: Any, x: ArrayLike) -> Any:
+    def apply(self, p: Any, x: Array) -> Any:
         """(..., d) -> (..., d)."""
 
         def linear(k: int, value: Any) -> Array:

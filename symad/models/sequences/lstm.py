@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.functions import scan
 from symad.models.layers.options import model
@@ -138,7 +138,7 @@ class LSTM:
             history = scan(advance, (zeros, zeros), driven)
         return history
 
-    def apply(self, p: Any, x: ArrayLike) -> Any:
+    def apply(self, p: Any, x: Array) -> Any:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.states(p, x)[0] @ p["W_hy"].T + p["c_y"]
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
 
-def loss(self: Any, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
+def loss(self: Any, p: Any, x: Array, y: Array) -> Any:
     """The mean squared error of all y_t."""
     return mean_squared_error(self.apply(p, x), y)
 
 
-def last_loss(self: Any, p: Any, x: ArrayLike, y: ArrayLike) -> Any:
+def last_loss(self: Any, p: Any, x: Array, y: Array) -> Any:
     """The mean squared error of y_T alone."""
     return mean_squared_error(self.last(p, x), y)
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import affine_scan, scan, silu, softplus
@@ -148,7 +148,7 @@ class StateSpace:
             return depthwise(u, w)
         return np.swapaxes(depthwise(np.swapaxes(u, 0, 1), w), 0, 1)
 
-    def apply(self, p: Any, x: ArrayLike) -> Any:
+    def apply(self, p: Any, x: Array) -> Any:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.functions import relu
 from symad.models.layers.convolution import causal
@@ -85,7 +85,7 @@ class TCN:
             z = relu(v + (z @ p[f"S_{level}"] if f"S_{level}" in p else z))
         return np.swapaxes(z, 0, 1) if batched else z
 
-    def apply(self, p: Any, x: ArrayLike) -> Any:
+    def apply(self, p: Any, x: Array) -> Any:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 

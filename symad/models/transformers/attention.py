@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError
 from symad.functions import arange, softmax
@@ -260,13 +260,13 @@ class MultiHead:
     def apply(
         self,
         p: Any,
-        X: ArrayLike,
-        Z: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        bias: ArrayLike | None = None,
+        X: Array,
+        Z: Array | None = None,
+        mask: Array | None = None,
+        bias: Array | None = None,
         rotate: Callable[[Any], Any] | None = None,
         attend: Callable[[Any, Any, Any], Any] | None = None,
-        additive: ArrayLike | None = None,
+        additive: Array | None = None,
     ) -> Any:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 

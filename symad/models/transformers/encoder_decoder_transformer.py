@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.options import model
@@ -81,7 +81,7 @@ class EncoderDecoderTransformer:
         read, write = self.encoder.init(2 * seed, scale), self.decoder.init(2 * seed + 1, scale)
         return {f"encoder_{k}": v for k, v in read.items()} | {f"decoder_{k}": v for k, v in write.items()}
 
-    def encode(self, p: Any, x: ArrayLike) -> Array:
+    def encode(self, p: Any, x: Array) -> Array:
         """z: (n,) or (B, n) -> (n, d) or (B, n, d)."""
         return self.encoder.features(part(p, "encoder_"), x)
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
@@ -28,11 +28,11 @@ from symad.models.layers.losses import cross_entropy, mean_squared_error
 class SequenceModel(Protocol):
     """What a task asks of a model."""
 
-    def apply(self, p: Any, x: ArrayLike) -> Any:
+    def apply(self, p: Any, x: Array) -> Any:
         """y_1, ..., y_T."""
 
 
-def denoising_loss(model: SequenceModel, p: Array, noisy: Any, clean: Any) -> Any:
+def denoising_loss(model: SequenceModel, p: Mapping[str, Array], noisy: Any, clean: Any) -> Any:
     """The mean squared error of the outputs against the clean sequence, in the shape of the outputs."""
     return mean_squared_error(model.apply(p, noisy), clean)
 
@@ -67,12 +67,14 @@ def classification_loss(
     return cross_entropy(summary(model, p, x, readout), labels)
 
 
-def regression_loss(model: SequenceModel, p: Array, x: Array, targets: Array, readout: str = "last") -> Any:
+def regression_loss(
+    model: SequenceModel, p: Mapping[str, Array], x: Array, targets: Array, readout: str = "last"
+) -> Any:
     """The mean squared error of one answer for each sequence: x (T, N, d), targets (N, d_out)."""
     return mean_squared_error(summary(model, p, x, readout), targets)
 
 
-def forecast(model: SequenceModel, p: Array, x: Array, steps: int) -> Array:
+def forecast(model: SequenceModel, p: Mapping[str, Array], x: Array, steps: int) -> Array:
     """The next ``steps`` values, each fed back as the next input: (T, d) or (T, N, d), on arrays."""
     history = np.asarray(x)
     for _ in range(steps):

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
@@ -259,7 +259,7 @@ class Transformer:
             x = self._residuals(layer, x, partial(mix, k, layer), memory)
         return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
-    def _residuals(self, layer: Any, x: ArrayLike, mix: Any, memory: ArrayLike | None) -> Any:
+    def _residuals(self, layer: Any, x: Array, mix: Any, memory: Array | None) -> Any:
         """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
