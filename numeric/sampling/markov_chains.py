@@ -177,9 +177,9 @@ class Chains:
             return at[2]
 
         with np.errstate(all="ignore"):
-            points, momenta = leapfrog(force, self.points, noise, step, self.leaps)
+            moved, momenta = leapfrog(force, self.points, noise, step, self.leaps)
             error = hamiltonian(at[1], momenta) - hamiltonian(self.value, noise)
-        return points, at[1], at[2], np.where(np.isnan(error), np.inf, error)
+        return np.asarray(moved), at[1], at[2], np.where(np.isnan(error), np.inf, error)
 
     def move(self, noise: Array, levels: Array, step: float) -> tuple[Array, Array]:
         """One step of every chain: the acceptance probabilities and the energy errors."""

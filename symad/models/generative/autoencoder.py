@@ -9,7 +9,7 @@ first k principal components (Baldi and Hornik, "Neural networks and principal c
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -38,12 +38,12 @@ class LinearAutoencoder:
         rng = np.random.default_rng(seed)
         return {name: glorot(rng, shape) for name, shape in self.shapes.items()}
 
-    def loss(self, p: Any, x: Any) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array) -> Array:
         """Half the squared distance between x and x̂, averaged over the samples."""
         rest = x - x @ p["W_e"].T @ p["W_d"].T
         return (rest * rest).sum() / (2 * x.shape[0])
 
-    def graph(self, samples: Any) -> Graph:
+    def graph(self, samples: Dim) -> Graph:
         """The loss as a graph of (W_e, W_d, x)."""
         return trace_model(self.loss, self.shapes, (samples, self.inputs))
 
@@ -74,24 +74,24 @@ class Autoencoder:
         """The networks' own initial values."""
         return prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
 
-    def encode(self, p: Any, x: Any) -> Any:
+    def encode(self, p: Mapping[str, Array], x: Array) -> Array:
         """The codes (N, k)."""
         return self.encoder.apply(part(p, "e_"), x)
 
-    def decode(self, p: Any, z: Any) -> Any:
+    def decode(self, p: Mapping[str, Array], z: Array) -> Array:
         """The reconstructions (N, d)."""
         return self.decoder.apply(part(p, "d_"), z)
 
-    def loss(self, p: Any, x: Any) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array) -> Array:
         """Half the squared distance between x and x̂, averaged over the samples."""
         rest = x - self.decode(p, self.encode(p, x))
         return (rest * rest).sum() / (2 * x.shape[0])
 
-    def graph(self, samples: Any) -> Graph:
+    def graph(self, samples: Dim) -> Graph:
         """The loss as a graph of the parameters and x."""
         return trace_model(self.loss, self.shapes, (samples, self.widths[0]))
 
-    def between(self, p: Parameters, a: Array, b: Array, steps: int) -> Any:
+    def between(self, p: Parameters, a: Array, b: Array, steps: int) -> Array:
         """Decoded points on the line between the codes of two samples (d,): (steps, d)."""
         ends = self.encode(p, np.stack([a, b]))
         weights = np.linspace(0, 1, steps)[:, None]

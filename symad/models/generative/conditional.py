@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from symad.core.arrays import Array
-from symad.core.dims import Shape, format_shape, same_dim
+from symad.core.dims import Dim, Shape, format_shape, same_dim
 from symad.errors import ShapeError
 
 
-def class_shapes(samples: Any, classes: Any) -> list[Shape]:
+def class_shapes(samples: Dim, classes: Dim) -> list[Shape]:
     """The shape (N, C) of the classes among the inputs of a loss; none if ``classes`` is 0."""
     return [(samples, classes)] if classes else []
 

@@ -17,6 +17,7 @@ Song and Ermon (2019) for the score; Nichol & Dhariwal, "Improved denoising diff
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -72,19 +73,19 @@ def noised(x: Array, noise: Array, alpha_bar: Array) -> Array:
     return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
 
 
-def denoised(x: Array, noise: Array, alpha_bar: Any) -> Any:
+def denoised(x: Array, noise: Array, alpha_bar: Array | float) -> Array:
     """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`."""
     alpha_bar = per_sample(alpha_bar, x, noise)
     return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
 
 
-def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
+def ancestral_mean(x: Array, noise: Array, beta: Array | float, alpha_bar: Array | float) -> Array:
     """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
     beta, alpha_bar = per_sample(beta, x, noise), per_sample(alpha_bar)
     return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
 
 
-def posterior_mean(x: Array, clean: Array, alpha_bar: Any, before: Any) -> Array:
+def posterior_mean(x: Array, clean: Array, alpha_bar: Array | float, before: Array | float) -> Array:
     """The mean of q(x_{t−1} | x_t, x_0) by x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
     alpha_bar, before = per_sample(alpha_bar, x, clean), per_sample(before)
     alpha = alpha_bar / before
@@ -103,7 +104,7 @@ def velocity(clean: Array, noise: Array, alpha_bar: Array) -> Array:
     return np.sqrt(alpha_bar) * noise - np.sqrt(1 - alpha_bar) * clean
 
 
-def noise_from(kind: str, predicted: Array, x: Array, alpha_bar: Any) -> Any:
+def noise_from(kind: str, predicted: Array, x: Array, alpha_bar: Array | float) -> Array:
     """ε from x_t and what a network of this kind predicts: "noise", "clean" (x_0) or "velocity"."""
     if kind == "noise":
         return predicted
@@ -113,24 +114,24 @@ def noise_from(kind: str, predicted: Array, x: Array, alpha_bar: Any) -> Any:
     return np.sqrt(alpha_bar) * predicted + np.sqrt(1 - alpha_bar) * x
 
 
-def implicit_step(x: Array, noise: Array, alpha_bar: Any, before: Any) -> Any:
+def implicit_step(x: Array, noise: Array, alpha_bar: Array | float, before: Array | float) -> Array:
     """The point at the level ``before`` with the same x̂_0 and the same noise (DDIM, equation 12, η = 0)."""
     clean, before = denoised(x, noise, alpha_bar), per_sample(before)
     return np.sqrt(before) * clean + np.sqrt(1 - before) * noise
 
 
-def score_of(noise: Any, alpha_bar: Any) -> Any:
+def score_of(noise: Array, alpha_bar: Array | float) -> Array:
     """∇ log q(x_t | x_0) = −ε/√(1 − ᾱ)."""
     return -noise / np.sqrt(1 - per_sample(alpha_bar, noise))
 
 
-def tweedie(x: Array, score: Any, alpha_bar: Any) -> Any:
+def tweedie(x: Array, score: Array, alpha_bar: Array | float) -> Array:
     """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
     alpha_bar = per_sample(alpha_bar, x, score)
     return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
 
 
-def time_features(times: Any, width: int, steps: int) -> Array:
+def time_features(times: Array, width: int, steps: int) -> Array:
     """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T.
 
     Raises:
@@ -185,7 +186,9 @@ class Diffusion:
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
 
-    def noise(self, p: Any, x: Any, time: Any, alpha_bar: Any, c: Any = None) -> Any:
+    def noise(
+        self, p: Mapping[str, Array], x: Array, time: Array, alpha_bar: Array | float, c: Array | None = None
+    ) -> Array:
         """ε_θ (N, d), whatever the network predicts."""
         return noise_from(self.predicts, self.predict(p, x, time, c), x, alpha_bar)
 
@@ -196,7 +199,7 @@ class Diffusion:
         rest = aim - self.predict(p, noised(x, noise, alpha_bar), time, c)
         return (rest * rest).mean()
 
-    def graph(self, samples: Any) -> Graph:
+    def graph(self, samples: Dim) -> Graph:
         """The loss as a graph of the parameters, x_0, ε, ᾱ, time features and classes."""
         data = [(samples, self.inputs), (samples, self.inputs), (samples,), (samples, self.features)]
         return trace_model(self.loss, self.shapes, *data, *class_shapes(samples, self.classes))
@@ -229,7 +232,7 @@ class Diffusion:
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
         return self.guided(p, x, time, c, guidance, alpha_bar[t])
 
-    def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
+    def score(self, p: Parameters, x: Array, t: int, alpha_bar: Array, c: Array | None = None) -> Array:
         """∇ log q(x_t) at points (N, d), for a step t in 1..T."""
         if not 1 <= t < len(alpha_bar):
             raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
@@ -267,7 +270,7 @@ class Diffusion:
         """
         rng = np.random.default_rng(seed)
         alpha_bar = np.cumprod(1 - beta)
-        x = rng.standard_normal((count, int(self.inputs)))
+        x: Array = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
             noise = self.noise_at(p, x, t, alpha_bar, c, guidance)
             x = ancestral_mean(x, noise, beta[t], alpha_bar[t])
@@ -284,7 +287,7 @@ class Diffusion:
         al., "Score-based generative modeling through stochastic differential equations" (2021), section 4.2.
         """
         rng, alpha_bar = np.random.default_rng(seed), np.cumprod(1 - beta)
-        x = rng.standard_normal((count, int(self.inputs)))
+        x: Array = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
             size = rate * (1 - alpha_bar[t])
             for _ in range(steps):
@@ -301,14 +304,14 @@ class Diffusion:
             raise SymadError(f"DDIM takes 1..{len(beta) - 1} steps with this schedule, not {steps}")
         alpha_bar = np.cumprod(1 - beta)
         chosen = np.unique(np.linspace(0, len(beta) - 1, steps + 1).round().astype(int))[::-1]
-        x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
+        x: Array = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
         for t, before in pairwise(chosen):
             noise = self.noise_at(p, x, t, alpha_bar, c, guidance)
             x = implicit_step(x, noise, alpha_bar[t], alpha_bar[before])
         return x
 
 
-def _kl(square: Any, variance: Array, other: Any, width: int) -> Any:
+def _kl(square: Array, variance: Array, other: Array | float, width: int) -> Array:
     """KL(N(m, v I)‖N(n, w I)) for |m − n|² = ``square``, v = ``variance``, w = ``other``."""
     ratio = variance / other
     return (square / other + width * (ratio - 1 - np.log(ratio))) / 2

@@ -166,7 +166,7 @@ def _checked(name: str, p: Array | Sequence[float]) -> Any:
     return p
 
 
-def kl(p: Array, q: Array) -> Any:
+def kl(p: Array, q: Array) -> Array:
     """KL(p‖q) in nats; 0 log 0 = 0."""
     p, q = _checked("p", p), _checked("q", q)
     if np.shape(p) != np.shape(q):
@@ -174,7 +174,7 @@ def kl(p: Array, q: Array) -> Any:
     return (functions.xlogy(p, p) - functions.xlogy(p, q)).sum()
 
 
-def jensen_shannon(p: Array, q: Array) -> Any:
+def jensen_shannon(p: Array, q: Array) -> Array:
     """Half the sum of the divergences from the mixture, in nats; at most log 2."""
     p, q = _checked("p", p), _checked("q", q)
     middle = (p + q) / 2
@@ -187,7 +187,7 @@ def f_divergence(divergence: Divergence, p: Array, q: Array) -> float:
     return float(np.sum(q * np.asarray(symad.trace(divergence.f)(p / q))))
 
 
-def variational_bound(divergence: Divergence, p: Array, q: Array, critic: Any) -> float:
+def variational_bound(divergence: Divergence, p: Array, q: Array, critic: Array) -> float:
     """E_p[T] − E_q[f*(T)] for a critic T on the points: at most the divergence."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return float(np.sum(p * critic) - np.sum(q * np.asarray(symad.trace(divergence.conjugate)(critic))))
@@ -249,7 +249,7 @@ def wasserstein_dual(xs: Array, p: Array, q: Array) -> float:
     return float(-found.fun)
 
 
-def discriminator_objective(p: Array, q: Array, d: Any) -> Any:
+def discriminator_objective(p: Array, q: Array, d: Array) -> Array:
     """p log D + q log(1 − D), the summand of a GAN's objective; at D* its sum is −log 4 + 2 JS(p, q)."""
     return functions.xlogy(p, d) + functions.xlogy(q, 1 - d)
 

@@ -155,7 +155,7 @@ class GAN:
     def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""
 
-        def total(q: Mapping[str, Array], x: Array, c: Any = None) -> Array:
+        def total(q: Mapping[str, Array], x: Array, c: Array | None = None) -> Array:
             return self.score(q, x, c).sum()
 
         given = [x, c] if self.classes else [x]
@@ -163,7 +163,9 @@ class GAN:
         graph = trace_model(total, shapes, *((N, a.shape[1]) for a in given))
         return symad.gradient(graph, "x")(*(p[name] for name in shapes), *given)
 
-    def critic_loss(self, p: Mapping[str, Array], x: Array, z: Array, s: Array, c: Any = None) -> Array:
+    def critic_loss(
+        self, p: Mapping[str, Array], x: Array, z: Array, s: Array, c: Array | None = None
+    ) -> Array:
         """Minus the critic's gain, plus the penalty, which alone uses s (N,)."""
         made = self.generate(p, z, c)
         worth, cost = symad.trace(self.game.real), symad.trace(self.game.fake)
@@ -173,7 +175,7 @@ class GAN:
             loss = loss + self.penalty * ((np.sqrt((slope * slope).sum(axis=1)) - 1) ** 2).mean()
         return loss
 
-    def generator_loss(self, p: Any, z: Any, c: Any = None) -> Any:
+    def generator_loss(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
         """What the generator minimises."""
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
@@ -188,7 +190,7 @@ class GAN:
         data = [(samples, self.code), *class_shapes(samples, self.classes)]
         return trace_model(self.generator_loss, self.shapes, *data)
 
-    def draw(self, x: Array, rng: np.random.Generator, c: Array | None = None) -> tuple[Any, ...]:
+    def draw(self, x: Array, rng: np.random.Generator, c: Array | None = None) -> tuple[Array, ...]:
         """Random inputs of the critic's loss for data x: (x, z, s[, c])."""
         z, *given = self.draw_codes(len(x), rng, c)
         return (x, z, rng.uniform(size=len(x)), *given)
@@ -197,6 +199,6 @@ class GAN:
         """Random inputs of the generator's loss: (z[, c])."""
         return (rng.standard_normal((count, int(self.code))), *([c] if self.classes else []))
 
-    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Any:
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Array:
         """Samples (count, d) of codes drawn from N(0, I)."""
         return self.generate(p, self.draw_codes(count, np.random.default_rng(seed))[0], c)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -45,7 +44,7 @@ def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
     """log p(y) as a graph of (log parameters (P + 1,), X (N, D), y (N,)); the noise comes last."""
     symbols = parameters_of(kernel)
 
-    def log_p(theta: Any, xs: Array, y: Array) -> Any:
+    def log_p(theta: Array, xs: Array, y: Array) -> Array:
         values = np.exp(theta)
         point = {s: values[k] for k, s in enumerate(symbols)}
         noisy = values[len(symbols)] * functions.eye(xs.shape[0])
@@ -66,7 +65,7 @@ class Regression:
     weights: np.ndarray
     log_likelihood: float
 
-    def predict(self, xs: Array) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, xs: Array) -> tuple[Array, Array]:
         """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
         from scipy.linalg import solve_triangular
 
@@ -132,7 +131,7 @@ def fit(
     refuse_complex("a Gaussian process", xs, y)
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
-    def objective(theta: Any) -> tuple[float, Any]:
+    def objective(theta: Array) -> tuple[float, Array]:
         try:
             value, gradient = slope(theta, xs, y)
         except np.linalg.LinAlgError:
@@ -146,7 +145,7 @@ def fit(
     return condition(kernel, chosen, float(values[-1]), xs, y)
 
 
-def _polished(graph: symad.Graph, theta: Any, xs: Array, y: Array, steps: int) -> Any:
+def _polished(graph: symad.Graph, theta: Array, xs: Array, y: Array, steps: int) -> Array:
     """Newton's method towards a zero of the gradient, from a point near it."""
     if not steps:
         return theta

@@ -102,7 +102,9 @@ def polynomial(degree: int) -> sympy.Expr:
 # ---- kernel matrices ------------------------------------------------------------------------------
 
 
-def gram(kernel: sympy.Expr, xs: Any, ys: Any = None, parameters: Mapping[Any, Any] | None = None) -> Any:
+def gram(
+    kernel: sympy.Expr, xs: Array, ys: Array | None = None, parameters: Mapping[Any, Any] | None = None
+) -> Array:
     """The kernel matrix K_ij = k(x_i, y_j).
 
     Args:
@@ -175,7 +177,7 @@ def _apply_traced(kernel: sympy.Expr, point: Mapping[Any, Any]) -> Proxy:
     return Proxy(broadcast_to(made, number(point[r2]).shape))
 
 
-def smallest_eigenvalue(matrix: Any) -> float:
+def smallest_eigenvalue(matrix: Array) -> float:
     """The smallest eigenvalue of a symmetric matrix: at least 0 for a kernel, up to rounding."""
     return float(np.linalg.eigvalsh(np.asarray(matrix))[0])
 
@@ -210,7 +212,7 @@ def feature_dimension(n: int, degree: int) -> int:
     return comb(n + degree - 1, degree)
 
 
-def reconstruct(matrix: Any) -> np.ndarray:
+def reconstruct(matrix: Array) -> np.ndarray:
     """Points (N, rank), one a row, whose scalar products are the kernel matrix.
 
     Any rotation of them gives the same matrix; these are its eigenvectors times the square roots of

@@ -37,7 +37,7 @@ def mmd2(
     kernel: sympy.Expr,
     parameters: Mapping[Any, Any] | None = None,
     biased: bool = False,
-) -> Any:
+) -> Array:
     """The squared maximum mean discrepancy under a kernel of `symad.models.kernels`.
 
     Raises:
@@ -87,7 +87,7 @@ def sliced_wasserstein(xs: Array, ys: Array, directions: int = 100, seed: int = 
     return float(np.mean([wasserstein(a, b) for a, b in zip((xs @ lines).T, (ys @ lines).T, strict=True)]))
 
 
-def mode_coverage(samples: Array, centres: Array, radius: float) -> tuple[int, float]:
+def mode_coverage(samples: ArrayLike, centres: Array, radius: float) -> tuple[int, float]:
     """How many modes have a share of the samples near them, and the share of samples near a mode.
 
     A sample belongs to a mode within ``radius`` of its centre. A mode is covered if it has a fifth of its
@@ -98,7 +98,7 @@ def mode_coverage(samples: Array, centres: Array, radius: float) -> tuple[int, f
     distances = cdist(samples, centres)
     near = distances.min(axis=1) <= radius
     counts = np.bincount(distances.argmin(axis=1)[near], minlength=len(centres))
-    return int((counts >= len(samples) / (5 * len(centres))).sum()), float(near.mean())
+    return int((counts >= len(distances) / (5 * len(centres))).sum()), float(near.mean())
 
 
 def coverage(samples: Array, data: Array, neighbours: int = 5) -> float:

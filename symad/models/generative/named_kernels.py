@@ -81,7 +81,7 @@ class Kernel:
             raise SymadError(f"a kernel to the power of {exponent!r}: give an integer of at least 1")
         return Kernel(self.values, lambda v, xs, ys: self.matrix(v, xs, ys) ** exponent)
 
-    def _joined(self, other: Kernel, join: Callable[[Any, Any], Any]) -> Kernel:
+    def _joined(self, other: Kernel, join: Callable[[Array, Array], Array]) -> Kernel:
         second = other if isinstance(other, Kernel) else ConstantKernel(other)
         count = len(self.values)
 
@@ -101,7 +101,7 @@ def ConstantKernel(constant_value: float = 1.0) -> Kernel:
 def WhiteKernel(noise_level: float = 1.0) -> Kernel:
     """ν on the diagonal of a matrix of points with themselves, 0 elsewhere."""
 
-    def matrix(v: Array, xs: Array, ys: Array) -> Any:
+    def matrix(v: Array, xs: Array, ys: Array) -> Array:
         return v[0] * eye(xs.shape[0]) if ys is None else 0.0 * (xs @ ys.T)
 
     return Kernel((float(noise_level),), matrix)
@@ -112,7 +112,7 @@ def _of(expression: sympy.Expr, symbols: Sequence[sympy.Symbol]) -> Matrix:
     return lambda v, xs, ys: kernels.gram(expression, xs, ys, {s: v[k] for k, s in enumerate(symbols)})
 
 
-def _scaled(expression: sympy.Expr, length_scale: Any) -> Kernel:
+def _scaled(expression: sympy.Expr, length_scale: sympy.Expr | float) -> Kernel:
     """A kernel of |x − y|/ℓ, with one length or one for each coordinate."""
     lengths = tuple(float(v) for v in np.atleast_1d(length_scale))
     unit = expression.subs(kernels.length, 1)
@@ -126,12 +126,12 @@ def _scaled(expression: sympy.Expr, length_scale: Any) -> Kernel:
     return Kernel(lengths, matrix)
 
 
-def RBF(length_scale: Any = 1.0) -> Kernel:
+def RBF(length_scale: sympy.Expr | float = 1.0) -> Kernel:
     """The squared exponential; several lengths are those of the coordinates."""
     return _scaled(kernels.rbf(), length_scale)
 
 
-def Matern(length_scale: Any = 1.0, nu: float = 1.5) -> Kernel:
+def Matern(length_scale: sympy.Expr | float = 1.0, nu: float = 1.5) -> Kernel:
     """Smoothness 0.5, 1.5, 2.5."""
     return _scaled(kernels.matern(sympy.nsimplify(nu)), length_scale)
 
@@ -192,8 +192,8 @@ def log_marginal_likelihood(
 
 
 def posterior(
-    kernel: Kernel, theta: Any, xs: Array, y: Array, new: Any, jitter: float = 1e-10
-) -> tuple[Any, Any]:
+    kernel: Kernel, theta: Array, xs: Array, y: Array, new: Array, jitter: float = 1e-10
+) -> tuple[Array, Array]:
     """Mean (M,) and covariance (M, M) at the points ``new`` (M, D), given y (N,) at xs."""
     _check_targets(xs, y)
     matrix = kernel(xs, None, theta) + jitter * eye(xs.shape[0])
@@ -202,7 +202,9 @@ def posterior(
     return both.T @ y, kernel(new, None, theta) - cross.T @ both
 
 
-def kernel_ridge(kernel: Kernel, theta: Array, penalty: Any, xs: Array, y: Array, new: Array) -> Array:
+def kernel_ridge(
+    kernel: Kernel, theta: Array, penalty: Array | float, xs: Array, y: Array, new: Array
+) -> Array:
     """The predictions k(new, xs) (K + λI)⁻¹ y of kernel ridge regression: (M,) or (M, T)."""
     _check_targets(xs, y)
     weights = np.linalg.solve(kernel(xs, None, theta) + penalty * eye(xs.shape[0]), y)

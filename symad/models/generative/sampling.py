@@ -75,7 +75,9 @@ def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force
     return force
 
 
-def leapfrog(force: Force, q: Array, p: Array, step: float | sympy.Expr, leaps: int = 1) -> tuple[Any, Any]:
+def leapfrog(
+    force: Force, q: Array, p: Array, step: float | sympy.Expr, leaps: int = 1
+) -> tuple[Array, Array]:
     """(q, p) after a number of leapfrog steps; the half kicks between two of them are joined."""
     p = p + step / 2 * force(q)
     for k in range(leaps):

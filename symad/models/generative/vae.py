@@ -15,7 +15,7 @@ appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -87,12 +87,12 @@ class VAE:
         """The logits of the pixels (N, d)."""
         return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 
-    def decode(self, p: Any, z: Array, c: Array | None = None) -> Any:
+    def decode(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
         """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""
         logits = self.logits(p, z, c)
         return functions.sigmoid(logits) if self.likelihood == "bernoulli" else logits
 
-    def loss(self, p: Any, x: Any, noise: Any, c: Any = None) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, noise: Array, c: Array | None = None) -> Array:
         """Minus the evidence lower bound, averaged over the samples, in nats."""
         mu, log_sigma = self.encode(p, x, c)
         z = mu + np.exp(log_sigma) * noise
@@ -104,7 +104,7 @@ class VAE:
             divergence = own.sum() - self.prior(z).sum()
         return (self._reconstruction(x, logits) + divergence) / x.shape[0]
 
-    def _reconstruction(self, x: Any, logits: Any) -> Array:
+    def _reconstruction(self, x: Array, logits: Array) -> Array:
         """−log p(x | z), summed over samples and pixels."""
         if callable(self.likelihood):
             return -self.likelihood(x, logits).sum()
@@ -120,14 +120,14 @@ class VAE:
         constant = float(np.log(2 * np.pi * deviation**2)) / 2
         return (rest * rest).sum() / (2 * deviation**2) + constant * rest.shape[0] * rest.shape[1]
 
-    def graph(self, samples: Any) -> Graph:
+    def graph(self, samples: Dim) -> Graph:
         """The loss as a graph of the parameters, x, the noise, and the class if there is one."""
         data = [(samples, self.pixels), (samples, self.code)]
         if self.classes:
             data.append((samples, self.classes))
         return trace_model(self.loss, self.shapes, *data)
 
-    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Any:
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Array | None = None) -> Array:
         """Pixels (count, d) of codes drawn from N(0, I)."""
         z = np.random.default_rng(seed).standard_normal((count, int(self.code)))
         return self.decode(p, z, c)

@@ -19,12 +19,12 @@ from symad.errors import SymadError
 from symad.functions import gelu, relu, sigmoid, silu, softplus
 
 
-def leaky_relu(x: Array, slope: Any = 0.01) -> Array:
+def leaky_relu(x: Array, slope: Array | float = 0.01) -> Array:
     """X where x > 0, a x elsewhere."""
     return np.where(x > 0, x, slope * x)
 
 
-def elu(x: Array, alpha: Any = 1.0) -> Array:
+def elu(x: Array, alpha: Array | float = 1.0) -> Array:
     """X where x > 0, α (eˣ − 1) elsewhere; nothing overflows."""
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0.0)))
 
@@ -53,7 +53,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def activation(name: str) -> Callable[[Any], Any]:
+def activation(name: str) -> Callable[[Array], Array]:
     """The activation of that name.
 
     Raises:

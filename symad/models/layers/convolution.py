@@ -32,7 +32,7 @@ W = sympy.IndexedBase("W", shape=(K, d_in, d_out))
 y = sympy.IndexedBase("y", shape=(T - K + 1, d_out))
 
 
-def formula(t: Any, o: Any) -> sympy.Expr:
+def formula(t: sympy.Expr | int, o: sympy.Expr | int) -> sympy.Expr:
     """y_{t,o} of a signal x with filters W as SymPy: Σ_k Σ_i W_{k,i,o} x_{t+k,i}."""
     k, i = sympy.symbols("k i", integer=True)
     return sympy.Sum(W[k, i, o] * x[t + k, i], (i, 0, d_in - 1), (k, 0, K - 1))
@@ -88,7 +88,7 @@ def pad(x: Array, axes: int, before: int, after: int) -> Array:
     return np.pad(x, [(0, 0)] * lead + [(before, after)] * axes + [(0, 0)])
 
 
-def convolve(x: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 1) -> Array:
+def convolve(x: Array, W: Array, stride: int = 1, padding: int = 0, dilation: int = 1) -> Array:
     """The convolution of (..., T, d_in) with (K, d_in, d_out), or of images: (..., T', d_out).
 
     Args:
@@ -107,7 +107,7 @@ def convolve(x: Any, W: Any, stride: int = 1, padding: int = 0, dilation: int = 
     return columns @ _matrix(W)
 
 
-def causal(x: Any, W: Any, dilation: int = 1) -> Array:
+def causal(x: Array, W: Array, dilation: int = 1) -> Array:
     """y_t = Σ_k W_kᵀ x_{t − r (K − 1 − k)}, zeros before the start: (..., T, d_in) -> (..., T, d_out).
 
     The last tap meets x_t; no y_t sees a later x.
@@ -182,7 +182,7 @@ def _matrix(W: Array) -> Array:
     return W.reshape(rows, W.shape[-1])
 
 
-def _check(x: Any, W: Any, features: int, padding: int) -> None:
+def _check(x: Array, W: Array, features: int, padding: int) -> None:
     if len(W.shape) < 3 or x.shape[-1] != features or padding < 0:
         raise ShapeError(
             f"filters {W.shape} (taps, d_in, d_out) with padding {padding} do not fit an array {x.shape} "

@@ -13,6 +13,7 @@ batch norm; Goodfellow et al. (2014), the non-saturating loss of section 3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Classifier:
         """He's values, biases 0."""
         return _start(self.shapes, seed)
 
-    def scores(self, p: Any, x: Array) -> Any:
+    def scores(self, p: Mapping[str, Array], x: Array) -> Array:
         """(N, side, side, channels) -> (N, classes)."""
         x = max_pool(relu(convolve(x, p["W1"], padding=1) + p["b1"]), 2)
         x = max_pool(relu(convolve(x, p["W2"], padding=1) + p["b2"]), 2)
@@ -126,24 +127,24 @@ class Adversaries:
         """He's values, biases 0."""
         return _start(self.generator_shapes, seed)
 
-    def discriminate(self, p: Any, x: Any) -> Any:
+    def discriminate(self, p: Mapping[str, Array], x: Array) -> Array:
         """D(x): (N, side, side, channels) -> (N,)."""
         x = leaky_relu(convolve(x, p["D1"], stride=2, padding=1) + p["d1"], SLOPE)
         x = leaky_relu(convolve(x, p["D2"], stride=2, padding=1) + p["d2"], SLOPE)
         return (x.reshape(x.shape[0], p["D3"].shape[0]) @ p["D3"] + p["d3"])[:, 0]
 
-    def generate(self, p: Any, z: Array) -> Any:
+    def generate(self, p: Mapping[str, Array], z: Array) -> Array:
         """g(z): (N, k) -> (N, side, side, channels), numbers in (0, 1)."""
         small = self.side // 4
         x = relu(z @ p["G1"] + p["g1"]).reshape(z.shape[0], small, small, 2 * self.width)
         x = relu(convolve_transposed(x, p["G2"], stride=2, padding=1) + p["g2"])
         return sigmoid(convolve_transposed(x, p["G3"], stride=2, padding=1) + p["g3"])
 
-    def discriminator_loss(self, p: Any, real: Any, made: Any) -> Any:
+    def discriminator_loss(self, p: Mapping[str, Array], real: Array, made: Array) -> Array:
         """−mean log σ(D(real)) − mean log(1 − σ(D(made))): images both."""
         return np.mean(softplus(-self.discriminate(p, real))) + np.mean(softplus(self.discriminate(p, made)))
 
-    def generator_loss(self, p: Any, q: Any, z: Any) -> Any:
+    def generator_loss(self, p: Mapping[str, Array], q: Mapping[str, Array], z: Array) -> Array:
         """−mean log σ(D(g(z))): p of the generator, q of the discriminator."""
         return np.mean(softplus(-self.discriminate(q, self.generate(p, z))))
 

@@ -82,7 +82,7 @@ class FeedForward:
 
         return {name: start(name) for name in self.shapes}
 
-    def apply(self, p: Any, X: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], X: Array) -> Array:
         """The readout S_{2H+1}: X (N, d_0) -> (N, d_{H+1}), or transposed in the left convention."""
         sigma, S = activation(self.activation), X
         for k in range(1, self.hidden + 1):
@@ -93,7 +93,7 @@ class FeedForward:
         last = p[f"W{self.hidden + 1}"]
         return S @ last if self.convention == "right" else last @ S
 
-    def loss(self, p: Any, X: Array, Y: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], X: Array, Y: Array) -> Array:
         """The mean squared error of the readout against Y, in the shape of the readout."""
         return mean_squared_error(self.apply(p, X), Y)
 
@@ -102,7 +102,7 @@ class FeedForward:
         scores = self.apply(p, X)
         return cross_entropy(scores if self.convention == "right" else scores.T, y)
 
-    def graph(self, samples: Any) -> Graph:
+    def graph(self, samples: Dim) -> Graph:
         """The loss as a graph of (W1, b1, ..., X, Y); `symad.to_sympy` prints it."""
         ends = (self.widths[0], self.widths[-1])
         if self.convention == "right":

@@ -9,19 +9,19 @@ the start. Shapes: W_rec (s, s), w_in and w_out (s,), x (T,), y (T,).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.functions import scan
 from symad.models.layers.parameters import Parameters
 
 
-def apply(p: Any, x: Any) -> Any:
+def apply(p: Mapping[str, Array], x: Array) -> Array:
     """y_1, ..., y_T of the inputs x (T,)."""
 
-    def step(h: Any, x_t: Any) -> Any:
+    def step(h: Array, x_t: Array) -> Array:
         return p["W_rec"] @ h + p["w_in"] * x_t
 
     return scan(step, np.zeros_like(p["w_in"]), x) @ p["w_out"]

@@ -97,7 +97,11 @@ def mean_of_classes(loss: Array, weight: Array | float) -> Any:
 
 
 def cross_entropy(
-    scores: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
+    scores: Array,
+    targets: Array,
+    weights: Array | None = None,
+    smoothing: float = 0.0,
+    ignore: int | None = None,
 ) -> Array | float:
     """The mean of `class_losses` of log softmax(z), for scores z (..., K)."""
     found = class_losses(log_softmax(scores, axis=-1), targets, weights, smoothing, ignore)
@@ -114,7 +118,7 @@ def quantile(predicted: Array, target: Array, level: float = 0.5) -> Any:
     return np.mean(pointwise_losses.quantile(predicted, target, level))
 
 
-def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None = None) -> Any:
+def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None = None) -> Array:
     """The mean of −a (1 − p)^γ log p for logits z and targets y in {0, 1}; p = σ(z) if y = 1, else 1 − σ(z).
 
     a = α for y = 1 and 1 − α for y = 0, or 1 without α. Source: Lin et al., "Focal loss" (2017), equation 5.
@@ -127,7 +131,7 @@ def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None
     return np.mean(loss if alpha is None else (alpha * targets + (1 - alpha) * (1 - targets)) * loss)
 
 
-def info_nce(first: Array, second: Array, temperature: Any = 0.1) -> Array | float:
+def info_nce(first: Array, second: Array, temperature: Array | float = 0.1) -> Array | float:
     """The mean of −log softmax_j(⟨a_i, b_j⟩/τ)_i for unit vectors a, b along two arrays (N, d).
 
     Row i of one belongs to row i of the other. Source: van den Oord, Li & Vinyals (2018), equation 4.

@@ -28,7 +28,7 @@ from symad.models.layers.options import refuse_complex
 from symad.models.layers.pointwise_losses import logistic
 
 
-def soft_margin(score: Any, sign: Any) -> Any:
+def soft_margin(score: Array, sign: Array) -> Array:
     """log(1 + e^{−y x}), elementwise."""
     refuse_complex("a loss", score, sign)
     return softplus(-score * sign)
@@ -40,20 +40,20 @@ def hinge_embedding(distance: Any, sign: Any, margin: float = 1.0) -> Any:
     return np.where(sign == 1, distance, relu(margin - distance))
 
 
-def ranking(first: Any, second: Any, sign: Any, margin: float = 0.0) -> Any:
+def ranking(first: Array, second: Array, sign: Array, margin: float = 0.0) -> Array:
     """max(0, m − y (a − b)), elementwise."""
     refuse_complex("a loss", first, second, sign)
     return relu(margin - sign * (first - second))
 
 
-def cosine(a: Any, b: Any, epsilon: float = 0.0) -> Array:
+def cosine(a: Array, b: Array, epsilon: float = 0.0) -> Array:
     """⟨a, b⟩ / √((|a|² + ε)(|b|² + ε)) along the last axis: (..., d) -> (...)."""
     refuse_complex("a cosine", a, b)
     squares = [np.sum(v * v, axis=-1) + epsilon for v in (a, b)]
     return np.sum(a * b, axis=-1) / np.sqrt(squares[0] * squares[1])
 
 
-def cosine_embedding(a: ArrayLike, b: ArrayLike, sign: ArrayLike, margin: float = 0.0) -> Any:
+def cosine_embedding(a: Array, b: Array, sign: Any, margin: float = 0.0) -> Any:
     """1 − cos(a, b) where y = 1, max(0, cos(a, b) − m) where y = −1; ε = 10⁻¹², as PyTorch."""
     found = cosine(a, b, 1e-12)
     return np.where(sign == 1, 1 - found, relu(found - margin))
@@ -79,7 +79,7 @@ def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, wei
     return weight * np.sum(others, axis=-1) / count
 
 
-def multi_label_margin(scores: Array, belongs: Any) -> Array:
+def multi_label_margin(scores: Array, belongs: Array) -> Array:
     """Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K; ``belongs`` (..., K) is 1 where k is in J, else 0."""
     refuse_complex("a loss", scores, belongs)
     if tuple(scores.shape) != tuple(belongs.shape):
@@ -90,7 +90,7 @@ def multi_label_margin(scores: Array, belongs: Any) -> Array:
     return np.einsum("...jk,...j,...k->...", pairs, belongs, 1 - belongs) / scores.shape[-1]
 
 
-def multi_label_logistic(scores: ArrayLike, belongs: Any, weights: ArrayLike = 1.0) -> Any:
+def multi_label_logistic(scores: Array, belongs: Any, weights: ArrayLike = 1.0) -> Any:
     """The mean over k of w_k times the logistic loss of x_k: (..., K) -> (...)."""
     return np.mean(logistic(scores, belongs) * weights, axis=-1)
 

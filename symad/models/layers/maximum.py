@@ -15,7 +15,6 @@ Shapes: x (T, N) a batch of N sequences, W_in (6,), W_rec (6, 6), W_out (6,).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -50,10 +49,10 @@ def init(seed: int = 0) -> Parameters:
     return {name: he(rng, shape, shape[-1]) for name, shape in SHAPES.items()}
 
 
-def apply(p: Any, x: Any) -> Any:
+def apply(p: Mapping[str, Array], x: Array) -> Array:
     """The answers ŷ (N,) for a batch x (T, N)."""
 
-    def step(h: Any, x_t: Any) -> Any:
+    def step(h: Array, x_t: Array) -> Array:
         return relu(h @ p["W_rec"].T + x_t[:, None] * p["W_in"])
 
     states = scan(step, np.zeros_like(x[0, :, None] * p["W_in"]), x)

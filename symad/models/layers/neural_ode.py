@@ -35,19 +35,19 @@ Field = Callable[..., Any]
 """f(x, t, θ...) -> x′ of the shape of x."""
 
 
-def euler(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
+def euler(field: Field, x: Array, t: Array | float, h: Array, *theta: Array) -> Array:
     """One explicit Euler step; order 1."""
     return x + h * field(x, t, *theta)
 
 
-def heun(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
+def heun(field: Field, x: Array, t: Array | float, h: Array, *theta: Array) -> Array:
     """One step of Heun's method; order 2."""
     k1 = field(x, t, *theta)
     k2 = field(x + h * k1, t + h, *theta)
     return x + h / 2 * (k1 + k2)
 
 
-def rk4(field: Field, x: Array, t: Any, h: Array, *theta: Any) -> Array:
+def rk4(field: Field, x: Array, t: Array | float, h: Array, *theta: Array) -> Array:
     """One step of the classical Runge-Kutta method; order 4."""
     k1 = field(x, t, *theta)
     k2 = field(x + h / 2 * k1, t + h / 2, *theta)
@@ -62,7 +62,7 @@ METHODS: dict[str, Callable[..., Any]] = {"euler": euler, "heun": heun, "rk4": r
 def integrate(
     field: Field, x: Array, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
     method: str = "rk4", memory: Any = "all", history: bool = False,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The solution x(t_1) in equal steps, or with ``history`` that at the end of every step (steps, ...).
 
     Args:
@@ -99,9 +99,9 @@ def field_graph(field: Field, state: tuple[int, ...], theta: Sequence[tuple[int,
 
 
 def adjoint(
-    field: Field, x_end: Any, x_bar: Any, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
+    field: Field, x_end: Array, x_bar: Array, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
     method: str = "rk4",
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """The continuous adjoint: (x(t_0), ∂L/∂x(t_0), ∂L/∂θ...) from x(t_1) and ∂L/∂x(t_1).
 
     Args:
@@ -116,7 +116,7 @@ def adjoint(
     shapes = [_shape(v) for v in (x_end, x_bar, *theta)]
     pulled = pullback(field_graph(field, shapes[0], shapes[2:]))
 
-    def backwards(flat: Any, t: Any, *theta: Any) -> Any:
+    def backwards(flat: Array, t: Array | float, *theta: Array) -> Array:
         x, a, *_ = _cut(flat, shapes)
         slope, x_rate, _, *rates = pulled(x, t, *theta, a)
         return _flat([slope, -x_rate, *(-rate for rate in rates)])
@@ -130,12 +130,12 @@ def _shape(value: Array) -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, Proxy) else np.shape(value)
 
 
-def _flat(parts: Sequence[Any]) -> Any:
+def _flat(parts: Sequence[Any]) -> Array:
     """Arrays one after the other in one axis."""
     return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
 
-def _cut(flat: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+def _cut(flat: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Arrays of these shapes from one axis."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes]).tolist()
     starts = [0, *ends[:-1]]

@@ -12,7 +12,6 @@ LN(α x + G(x)) with α = (2N)^{1/4} for N layers. Sources: Ba, Kiros & Hinton (
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,12 @@ def batch_norm(x: Array, gamma: Array, beta: Array, epsilon: float = EPSILON) ->
 
 
 def batch_norm_predict(
-    x: Array, gamma: Any, beta: Any, mean: Array, variance: Array, epsilon: float = EPSILON
+    x: Array,
+    gamma: Array | float,
+    beta: Array | float,
+    mean: Array,
+    variance: Array,
+    epsilon: float = EPSILON,
 ) -> Array:
     """The same with running statistics (d,), to predict."""
     return gamma * (x - mean) / np.sqrt(variance + epsilon) + beta
@@ -64,8 +68,8 @@ def deep_scale(layers: int) -> float:
 
 
 def residual(
-    order: str, x: Any, G: Callable[[Any], Any], norm: Callable[[Any], Any], alpha: float = 1.0
-) -> Any:
+    order: str, x: Array, G: Callable[[Array], Array], norm: Callable[[Array], Array], alpha: float = 1.0
+) -> Array:
     """A block with its residual and norm in the order "pre", "post" or "deep"."""
     if order == "pre":
         return x + G(norm(x))

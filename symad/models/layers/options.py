@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.dims import Dim, Shape, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.activations import activation
@@ -77,7 +78,7 @@ def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
     others = list(signature(method).parameters)[2:]
 
     @wraps(method)
-    def run(self: Any, p: Any, *data: Any, **named: Any) -> Any:
+    def run(self: Any, p: Mapping[str, Array], *data: Any, **named: Any) -> Any:
         shapes = self.shapes if isinstance(p, Mapping) else {}
         values = [*(p.values() if isinstance(p, Mapping) else ()), *data, *named.values()]
         refuse_complex(f"{type(self).__name__}.{method.__name__}", *values)

@@ -42,11 +42,11 @@ def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) 
     return trace(flat, [*shapes.values(), *data])
 
 
-def count(shapes: Mapping[str, Shape]) -> Any:
+def count(shapes: Mapping[str, Shape]) -> Dim:
     """The number of parameters: an int, or an expression in the symbolic sizes."""
-    total: Any = 0
+    total: Dim = 0
     for shape in shapes.values():
-        product: Any = 1
+        product: Dim = 1
         for dim in shape:
             product = product * dim
         total = total + product

@@ -51,7 +51,7 @@ def error(predicted: Array, target: Array) -> Array:
     return predicted - target
 
 
-def check_pair(predicted: Any, target: Any) -> None:
+def check_pair(predicted: Array, target: Array) -> None:
     """Refuse a prediction and a target of two shapes, but for a number, and complex ones."""
     refuse_complex("a loss", predicted, target)
     a, b = (tuple(getattr(v, "shape", ())) for v in (predicted, target))
@@ -98,20 +98,20 @@ def quantile(predicted: Array, target: Array, level: float = 0.5) -> Array:
     return np.maximum(level * rest, (level - 1) * rest)
 
 
-def logistic(logit: Any, target: Any, positive: Any = 1.0) -> Array:
+def logistic(logit: Array, target: Array, positive: Array | float = 1.0) -> Array:
     """w y log(1 + e^{−z}) + (1 − y) log(1 + e^z) for y in [0, 1]; w, ``positive``, is the weight of y = 1."""
     check_pair(logit, target)
     return softplus(-logit) * target * positive + softplus(logit) * (1 - target)
 
 
-def binary_cross_entropy(probability: Any, target: Array) -> Array:
+def binary_cross_entropy(probability: Array, target: Array) -> Array:
     """−y log p − (1 − y) log(1 − p), each logarithm at least −100."""
     check_pair(probability, target)
     kept, lost = (np.maximum(v, -100.0) for v in (np.log(probability), np.log1p(-probability)))
     return -target * kept - (1 - target) * lost
 
 
-def divergence(log_probability: Any, target: Array, log_target: bool = False) -> Array:
+def divergence(log_probability: Array, target: Array, log_target: bool = False) -> Array:
     """y (log y − q), 0 where y = 0; ``log_target``: log y is given."""
     check_pair(log_probability, target)
     if log_target:

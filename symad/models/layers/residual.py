@@ -11,6 +11,7 @@ networks" (2016), equation 2; E, "A proposal on machine learning via dynamical s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class ResNet:
         """One layer: x (..., d)."""
         return x + self.step * (activation(self.activation)(x @ W.T + b) @ V.T + c)
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """The outputs (..., d_out) of inputs (..., d_in).
 
         Raises:
@@ -90,7 +91,7 @@ class ResNet:
         state = fold(lambda x, layer: self.layer(x, *layer), x @ p["E"].T, stacked, self.memory)
         return state @ p["R"].T + p["r"]
 
-    def loss(self, p: Any, x: Array, y: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Array:
         """The mean squared error."""
         return mean_squared_error(self.apply(p, x), y)
 

@@ -30,13 +30,13 @@ Part = Callable[..., Any]
 """F or G: (half, θ...) -> an array of the shape of the half."""
 
 
-def forward(F: Part, G: Part, x1: Array, x2: Array, *theta: Any) -> tuple[Any, Any]:
+def forward(F: Part, G: Part, x1: Array, x2: Array, *theta: Array) -> tuple[Array, Array]:
     """(y_1, y_2) of a block: SymPy expressions, arrays or traced values."""
     y1 = x1 + F(x2, *theta)
     return y1, x2 + G(y1, *theta)
 
 
-def inverse(F: Part, G: Part, y1: Any, y2: Any, *theta: Any) -> tuple[Any, Any]:
+def inverse(F: Part, G: Part, y1: Array, y2: Array, *theta: Array) -> tuple[Array, Array]:
     """(x_1, x_2) of a block from its outputs."""
     x2 = y2 - G(y1, *theta)
     return y1 - F(x2, *theta), x2
@@ -58,7 +58,7 @@ class ReversibleChain:
     pulled: Callable[..., Any]
     loss: Callable[..., Any]
 
-    def apply(self, x1: Array, x2: Array, *theta: Any) -> tuple[Any, Any]:
+    def apply(self, x1: Array, x2: Array, *theta: Array) -> tuple[Array, Array]:
         """The outputs of all blocks; θ with a leading axis for the blocks."""
         for layer in zip(*theta, strict=True):
             x1, x2 = self.run(x1, x2, *layer)
@@ -66,7 +66,7 @@ class ReversibleChain:
 
     def value_and_gradient(
         self, x1: Array, x2: Array, theta: Sequence[Any], targets: Sequence[Any] = ()
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Array, ...]:
         """The loss, then its gradients by x_1, x_2 and each θ; no activation is stored.
 
         Raises:
@@ -88,7 +88,7 @@ class ReversibleChain:
 
 
 def reversible(
-    F: Part, G: Part, loss: Callable[..., Any], shapes: Sequence[Any], targets: Sequence[Any] = (),
+    F: Part, G: Part, loss: Callable[..., Array], shapes: Sequence[Any], targets: Sequence[Any] = (),
     compiled: Callable[[Graph], Any] | None = None,
 ) -> ReversibleChain:  # fmt: skip
     """A chain of reversible blocks.
@@ -104,10 +104,10 @@ def reversible(
     half, *theta = shapes
     make = compiled if compiled is not None else _interpreted
 
-    def block(x1: Array, x2: Array, *p: Array) -> tuple[Any, Any]:
+    def block(x1: Array, x2: Array, *p: Array) -> tuple[Array, Array]:
         return forward(F, G, x1, x2, *p)
 
-    def back(y1: Any, y2: Any, *p: Array) -> tuple[Any, Any]:
+    def back(y1: Array, y2: Array, *p: Array) -> tuple[Array, Array]:
         return inverse(F, G, y1, y2, *p)
 
     run, undo = (trace(f, [half, half, *theta]) for f in (block, back))

@@ -11,8 +11,6 @@ section 2.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import sympy
 
@@ -20,12 +18,12 @@ from symad.core.arrays import Array
 from symad.errors import ShapeError, SymadError
 
 
-def product(x: Array, matrix: Any, y: Array) -> Any:
+def product(x: Array, matrix: Array, y: Array) -> Array:
     """⟨x, y⟩_M of vectors x, y (n,) and M (n, n): arrays or traced values."""
     return x @ (matrix @ y)
 
 
-def coordinates(matrix: Any) -> Array:
+def coordinates(matrix: Array) -> Array:
     """L (n, n), upper triangular with M = LᵀL: in the coordinates Lx the product of M is the plain one.
 
     It is the transpose of the factor that LAPACK and `numpy.linalg.cholesky` give.
@@ -56,7 +54,7 @@ def of_functions(f: sympy.Expr, g: sympy.Expr, t: sympy.Symbol, a: Array, b: Arr
     return sympy.integrate(f * g, (t, a, b))
 
 
-def of_sentences(weights: Array, gram: Any, others: Any) -> Any:
+def of_sentences(weights: Array, gram: Array, others: Array) -> Array:
     """αᵀKβ of sentences α (N,) and β (M,) and the kernel matrix K (N, M) of their words."""
     return weights @ (gram @ others)
 

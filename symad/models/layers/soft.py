@@ -20,22 +20,22 @@ from symad.errors import SymadError
 from symad.functions import arange, log_softmax, logsumexp, softmax
 
 
-def weights(z: Array, alpha: Any = 1.0) -> Any:
+def weights(z: Array, alpha: Array | float = 1.0) -> Array:
     """softmax(z/α): (..., n) -> (..., n)."""
     return softmax(z / _positive(alpha), axis=-1)
 
 
-def log_weights(z: Array, alpha: Any = 1.0) -> Array:
+def log_weights(z: Array, alpha: Array | float = 1.0) -> Array:
     """log softmax(z/α): (..., n) -> (..., n)."""
     return log_softmax(z / _positive(alpha), axis=-1)
 
 
-def maximum(z: Array, alpha: Any = 1.0) -> Any:
+def maximum(z: Array, alpha: Array | float = 1.0) -> Array:
     """α log Σ e^{z/α}: (..., n) -> (...)."""
     return alpha * logsumexp(z / _positive(alpha), axis=-1)
 
 
-def argmax(z: Array, alpha: Any = 1.0) -> Any:
+def argmax(z: Array, alpha: Array | float = 1.0) -> Array:
     """Σ_i i p_i, i = 0..n−1: (..., n) -> (...)."""
     return np.sum(weights(z, alpha) * (1.0 * arange(z.shape[-1])), axis=-1)
 

@@ -16,8 +16,7 @@ Cybenko (1989); the scaling: Mei, Montanari & Nguyen (2018), equation 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -48,13 +47,13 @@ class TwoLayer:
         rng = np.random.default_rng(seed)
         return {name: rng.standard_normal(numbers(shape)) for name, shape in self.shapes.items()}
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """f(x): (N, d) -> (N,)."""
         if len(x.shape) != 2 or x.shape[1] != p["v"].shape[1]:
             raise ShapeError(f"the data must have shape (N, {p['v'].shape[1]}), not {x.shape}")
         return activation(self.activation)(x @ p["v"].T + p["b"]) @ p["u"] / p["u"].shape[0]
 
-    def loss(self, p: Any, x: Array, y: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Array:
         """The mean squared error against y (N,)."""
         return mean_squared_error(self.apply(p, x), y)
 

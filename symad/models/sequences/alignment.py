@@ -23,8 +23,6 @@ the estimate of KL: Schulman (2020).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
@@ -33,7 +31,7 @@ from symad.functions import expm1, softplus
 from symad.models.layers.losses import log_likelihoods, masked_cross_entropy
 
 
-def sequence_log_probability(scores: Array, targets: Array, mask: Any) -> Any:
+def sequence_log_probability(scores: Array, targets: Array, mask: Array) -> Array:
     """Σ_t m_t log π(y_t | before t): scores (..., T, |V|), targets and mask (..., T) -> (...)."""
     _same("targets and mask", targets, mask)
     return np.sum(log_likelihoods(scores, targets) * mask, axis=-1)
@@ -44,21 +42,21 @@ def fine_tuning_loss(scores: Array, targets: Array, mask: Array) -> Array:
     return masked_cross_entropy(scores, targets, mask)
 
 
-def reward_loss(chosen: Any, rejected: Any) -> Any:
+def reward_loss(chosen: Array, rejected: Array) -> Array:
     """−mean log σ(r_w − r_l), the model of Bradley & Terry: rewards (N,) of both answers."""
     _same("the rewards", chosen, rejected)
     return np.mean(softplus(rejected - chosen))
 
 
 def dpo_loss(
-    chosen: Array, rejected: Array, ref_chosen: Array, ref_rejected: Array, beta: float | Any = 0.1
-) -> Any:
+    chosen: Array, rejected: Array, ref_chosen: Array, ref_rejected: Array, beta: Array | float = 0.1
+) -> Array:
     """−mean log σ(β (log π/π_ref (w) − log π/π_ref (l))), from log-probabilities (N,)."""
     _same("the log-probabilities", chosen, rejected, ref_chosen, ref_rejected)
     return np.mean(softplus(-beta * ((chosen - ref_chosen) - (rejected - ref_rejected))))
 
 
-def group_advantages(rewards: Array) -> Any:
+def group_advantages(rewards: Array) -> Array:
     """A_i = (r_i − mean r) / std r over the last axis (..., G); 0 in a group whose rewards are all equal."""
     centred = rewards - np.mean(rewards, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
@@ -67,7 +65,7 @@ def group_advantages(rewards: Array) -> Any:
     return np.where(spread, centred / np.sqrt(np.where(spread, variance, 1.0)), 0.0)
 
 
-def clipped_objective(log_p: Array, log_old: Array, advantages: Array, epsilon: float | Any = 0.2) -> Any:
+def clipped_objective(log_p: Array, log_old: Array, advantages: Array, epsilon: Array | float = 0.2) -> Array:
     """The mean of min(ρ A, clip(ρ, 1 − ε, 1 + ε) A), ρ = π/π_old, to be maximised: arrays of one shape."""
     _same("log-probabilities and advantages", log_p, log_old, advantages)
     ratio = np.exp(log_p - log_old)
@@ -82,7 +80,7 @@ def kl_estimate(log_p: Array, log_other: Array) -> Array:
 
 def grpo_objective(
     log_p: Array, log_old: Array, log_ref: Array, rewards: Array,
-    epsilon: float | Any = 0.2, beta: float | Any = 0.04, against: str = "reference",
+    epsilon: Array | float = 0.2, beta: Array | float = 0.04, against: str = "reference",
 ) -> Array:  # fmt: skip
     """The clipped objective with the advantages of groups, minus β KL, to be maximised.
 
@@ -106,7 +104,7 @@ def grpo_objective(
     return clipped_objective(log_p, log_old, group_advantages(rewards), epsilon) - beta * divergence
 
 
-def best_policy(log_ref: Any, rewards: Any, beta: float | Any) -> Any:
+def best_policy(log_ref: Array, rewards: Array, beta: Array | float) -> Array:
     """log π of the maximum of E r − β KL(π ‖ π_ref) over a finite set: log_ref and rewards (answers,)."""
     tilted = log_ref + rewards / beta
     top = np.max(tilted)

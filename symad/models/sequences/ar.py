@@ -12,11 +12,11 @@ of the linear-algebra view, row t holding x_t, x_{t−1}, ..., x_{t−s+1}.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, ArrayLike
 from symad.errors import ShapeError
 from symad.models.layers.options import refuse_complex
 
@@ -26,7 +26,7 @@ w = sympy.IndexedBase("w", shape=(s,))
 b = sympy.Symbol("b", real=True)
 
 
-def prediction(t: Any) -> sympy.Expr:
+def prediction(t: sympy.Expr | int) -> sympy.Expr:
     """y_t as SymPy: Σ_τ w_τ x_{t−τ} + b."""
     tau = sympy.Symbol("tau", integer=True)
     return sympy.Sum(w[tau] * x[t - tau], (tau, 0, s - 1)) + b
@@ -38,7 +38,7 @@ def loss() -> sympy.Expr:
     return sympy.Sum((prediction(t) - x[t + 1]) ** 2, (t, s - 1, T - 2)) / (T - s)
 
 
-def seq2col(series: Any, lags: int) -> np.ndarray:
+def seq2col(series: Array, lags: int) -> np.ndarray:
     """The sliding windows of a series: row k holds x_{k+s−1}, ..., x_k, the newest first.
 
     Args:
@@ -82,7 +82,7 @@ class Fit:
         return f"AR({len(self.weights)}): w = {np.round(self.weights, 6).tolist()}, b = {self.bias:.6g}{free}"
 
 
-def fit(series: Any, lags: int, scale: float = 1e-10) -> Fit:
+def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> Fit:
     """The least-squares fit, of minimum norm where the windows do not determine it.
 
     Singular values below ``scale`` times the largest count as zero.

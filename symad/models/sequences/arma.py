@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arrays import Array
+from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan, stack
 from symad.models.layers.options import refuse_complex
@@ -41,7 +42,9 @@ def stationary_covariance(T: Array, Q: Array) -> Array:
     return np.linalg.solve(np.eye(r * r) - both, Q.reshape(r * r)).reshape(r, r)
 
 
-def filtered(phi: Array, theta: Array, mean: Any, variance: Any, y: Array) -> tuple[Any, Any, Any, Any]:
+def filtered(
+    phi: Array, theta: Array, mean: Array | float, variance: Array | float, y: Array
+) -> tuple[Array, Array, Array, Array]:
     """Innovations v (T,), their variances F (T,), and the states α (T, r) and P (T, r, r) for the next step.
 
     Raises:
@@ -78,13 +81,15 @@ def filtered(phi: Array, theta: Array, mean: Any, variance: Any, y: Array) -> tu
     return y - mean - before, F, alphas, covariances
 
 
-def log_likelihood(phi: Array, theta: Array, mean: Any, variance: Any, y: Array) -> Array:
+def log_likelihood(phi: Array, theta: Array, mean: Array | float, variance: Array | float, y: Array) -> Array:
     """log p(y), exact."""
     v, F, _, _ = filtered(phi, theta, mean, variance, y)
     return -(np.log(2 * np.pi * F) + v * v / F).sum() / 2
 
 
-def forecast(phi: Any, theta: Any, mean: Array, variance: Array, y: Array, steps: Any) -> tuple[Any, Any]:
+def forecast(
+    phi: Array, theta: Array, mean: Array | float, variance: Array | float, y: Array, steps: Dim
+) -> tuple[Array, Array]:
     """Means and variances (steps,) of y_T, ..., given y."""
     T, R = state_space(phi, theta)
     Q = variance * R[:, None] * R[None, :]
@@ -99,7 +104,7 @@ def forecast(phi: Any, theta: Any, mean: Array, variance: Array, y: Array, steps
     return mean + means, concatenate([first[1][0, :1], spread[:-1, 0, 0]])
 
 
-def seasonal(phi: Any, own: Any, period: int, sign: int = -1) -> Any:
+def seasonal(phi: Array, own: Array, period: int, sign: int = -1) -> Array:
     """The coefficients of (1 ∓ Σ φ_i Lⁱ)(1 ∓ Σ Φ_i L^{s i}), in the convention of φ; sign +1 for θ and Θ.
 
     Raises:

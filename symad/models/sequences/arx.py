@@ -50,7 +50,7 @@ class ARX:
         found |= {"v": (self.inputs,)} if self.inputs else {}
         return found | ({"c": ()} if self.constant else {})
 
-    def check(self, y: Any, u: Any) -> None:
+    def check(self, y: Array, u: Array | None) -> None:
         """Refuse series that are too short and inputs that do not fit.
 
         Raises:
@@ -72,7 +72,7 @@ class ARX:
         made = made + u[first:] @ p["v"] if self.inputs else made
         return made + p["c"] if self.constant else made
 
-    def loss(self, p: Any, y: Any, u: Any = None) -> Any:
+    def loss(self, p: Mapping[str, Array], y: Array, u: Array | None = None) -> Array:
         """The mean squared error of prediction."""
         return np.mean((y[self.lags[-1] :] - self.predictions(p, y, u)) ** 2)
 
@@ -112,13 +112,13 @@ class ARX:
             raise ShapeError(f"forecast: u has the shape {(steps, self.inputs)}, not {given}")
         driven = u @ p["v"] if self.inputs else 0.0 * arange(steps)
 
-        def step(window: Any, drive: Any) -> Any:
+        def step(window: Array, drive: Array) -> Array:
             made = drive + sum(p["w"][k] * window[-lag] for k, lag in enumerate(self.lags))
             return made + p["c"] if self.constant else made
 
         return free_running(step, y[y.shape[0] - self.lags[-1] :], driven)
 
-    def deviations(self, p: Any, variance: Array | float, steps: int) -> Any:
+    def deviations(self, p: Mapping[str, Array], variance: Array | float, steps: int) -> Array:
         """The standard deviations of the errors of 1, ..., ``steps`` steps."""
         if isinstance(variance, (int, float)) and not variance >= 0:
             raise ShapeError(f"deviations: variance={variance} is not at least 0")
@@ -150,7 +150,7 @@ class ARX:
         return middle - half, middle + half
 
 
-def free_running(step: Callable[[Any, Any], Any], window: Any, inputs: Any) -> Any:
+def free_running(step: Callable[[Any, Any], Any], window: Array, inputs: Array) -> Array:
     """The numbers that a model says when it hears itself: (steps,).
 
     Args:
@@ -159,7 +159,7 @@ def free_running(step: Callable[[Any, Any], Any], window: Any, inputs: Any) -> A
         inputs: (steps, ...).
     """
 
-    def advance(past: Any, x: Array) -> Any:
+    def advance(past: Array, x: Array) -> Array:
         return concatenate([past[1:], step(past, x)[None]])
 
     return scan(advance, window, inputs)[:, -1]

@@ -27,7 +27,7 @@ from symad.models.layers.options import refuse_complex
 NEVER = -np.inf
 
 
-def log_sum(x: Array, axis: int) -> Any:
+def log_sum(x: Array, axis: int) -> Array:
     """log Σ e^x along an axis, −∞ with the slope 0 where all are −∞."""
     largest = stop_gradient(np.max(x, axis=axis, keepdims=True))
     shift = np.where(largest > NEVER, largest, 0.0)
@@ -64,7 +64,7 @@ def ctc(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int
     place = arange(2 * S + 1)
     jumps = np.logical_and(woven != np.roll(woven, 2, axis=1), np.logical_and(woven != blank, place >= 2))
 
-    def step(alpha: Array, moving: tuple[Array, ...]) -> Any:
+    def step(alpha: Array, moving: tuple[Array, ...]) -> Array:
         now, t = moving
         before = np.where(place >= 1, np.roll(alpha, 1, axis=1), NEVER)
         skipped = np.where(jumps, np.roll(alpha, 2, axis=1), NEVER)

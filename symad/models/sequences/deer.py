@@ -124,7 +124,7 @@ def deer(
     shared = [None] * (len(others) - 1)
     advance, slopes = vmap(graph, (0, 0, *shared)), vmap(jacobian(graph, 0), (0, 0, *shared))
 
-    def sweep(h: Array, first: Array, x: Array, *theta: Array) -> Any:
+    def sweep(h: Array, first: Array, x: Array, *theta: Array) -> Array:
         before = np.concatenate([first[None], h[:-1]])
         J = slopes(before, x, *theta)
         return affine_scan(J, advance(before, x, *theta) - np.einsum("tij,tj->ti", J, before), first)

@@ -17,7 +17,6 @@ Rigollet, "A mathematical perspective on transformers" (2023), equations 2.3, 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -80,13 +79,13 @@ class AttentionDynamics:
         v = a @ (x @ p["V"].T)
         return v - np.sum(x * v, axis=-1, keepdims=True) * x if self.sphere else v
 
-    def trajectory(self, p: Any, x: Any, time: float, steps: int) -> Any:
+    def trajectory(self, p: Mapping[str, Array], x: Array, time: float, steps: int) -> Array:
         """x after 1, 2, ..., ``steps`` steps to ``time``: (n, d) -> (steps, n, d)."""
         if steps < 1:
             raise SymadError(f"the trajectory needs at least one step, not {steps}")
         h = time / steps
 
-        def step(x: Array, _: Array | float) -> Any:
+        def step(x: Array, _: Array | float) -> Array:
             k1 = self.velocity(p, x)
             k2 = self.velocity(p, x + h / 2 * k1)
             k3 = self.velocity(p, x + h / 2 * k2)
@@ -95,12 +94,12 @@ class AttentionDynamics:
 
         return scan(step, x, np.zeros(steps))
 
-    def loss(self, p: Any, x: Array, y: Array, time: float = 1.0, steps: int = 10) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, y: Array, time: float = 1.0, steps: int = 10) -> Array:
         """The mean squared distance of the particles at the end from y (n, d)."""
         return np.mean((self.trajectory(p, x, time, steps)[steps - 1] - y) ** 2)
 
 
-def energy(x: Array, beta: Any) -> Array | float:
+def energy(x: Array, beta: Array | float) -> Array | float:
     """E(x) of particles (n, d)."""
     return np.sum(np.exp(beta * (x @ x.T))) / (2 * beta * x.shape[0] ** 2)
 

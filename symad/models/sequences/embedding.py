@@ -10,29 +10,27 @@ probabilistic language model" (2003), section 2; tied: Press & Wolf (2017).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
 from symad.functions import lookup
 
 
-def one_hot(tokens: Any, vocabulary: int) -> Array:
+def one_hot(tokens: Array, vocabulary: int) -> Array:
     """Rows of the identity: tokens (...) -> (..., n_voc)."""
     return np.eye(vocabulary)[np.asarray(tokens)]
 
 
-def embed(table: Any, tokens: Any) -> Any:
+def embed(table: Array, tokens: Array) -> Array:
     """Rows of the table Cᵀ (n_voc, d_emb): tokens (...) -> (..., d_emb)."""
     return lookup(table, tokens)
 
 
-def embed_context(table: Array, contexts: Array) -> Any:
+def embed_context(table: Array, contexts: Array) -> Array:
     """The stacked vectors of each context: (N, n_ctx) -> (N, n_ctx · d_emb), the table shared."""
     return lookup(table, contexts).reshape(contexts.shape[0], contexts.shape[1] * table.shape[1])
 
 
-def decode(vectors: Any, table: Any) -> Any:
+def decode(vectors: Array, table: Array) -> Array:
     """Scores of all tokens with the tied decoder D = Cᵀ: (..., d_emb) -> (..., n_voc)."""
     return vectors @ table.T

@@ -129,7 +129,7 @@ class EncoderDecoder:
             return dot_score(s, h)
         return additive_score(s, h, p["W_s"], p["W_h"], p["v"][0])
 
-    def decode(self, p: Any, h: Array, state: Any, previous: Array) -> Array:
+    def decode(self, p: Mapping[str, Array], h: Array, state: Any, previous: Array) -> Array:
         """Scores (N, T', n_target) of all targets, given the tokens before them ``previous`` (N, T')."""
         vectors = np.swapaxes(lookup(p["E_y"], previous), 0, 1)
 
@@ -142,11 +142,11 @@ class EncoderDecoder:
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
 
-    def read(self, p: Mapping[str, Array], s: Array, summary: Array, e: Array) -> Any:
+    def read(self, p: Mapping[str, Array], s: Array, summary: Array, e: Array) -> Array:
         """The scores of the targets."""
         return concatenate([s, summary, e], axis=-1) @ p["W_o"].T + p["b_o"]
 
-    def scores(self, p: Any, x: Any, previous: Any) -> Array:
+    def scores(self, p: Mapping[str, Array], x: Array, previous: Array) -> Array:
         """Scores (N, T', n_target) of source tokens (N, T) and the previous targets (N, T')."""
         h, state = self.encode(p, x)
         return self.decode(p, h, state, previous)
@@ -155,7 +155,7 @@ class EncoderDecoder:
         """The cross-entropy of the targets y (N, T'), given the true tokens before them."""
         return cross_entropy(self.scores(p, x, previous), y)
 
-    def translate(self, p: Any, x: Any, length: int, start: int = 0) -> Any:
+    def translate(self, p: Mapping[str, Array], x: Array, length: int, start: int = 0) -> Array:
         """The most likely token at each step, fed back: x (N, T) -> (N, length), on arrays."""
         h, (s, c) = self.encode(p, x)
         tokens, found = np.full(len(x), start), []

@@ -9,7 +9,7 @@ Shazeer, "GLU variants improve transformer" (2020), equations 5 and 6.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim
@@ -59,10 +59,10 @@ class FeedForwardBlock:
         """Normal numbers, biases 0."""
         return initial(self.shapes, seed, normal_matrices(scale))
 
-    def apply(self, p: Any, x: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """(..., d) -> (..., d)."""
 
-        def linear(k: int, value: Any) -> Array:
+        def linear(k: int, value: Array) -> Array:
             made = value @ p[f"W_{k}"]
             return made + p[f"b_{k}"] if self.bias else made
 

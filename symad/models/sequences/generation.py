@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def sample(scores: Array, rng: np.random.Generator, temperature: float = 1.0, to
 def generate(
     model: Transformer,
     p: Parameters,
-    prompt: Any,
+    prompt: Sequence[int] | Array,
     count: int,
     seed: int = 0,
     temperature: float = 1.0,

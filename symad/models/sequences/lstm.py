@@ -14,6 +14,7 @@ the forget gate: Gers, Schmidhuber & Cummins (2000).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -91,7 +92,7 @@ class LSTM:
         """The same layers under PyTorch's names, in the order i, f, g, o."""
         return Recurrent("lstm", self.inputs, self.hidden, self.layers)
 
-    def to_torch(self, p: Any) -> dict[str, Any]:
+    def to_torch(self, p: Mapping[str, Array]) -> dict[str, Any]:
         """The layers' weights in the layout of ``torch.nn.LSTM``, with b_hh = 0; W_hy and c_y stay apart."""
         ours, made = replace(self.torch_layout, gates="".join(GATES)), {}
         for name, shape in ours.shapes.items():
@@ -119,7 +120,7 @@ class LSTM:
                 made[ours] = value.reshape(self.shapes[ours])
         return made
 
-    def states(self, p: Any, x: Any) -> tuple[Any, Any]:
+    def states(self, p: Mapping[str, Array], x: Array) -> tuple[Array, Array]:
         """h_1..h_T and c_1..c_T of the last layer, each (T, d_h) or (T, N, d_h)."""
         check_sequence(x)
         history = x, x
@@ -138,11 +139,11 @@ class LSTM:
             history = scan(advance, (zeros, zeros), driven)
         return history
 
-    def apply(self, p: Any, x: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.states(p, x)[0] @ p["W_hy"].T + p["c_y"]
 
-    def last(self, p: Any, x: Any) -> Any:
+    def last(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_T, sequence-to-one: (d_out,) or (N, d_out)."""
         return self.states(p, x)[0][x.shape[0] - 1] @ p["W_hy"].T + p["c_y"]
 

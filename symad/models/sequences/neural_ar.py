@@ -10,6 +10,7 @@ W₂ (n_voc, d_h), b₂ (n_voc,). Source: Bengio et al., "A neural probabilistic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class NeuralAR:
 
         return initial(self.shapes, seed, start)
 
-    def scores(self, p: Any, contexts: Any) -> Array:
+    def scores(self, p: Mapping[str, Array], contexts: Array) -> Array:
         """Scores of the next token: contexts (N, n_ctx) -> (N, n_voc)."""
         hidden = np.tanh(embed_context(p["C"], contexts) @ p["W1"].T + p["b1"])
         return hidden @ p["W2"].T + p["b2"]
@@ -67,7 +68,7 @@ class NeuralAR:
         return cross_entropy(self.scores(p, contexts), targets)
 
 
-def contexts(tokens: Any, length: int) -> tuple[Array, Array]:
+def contexts(tokens: Array, length: int) -> tuple[Array, Array]:
     """Contexts (N − n_ctx, n_ctx), the newest token first, and the tokens that follow them.
 
     Raises:

@@ -40,19 +40,25 @@ GATES = {"rnn": "h", "lstm": "ifgo", "gru": "rzn"}
 """The gates in PyTorch's order."""
 
 
-def rnn_step(a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Any) -> State:
+def rnn_step(
+    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array]
+) -> State:
     """h = σ(a + r)."""
     return (sigma(a["h"] + r["h"]),)
 
 
-def lstm_step(a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Any) -> State:
+def lstm_step(
+    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
+) -> State:
     """(h, c), before the projection."""
     i, f, o = (sigmoid(a[k] + r[k]) for k in "ifo")
     c = f * state[1] + i * np.tanh(a["g"] + r["g"])
     return o * np.tanh(c), c
 
 
-def gru_step(a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Any) -> State:
+def gru_step(
+    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
+) -> State:
     """h = (1 − z) n + z h."""
     reset, z = (sigmoid(a[k] + r[k]) for k in "rz")
     return ((1 - z) * np.tanh(a["n"] + reset * r["n"]) + z * state[0],)
@@ -221,7 +227,7 @@ class Recurrent:
             for g, part in zip(self.order, parts, strict=True)
         }
 
-    def _starts(self, p: Any, x: Any, initial: Any) -> list[State]:
+    def _starts(self, p: Mapping[str, Array], x: Array, initial: Any) -> list[State]:
         """The first state of every layer and direction."""
         count = len(self.places)
         if initial is None:
@@ -254,7 +260,7 @@ class Recurrent:
         return (arange(x.shape[0])[:, None] < lengths[None, :])[:, :, None]
 
 
-def affine(x: Any, weight: Any, bias: Any) -> Any:
+def affine(x: Array, weight: Array, bias: Array | None) -> Array:
     """X Wᵀ + b; without b if it is None."""
     made = x @ weight.T
     return made if bias is None else made + bias

@@ -18,7 +18,7 @@ training recurrent neural networks" (2013), equations 3-5.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class RNN:
         """Recurrent matrices orthogonal, so that states neither grow nor fade; others Glorot's; biases 0."""
         return initial(self.shapes, seed, recurrent_matrices)
 
-    def states(self, p: Any, x: Any) -> Any:
+    def states(self, p: Mapping[str, Array], x: Array) -> Array:
         """h_1, ..., h_T of the last layer: (T, d_h) or (T, N, d_h)."""
         sigma = activation(self.activation)
         for k in range(1, self.layers + 1):
@@ -82,13 +82,13 @@ class RNN:
             driven = x @ p[f"W_xh{k}"].T + (p[f"b{k}"] if self.bias else 0)
             W_hh = p[f"W_hh{k}"]
 
-            def step(h: Array, z: Array, W: Array = W_hh) -> Any:
+            def step(h: Array, z: Array, W: Array = W_hh) -> Array:
                 return sigma(h @ W.T + z)
 
             x = scan(step, zero_state(x, p[f"b{k}"] if self.bias else W_hh[0]), driven)
         return x
 
-    def apply(self, p: Any, x: Any) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T, sequence-to-sequence: x (T, d_in) -> (T, d_out), or with a batch axis."""
         check_sequence(x)
         y = self.states(p, x) @ p["W_hy"].T
@@ -96,7 +96,7 @@ class RNN:
             y = y + x @ p["W_xy"].T
         return y + p["c"] if self.bias else y
 
-    def last(self, p: Any, x: Any) -> Any:
+    def last(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_T, sequence-to-one: (d_out,) or (N, d_out)."""
         return self.apply(p, x)[x.shape[0] - 1]
 

@@ -5,18 +5,19 @@ Shapes: x (T, d) or (T, N, d), y as the outputs of the model, classes (T,) or (T
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from symad.core.arrays import Array
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
 
-def loss(self: Any, p: Any, x: Array, y: Array) -> Any:
+def loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
     """The mean squared error of all y_t."""
     return mean_squared_error(self.apply(p, x), y)
 
 
-def last_loss(self: Any, p: Any, x: Array, y: Array) -> Any:
+def last_loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
     """The mean squared error of y_T alone."""
     return mean_squared_error(self.last(p, x), y)
 

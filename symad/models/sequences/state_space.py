@@ -18,7 +18,6 @@ algorithm 2, section 3.4 and appendix C; the prefix sum: Blelloch (1990).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -34,10 +33,10 @@ from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
 
 
-def linear_recurrence(A: Array, b: Array) -> Any:
+def linear_recurrence(A: Array, b: Array) -> Array:
     """h_t = A_t ⊙ h_{t−1} + b_t with h_0 = 0, one step after the other: A and b (T, ...)."""
 
-    def step(h: Array, moving: tuple[Array, ...]) -> Any:
+    def step(h: Array, moving: tuple[Array, ...]) -> Array:
         return moving[0] * h + moving[1]
 
     return scan(step, np.zeros_like(b[0]), (A, b))
@@ -123,7 +122,7 @@ class StateSpace:
                 start[name] = glorot(rng, shape) if kind[0] == "W" else np.zeros(sizes)
         return start
 
-    def features(self, p: Any, x: Any) -> Any:
+    def features(self, p: Mapping[str, Array], x: Array) -> Array:
         """The residual stream after the last block, normed: (T, d), or with a batch axis."""
         check_sequence(x)
         x = x @ p["W_in"] + p["c_in"]
@@ -148,7 +147,7 @@ class StateSpace:
             return depthwise(u, w)
         return np.swapaxes(depthwise(np.swapaxes(u, 0, 1), w), 0, 1)
 
-    def apply(self, p: Any, x: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 

@@ -13,6 +13,7 @@ weight normalisation and dropout.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class TCN:
 
         return initial(self.shapes, seed, start)
 
-    def features(self, p: Any, x: Any) -> Any:
+    def features(self, p: Mapping[str, Array], x: Array) -> Array:
         """z_1, ..., z_T of the last block: (T, d), or with a batch axis."""
         check_sequence(x)
         batched = len(x.shape) == 3
@@ -85,7 +86,7 @@ class TCN:
             z = relu(v + (z @ p[f"S_{level}"] if f"S_{level}" in p else z))
         return np.swapaxes(z, 0, 1) if batched else z
 
-    def apply(self, p: Any, x: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 

@@ -42,12 +42,12 @@ def init(matrices: Shapes, rank: int, seed: int = 0) -> Parameters:
     }
 
 
-def merged(W: Array, A: Array, B: Array, alpha: float) -> Any:
+def merged(W: Array, A: Array, B: Array, alpha: float) -> Array:
     """W + (α/r) B A, for matrices or stacks of them."""
     return W + (alpha / A.shape[-2]) * (B @ A)
 
 
-def apply(x: Any, W: Any, A: Any, B: Any, alpha: float) -> Any:
+def apply(x: Array, W: Array, A: Array, B: Array, alpha: float) -> Array:
     """X W'ᵀ (..., d_out) by x Wᵀ + (α/r) (x Aᵀ) Bᵀ, without forming W': x (..., d_in)."""
     return x @ W.T + (alpha / A.shape[0]) * ((x @ A.T) @ B.T)
 

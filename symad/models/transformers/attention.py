@@ -45,7 +45,7 @@ def weights(
     additive: Array | None = None,
     scale: float | None = None,
     cap: float | None = None,
-) -> Any:
+) -> Array:
     """softmax(Q Kᵀ / √d_k + bias) over the keys.
 
     Args:
@@ -97,7 +97,7 @@ def attention(
     return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias, **options), V)
 
 
-def _check(Q: Any, K: Any, **added: Any) -> None:
+def _check(Q: Array, K: Array, **added: Any) -> None:
     """Refuse what does not fit: features, masks, conditions in the place of numbers, complex numbers.
 
     Raises:
@@ -127,12 +127,12 @@ def shared_heads(values: Array, heads: Any) -> Array:
     return np.repeat(values, heads // groups, axis=-3)
 
 
-def attention_columns(Q: Any, K: Any, V: Array, mask: Any = None) -> Any:
+def attention_columns(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Array:
     """V softmax(Kᵀ Q / √d_k): (d_k, n), (d_k, m), (d_v, m) -> (d_v, n); the mask is (m, n)."""
     return attention(Q.T, K.T, V.T, None if mask is None else mask.T).T
 
 
-def self_attention_columns(W_Q: Any, W_K: Any, W_V: Any, X: Array) -> Any:
+def self_attention_columns(W_Q: Array, W_K: Array, W_V: Array, X: Array) -> Array:
     """The unscaled self-attention W_Vᵀ X softmax(Xᵀ W_Kᵀ W_Q X) of columns X (d, n).
 
     W_Q and W_K are (d_k, d), W_V is (d, d_v); the result is (d_v, n).
@@ -146,7 +146,7 @@ def causal_mask(n: Dim) -> Array:
     return t[:, None] >= t[None, :]
 
 
-def prefix_mask(n: Dim, prefix: Any) -> Array:
+def prefix_mask(n: Dim, prefix: Array | Dim) -> Array:
     """Causal, but the first ``prefix`` positions are seen by all (Raffel et al. 2020, figure 3)."""
     t = arange(n)
     return np.logical_or(t[:, None] >= t[None, :], t[None, :] < prefix)
@@ -158,7 +158,7 @@ def window_mask(n: Dim, width: Dim) -> Array:
     return np.logical_and(t[:, None] >= t[None, :], t[:, None] - t[None, :] < width)
 
 
-def multiplicative_mask(Q: Any, K: Any, mask: Any) -> Any:
+def multiplicative_mask(Q: Array, K: Array, mask: Array) -> Array:
     """The tempting softmax(S) ⊙ M, kept to be refuted.
 
     Its rows do not sum to 1, and the hidden keys still act through the denominator: it is not causal.
@@ -247,27 +247,27 @@ class MultiHead:
         """Normal numbers, as GPT-2 does; biases 0."""
         return initial(self.shapes, seed, normal_matrices(scale))
 
-    def project(self, p: Any, name: str, X: Any) -> Any:
+    def project(self, p: Mapping[str, Array], name: str, X: Array) -> Array:
         """Queries, keys or values (name Q, K, V) of all heads: (..., n, d) -> (..., H, n, d_head)."""
         made = np.einsum("...nd,hdk->...hnk", X, p[f"W_{name}"])
         return made + p[f"b_{name}"][:, None, :] if self.bias else made
 
-    def merge(self, p: Mapping[str, Array], heads: Array) -> Any:
+    def merge(self, p: Mapping[str, Array], heads: Array) -> Array:
         """Σ_h head_h W_O,h: (..., H, n, d_v) -> (..., n, d_out)."""
         made = np.einsum("...hnv,hvo->...no", heads, p["W_O"])
         return made + p["b_O"] if self.bias else made
 
     def apply(
         self,
-        p: Any,
+        p: Mapping[str, Array],
         X: Array,
         Z: Array | None = None,
         mask: Array | None = None,
         bias: Array | None = None,
-        rotate: Callable[[Any], Any] | None = None,
-        attend: Callable[[Any, Any, Any], Any] | None = None,
+        rotate: Callable[[Array], Array] | None = None,
+        attend: Callable[[Array, Array, Array], Array] | None = None,
         additive: Array | None = None,
-    ) -> Any:
+    ) -> Array:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 
         ``rotate`` is applied to queries and keys (see `symad.models.positions.rotate`). ``attend``
@@ -281,6 +281,14 @@ class MultiHead:
         heads = self.attend(Q, K, V, mask, bias, additive) if attend is None else attend(Q, K, V)
         return self.merge(p, heads)
 
-    def attend(self, Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None, additive: Any = None) -> Any:
+    def attend(
+        self,
+        Q: Array,
+        K: Array,
+        V: Array,
+        mask: Array | None = None,
+        bias: Array | None = None,
+        additive: Array | None = None,
+    ) -> Array:
         """The heads (..., H, n, d_v), with this model's scale and cap."""
         return attention(Q, K, V, mask, bias, additive=additive, scale=self.scale, cap=self.cap)

@@ -11,6 +11,7 @@ et al. (2020), section 2.1; Phuong & Hutter (2022), algorithm 8.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,11 @@ class EncoderDecoderTransformer:
         read, write = self.encoder.init(2 * seed, scale), self.decoder.init(2 * seed + 1, scale)
         return {f"encoder_{k}": v for k, v in read.items()} | {f"decoder_{k}": v for k, v in write.items()}
 
-    def encode(self, p: Any, x: Array) -> Array:
+    def encode(self, p: Mapping[str, Array], x: Array) -> Array:
         """z: (n,) or (B, n) -> (n, d) or (B, n, d)."""
         return self.encoder.features(part(p, "encoder_"), x)
 
-    def scores(self, p: Any, x: Any, previous: Any) -> Array:
+    def scores(self, p: Mapping[str, Array], x: Array, previous: Array) -> Array:
         """Scores of all targets, given the source and the tokens before each target."""
         return self.decoder.scores(part(p, "decoder_"), previous, self.encode(p, x))
 
@@ -93,7 +94,7 @@ class EncoderDecoderTransformer:
         """The mean of −log p(y_t | y_{<t}, x) over all positions."""
         return cross_entropy(self.scores(p, x, previous), y)
 
-    def translate(self, p: Any, x: Any, length: int, start: int = 0) -> Array:
+    def translate(self, p: Mapping[str, Array], x: Array, length: int, start: int = 0) -> Array:
         """The most likely token at each step, fed back: x (B, n) -> (B, length), on arrays."""
         z, found = self.encode(p, x), np.full((len(x), 1), start)
         for _ in range(length):

@@ -65,15 +65,15 @@ class Encoder:
             start["c"] = np.zeros(numbers(self.shapes["c"]))
         return start
 
-    def scores(self, p: Any, tokens: Any, seen: Any = None) -> Array:
+    def scores(self, p: Mapping[str, Array], tokens: Array, seen: Array | None = None) -> Array:
         """Scores of the token at each position: (B, n) -> (B, n, |V|)."""
         return self.body.unembed(p, self.body.features(p, tokens, seen=seen))
 
-    def masked_loss(self, p: Mapping[str, Array], tokens: Array, targets: Array, chosen: Array) -> Any:
+    def masked_loss(self, p: Mapping[str, Array], tokens: Array, targets: Array, chosen: Array) -> Array:
         """The loss of the true tokens ``targets`` where ``chosen`` is 1, from corrupted tokens."""
         return masked_cross_entropy(self.scores(p, tokens), targets, chosen)
 
-    def classify(self, p: Mapping[str, Array], tokens: Array, seen: Any = None) -> Array:
+    def classify(self, p: Mapping[str, Array], tokens: Array, seen: Array | None = None) -> Array:
         """Scores of the classes: (B, n) -> (B, classes)."""
         pooled = pool(self.body.features(p, tokens, seen=seen), self.pooling, seen)
         return pooled @ p["W"].T + p["c"]
@@ -85,7 +85,7 @@ class Encoder:
         return cross_entropy(self.classify(p, tokens, seen), labels)
 
 
-def pool(x: Array, kind: str, seen: Any = None) -> Array:
+def pool(x: Array, kind: str, seen: Array | None = None) -> Array:
     """One vector of many: (..., n, d) -> (..., d), over positions that are seen; at least one must be."""
     if kind == "first":
         return x[..., 0, :]
@@ -98,7 +98,7 @@ def pool(x: Array, kind: str, seen: Any = None) -> Array:
 
 
 def corrupt(
-    tokens: Any, vocabulary: int, mask_token: int, rng: np.random.Generator, rate: float = 0.15
+    tokens: Array, vocabulary: int, mask_token: int, rng: np.random.Generator, rate: float = 0.15
 ) -> tuple[Array, Array]:
     """Corrupted tokens, and which were chosen (1.0 or 0.0): integers (B, n) -> both (B, n).
 

@@ -24,7 +24,7 @@ from symad.errors import ShapeError
 from symad.functions import concatenate, stack
 
 
-def frequencies(d: int, base: Any = 10000, first: int = 0) -> list[Any]:
+def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> list[Any]:
     """1 / base^{2i/d} for i = first..first + d/2 − 1; exact if ``base`` is a SymPy number or symbol.
 
     Raises:
@@ -48,7 +48,7 @@ def cosine_first(t: Any, d: int, base: Any = 10000) -> Any:
     return _interleaved(t, frequencies(d, base, first=1), sine_first=False)
 
 
-def _interleaved(t: Array, rates: list[float], sine_first: bool) -> Any:
+def _interleaved(t: Array, rates: list[Any], sine_first: bool) -> Any:
     if isinstance(t, sympy.Expr):
         pairs = [(sympy.sin(t * r), sympy.cos(t * r)) for r in rates]
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]
@@ -58,7 +58,7 @@ def _interleaved(t: Array, rates: list[float], sine_first: bool) -> Any:
     return made.reshape(t.shape[0], 2 * len(rates))
 
 
-def shift_matrix(delta: Any, d: int, base: Any = 10000) -> sympy.Matrix:
+def shift_matrix(delta: sympy.Expr | float, d: int, base: sympy.Expr | float = 10000) -> sympy.Matrix:
     """R(Δ), the block-diagonal rotation with PE[t + Δ] = R(Δ) PE[t] for the sinusoidal encoding."""
     blocks = []
     for rate in frequencies(d, base):
@@ -89,7 +89,7 @@ def rotate(x: Array, t: Array, base: float = 10000, interleaved: bool = False) -
     return concatenate([a * c - b * s, a * s + b * c], axis=-1)
 
 
-def alibi_slopes(heads: int) -> Any:
+def alibi_slopes(heads: int) -> Array:
     """m_h = 2^{−8h/H}, h = 1..H (for H a power of two the numbers of the paper)."""
     return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
 

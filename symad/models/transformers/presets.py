@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from symad.core.dims import Dim
 from symad.models.layers.parameters import count
 from symad.models.transformers.transformer import Transformer
 
@@ -35,7 +36,7 @@ class Preset:
         """12 L d²."""
         return 12 * self.layers * self.width**2
 
-    def model(self, vocabulary: Any, context: Any, **changes: Any) -> Transformer:
+    def model(self, vocabulary: Dim, context: Dim, **changes: Any) -> Transformer:
         """The transformer with these switches; ``changes`` replace fields, such as smaller sizes."""
         fields: dict[str, Any] = {
             "width": self.width,

@@ -28,16 +28,16 @@ from symad.models.layers.losses import cross_entropy, mean_squared_error
 class SequenceModel(Protocol):
     """What a task asks of a model."""
 
-    def apply(self, p: Any, x: Array) -> Any:
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T."""
 
 
-def denoising_loss(model: SequenceModel, p: Mapping[str, Array], noisy: Any, clean: Any) -> Any:
+def denoising_loss(model: SequenceModel, p: Mapping[str, Array], noisy: Array, clean: Array) -> Array:
     """The mean squared error of the outputs against the clean sequence, in the shape of the outputs."""
     return mean_squared_error(model.apply(p, noisy), clean)
 
 
-def forecasting_loss(model: SequenceModel, p: Any, x: Any) -> Any:
+def forecasting_loss(model: SequenceModel, p: Mapping[str, Array], x: Array) -> Array:
     """The mean squared error of y_t against x_{t+1}, each predicted from those before it.
 
     Raises:
@@ -48,7 +48,7 @@ def forecasting_loss(model: SequenceModel, p: Any, x: Any) -> Any:
     return mean_squared_error(model.apply(p, x[:-1]), x[1:])
 
 
-def summary(model: SequenceModel, p: Any, x: Array, readout: str = "last") -> Array:
+def summary(model: SequenceModel, p: Mapping[str, Array], x: Array, readout: str = "last") -> Array:
     """s, one answer for a sequence: (d_out,) or (N, d_out).
 
     Raises:
@@ -69,7 +69,7 @@ def classification_loss(
 
 def regression_loss(
     model: SequenceModel, p: Mapping[str, Array], x: Array, targets: Array, readout: str = "last"
-) -> Any:
+) -> Array:
     """The mean squared error of one answer for each sequence: x (T, N, d), targets (N, d_out)."""
     return mean_squared_error(summary(model, p, x, readout), targets)
 

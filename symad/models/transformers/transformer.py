@@ -180,7 +180,7 @@ class Transformer:
 
     # ---- the function
 
-    def scores(self, p: Any, tokens: Any, memory: Any = None) -> Array:
+    def scores(self, p: Mapping[str, Array], tokens: Array, memory: Any = None) -> Array:
         """Scores of the next token: tokens (n,) or (B, n) -> (n, |V|) or (B, n, |V|)."""
         return self.unembed(p, self.features(p, tokens, memory))
 
@@ -212,7 +212,7 @@ class Transformer:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
         return cross_entropy(self.scores(p, tokens), targets)
 
-    def embed(self, p: Mapping[str, Array], tokens: Array, t: Array) -> Any:
+    def embed(self, p: Mapping[str, Array], tokens: Array, t: Array) -> Array:
         """E[tokens] + P[t] for tokens (..., n) at the positions t (n,)."""
         check_tokens(tokens, self.vocabulary)
         x = lookup(p["E"], tokens)
@@ -222,11 +222,11 @@ class Transformer:
             return x + positions.sinusoidal(t, int(self.width))
         return x
 
-    def unembed(self, p: Mapping[str, Array], x: Array) -> Any:
+    def unembed(self, p: Mapping[str, Array], x: Array) -> Array:
         """The scores of the vocabulary, from features (..., d)."""
         return x @ (p["E"] if self.tied else p["U"]).T
 
-    def normed(self, p: Mapping[str, Array], x: Array) -> Any:
+    def normed(self, p: Mapping[str, Array], x: Array) -> Array:
         """Layer or RMS norm with the parameters gamma and beta."""
         if self.norm == "rms":
             return rms_norm(x, p["gamma"], self.epsilon)
@@ -246,7 +246,7 @@ class Transformer:
             return positions.alibi(self.heads, t, s)
         return positions.relative(p["R"], t, s) if self.position == "relative" else None
 
-    def _turn(self, x: Array, t: Array) -> Any:
+    def _turn(self, x: Array, t: Array) -> Array:
         """Rotary positions of queries or keys."""
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
@@ -279,7 +279,9 @@ class Transformer:
 
     # ---- generation
 
-    def step(self, p: Any, token: Any, K: Any, V: Any, memory: Any = None) -> tuple[Any, Any, Any]:
+    def step(
+        self, p: Mapping[str, Array], token: Array, K: Array, V: Array, memory: Any = None
+    ) -> tuple[Array, Array, Array]:
         """Scores after one more token, from the keys and values of the tokens before it.
 
         Args:

@@ -169,7 +169,7 @@ def cool(made: Made) -> list[Finding]:
     cold = soft.weights(np.array([0.3, 1.1, -0.4]), 1e-3)
     return [
         Finding(f"∂ (α log Σ e^(z/α)) / ∂z = softmax(z/α): {status}", status in SAME),
-        Finding(f"at temperature 0.001 the weights are {cold.round(6).tolist()}", bool(cold[1] == 1)),
+        Finding(f"at temperature 0.001 the weights are {np.round(cold, 6).tolist()}", bool(cold[1] == 1)),
     ]
 
 
@@ -194,7 +194,7 @@ def slopes(made: Made) -> list[Finding]:
     return [
         Finding(f"∂DPO/∂log π(w) = −β σ(−Δ): {status}", status in SAME),
         Finding(
-            f"at π = π_old the slope of the clipped objective is A/N = {(A / 3).round(3).tolist()}",
+            f"at π = π_old the slope of the clipped objective is A/N = {np.round(A / 3, 3).tolist()}",
             same < 1e-15,
         ),
     ]
