@@ -32,6 +32,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
+from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.rewriting.discontinuities import SIGNS
 
 MOST_FACTORS = 300
@@ -66,6 +67,8 @@ class Growths:
     """The kinds of functions that were met at m and −m."""
     weight: int = 1
     """The largest power of a random value that stands for one exponential."""
+    cuts: Cuts = NO_CUTS
+    """Where powers of fresh variables are put in."""
     sizes: dict[Any, tuple[int, int]] = field(default_factory=dict)
     """Of each factor its degree and bits, over all its elements."""
     root_bits: int = 0
@@ -81,6 +84,7 @@ class Growths:
             and self.exact_roots == other.exact_roots
             and self.turned == other.turned
             and self.weight == other.weight
+            and self.cuts is other.cuts
         )
 
     def measure(self, outputs: Sequence[Node]) -> list[Growth]:
@@ -89,6 +93,9 @@ class Growths:
             if node not in self.found:
                 value = growth(node.op, node, tuple([self.found[a] for a in node.args]), self)
                 self.found[node] = self._merged(node, value)
+                if node in self.cuts.nodes:
+                    self.met("root", elements(node), [self.found[node]])
+                    self.found[node] = Growth(self.cuts.power, 0, NOTHING)
         return [self.found[o] for o in outputs]
 
     def _merged(self, node: Node, value: Growth) -> Growth:

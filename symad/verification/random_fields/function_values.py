@@ -363,6 +363,28 @@ class Signatures:
             atoms.enter((columns[:, k],), key)
             self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
+    def as_power(self, a: Array, power: int, orders: Sequence[int]) -> Array:
+        """r^power with fresh r in place of ``a``, one for equal values; r^(power/n) is its n-th root.
+
+        What is 0 stays 0.
+        """
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(column.shape[1])
+            values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
+            return [(values[:, k],) for k in range(values.shape[1])]
+
+        (roots,), _ = self.look_up(("power", power), [a], fresh, False)
+        made = self.field.power(roots, power)
+        for n in orders:
+            values, atoms = self.field.power(roots, power // n), self.kinds.setdefault(("root", n), Atoms())
+            columns = values.reshape(self.field.lanes, -1, *self.field.tail)
+            for k, key in enumerate(_keys(self._rows(made))):
+                if key not in atoms.index:
+                    atoms.index[key] = (len(atoms.values), 1)
+                    atoms.values.append((columns[:, k],))
+        return made
+
     def _square_root(self, a: Array) -> Array:
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             roots, missing = self.field.square_root(column)

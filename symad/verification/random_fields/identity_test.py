@@ -1,8 +1,9 @@
 """Identity testing in prime fields: are two graphs the same function?
 
-Three ways are tried, each sound, from cheap to complete:
+Four ways are tried, each sound, from cheap to complete:
 
 - *free*: roots and signs are free random values; no relation such as √u² = u is used;
+- *cut*: the same, with powers of free values in place of what roots are taken of;
 - *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
 - *related*: rational relations between exponents, and between angles, are found.
 
@@ -28,6 +29,7 @@ from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.random_fields.cut_radicands import cuts_at_radicands
 from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel, Unsupported
 from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
@@ -241,17 +243,11 @@ class _Search:
         self.ranges = integer_inputs(made)
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
+        best = self._together(best, made, basis, rng, meter, _first_ways)
         if not basis.split:
             return best
-        rest = [k for k, found in enumerate(best) if not _is_done(found)]
-        if len(rest) > 1:  # pairs of one certificate share most of their nodes, roots and signs
-            shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
-            several = _sampler(shared, basis, rng, meter)
-            improved = self.improve([best[k] for k in rest], several, _ways(shared)[:1])
-            best = list(best)
-            for k, found in zip(rest, improved, strict=True):
-                best[k] = found
-            self.primes = tuple(several.primes) or self.primes
+        if sum(not _is_done(found) for found in best) > 1:
+            best = self._together(best, made, basis, rng, meter, lambda shared: _ways(shared)[:1])
         for k, found in enumerate(best):
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]
@@ -261,6 +257,29 @@ class _Search:
                     ways.insert(0, ("free", Sampler.free))
                 (best[k],) = self.improve([found], alone, ways)
                 self.primes = tuple(alone.primes) or self.primes
+        return best
+
+    def _together(
+        self,
+        best: list[PairResult],
+        made: Sequence[Node],
+        basis: Basis,
+        rng: Random,
+        meter: Meter,
+        ways_of: Callable[[Sequence[Node]], Sequence[tuple[str, Way]]],
+    ) -> list[PairResult]:
+        """The pairs that are not decided, together: those of one certificate share most of their nodes."""
+        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
+        ways = ways_of(shared)
+        if not ways:
+            return best
+        sampler = _sampler(shared, basis, rng, meter)
+        improved = self.improve([best[k] for k in rest], sampler, ways)
+        best = list(best)
+        for k, found in zip(rest, improved, strict=True):
+            best[k] = found
+        self.primes = tuple(sampler.primes) or self.primes
         return best
 
     def improve(
@@ -279,6 +298,11 @@ class _Search:
             if all(map(_is_done, best)):
                 break
         return best
+
+
+def _first_ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+    """What is quick where there are roots."""
+    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs).nodes else []
 
 
 def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:

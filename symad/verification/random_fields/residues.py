@@ -29,6 +29,7 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.budget import Meter, steps_of_residues
+from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.random_fields.function_values import Signatures, Unsupported
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
@@ -51,6 +52,8 @@ class Run:
     """Inputs that are indices or exponents, with the integers they are given."""
     positive: frozenset[Node] = frozenset()
     """Arguments of logarithms that are positive wherever a claim says something."""
+    cuts: Cuts = NO_CUTS
+    """Arguments of roots of which the values are powers of fresh variables."""
     marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
     values: dict[Node, Array] = dataclasses.field(default_factory=dict)
@@ -65,7 +68,10 @@ class Run:
         for node in order:
             values = [self.values[a] for a in node.args]
             before = self.field.operations
-            self.values[node] = self.value(node, values)
+            value = self.value(node, values)
+            if node in self.cuts.nodes:
+                value = self.signatures.as_power(value, self.cuts.power, self.cuts.orders)
+            self.values[node] = value
             done = self.field.operations - before
             self.meter.spend(steps_of_residues(node, self.values[node], done))
             for a in node.args:

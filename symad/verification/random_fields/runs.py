@@ -18,6 +18,7 @@ from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.budget import Meter
+from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts, cuts_at_radicands
 from symad.verification.random_fields.degree_bounds import Growths
 from symad.verification.random_fields.error_bound import (
     TARGET,
@@ -94,20 +95,36 @@ class Sampler:
     """Arguments of roots and logarithms that are positive wherever one of the pairs says something."""
     integers: Mapping[Node, Array] = field(default_factory=dict)
     primes: list[int] = field(default_factory=list)
+    cuts: Cuts = NO_CUTS
     _measured: Growths | None = None
 
     # ---- the ways --------------------------------------------------------------------------------
 
     def free(self) -> list[PairResult]:
         """Roots and signs are free random values."""
+        return self._freely("free")
+
+    def cut(self) -> list[PairResult]:
+        """As `free`, but what roots are taken of are powers of free random values."""
+        self.cuts = cuts_at_radicands(self.left + self.right)
+        try:
+            return self._freely("cut") if self.cuts.nodes else self._nothing()
+        finally:
+            self.cuts = NO_CUTS
+
+    def _freely(self, way: str) -> list[PairResult]:
         sampling = Sampling(SMALL, LANES, self.odd_roots)
         while True:
             signatures = Signatures(self._field(sampling), self.rng)
             results = self._run(signatures)
-            results, better = self._judge(results, signatures, sampling, "free")
+            results, better = self._judge(results, signatures, sampling, way)
             if better is None:
                 return results
             sampling = better
+
+    def _nothing(self) -> list[PairResult]:
+        none = [np.zeros(n.shape, dtype=bool) for n in self.left]
+        return [PairResult(equal, equal, 0.0, "none") for equal in none]
 
     def exact(self) -> list[PairResult]:
         """Roots are roots in an extension, signs are ±1 in each region, one after the other."""
@@ -202,8 +219,9 @@ class Sampler:
     def _run(self, signatures: Signatures) -> list[PairResult]:
         """One evaluation of everything; bounds are filled in later."""
         run = Run(
-            signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers, self.positive
-        )
+            signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers,
+            self.positive, self.cuts,
+        )  # fmt: skip
         values = run.evaluate(self.left + self.right)
         half = len(self.left)
         results = []
@@ -269,8 +287,9 @@ class Sampler:
         """The growths of all nodes; larger samplings of the same kind share them."""
         weight = signatures.relations.weight if signatures.relations is not None else 1
         growths = Growths(
-            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight
-        )
+            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight,
+            self.cuts,
+        )  # fmt: skip
         if self._measured is None or not self._measured.alike(growths):
             growths.measure(self.left + self.right)
             self._measured = growths

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
-import numpy as np
 import sympy
 
 from symad.core.graph import Node, topological
@@ -52,7 +52,7 @@ def taken(output: Node) -> frozenset[Node]:
 
 
 def _size(node: Node) -> int:
-    return int(np.prod(node.shape))
+    return prod(int(d) for d in node.shape)
 
 
 def _needed(node: Node) -> tuple[Node, ...]:

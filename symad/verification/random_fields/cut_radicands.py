@@ -1,0 +1,66 @@
+"""Graphs cut at the arguments of roots: there, fresh variables stand for what is computed.
+
+Derivatives of a norm use u, √u and 1/√u side by side, and hold for any u: that u is a sum of squares does
+not matter. So u is replaced by r^k with a fresh r, the same for equal u, and its root is r. No root in an
+extension of the field is needed, nor one of a root of a root.
+
+Why that is sound: what is equal for all values of a variable w = r^k is equal for w = u(x) wherever roots of
+u(x) are defined; and where an element has no such root it is a function of w alone, equal for all w. No root
+of a product is related to others here, so nothing is said about signs. What needs to know what u is, such as
+(√(x + 1))² − 1 = x, is only not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from symad.core.graph import Node, topological
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import Input, constant_value
+from symad.ops.elementwise.powers import Pow
+
+MOST_ORDER = 12
+"""Roots of other orders together, as one power, are not cut beyond this one."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where graphs are cut."""
+
+    nodes: frozenset[Node] = frozenset()
+    """The arguments of roots, before they are broadcast or reshaped."""
+    orders: tuple[int, ...] = ()
+    """Of which orders roots are taken."""
+
+    @property
+    def power(self) -> int:
+        """k of r^k."""
+        return lcm(*self.orders)
+
+
+NO_CUTS = Cuts()
+
+
+def cuts_at_radicands(outputs: Sequence[Node]) -> Cuts:
+    """The arguments of roots that are computed from inputs; none if there are roots of too many orders."""
+    order = topological(outputs)
+    varies: set[Node] = set()
+    for node in order:
+        if isinstance(node.op, Input) or not varies.isdisjoint(node.args):
+            varies.add(node)
+    found, orders = set[Node](), set[int]()
+    for node in order:
+        exponent = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
+        if isinstance(exponent, Fraction) and exponent.denominator > 1:
+            base = node.args[0]
+            while isinstance(base.op, (Broadcast, Reshape)):
+                base = base.args[0]
+            if base in varies and not isinstance(base.op, Input):
+                found.add(base)
+                orders.add(exponent.denominator)
+    if not found or lcm(*orders) > MOST_ORDER:
+        return NO_CUTS
+    return Cuts(frozenset(found), tuple(sorted(orders)))
