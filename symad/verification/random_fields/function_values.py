@@ -354,35 +354,26 @@ class Signatures:
         """|u|: the square of its root where that is free."""
         return self.field.mul(u, self.sign(u)) if self.exact_roots else self.field.mul(root, root)
 
-    def enter_root(self, a: Array, order: int, roots: Array) -> None:
-        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
+    def enter_root(self, a: Array, order: int, roots: Array, related: bool = True) -> None:
+        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s), ``related`` to others."""
         atoms = self.kinds.setdefault(("root", order), Atoms())
         columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
         radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
         for k, key in enumerate(keys_of(self._rows(a))):
             atoms.enter((columns[:, k],), key)
-            self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
+            if related:
+                self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
     def as_power(self, a: Array, power: int, orders: Sequence[int]) -> Array:
-        """r^power with fresh r in place of ``a``, one for equal values; r^(power/n) is its n-th root.
-
-        What is 0 stays 0.
-        """
+        """r^power in place of ``a``, with one fresh r for equal values, and its roots; what is 0 stays 0."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
-            values = self.nonzero(column.shape[1])
-            values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
-            return [(values[:, k],) for k in range(values.shape[1])]
+            return [(value,) for value in np.moveaxis(self._zero_at_zero(column), 1, 0)]
 
         (roots,), _ = self.look_up(("power", power), [a], fresh, False)
         made = self.field.power(roots, power)
         for n in orders:
-            values, atoms = self.field.power(roots, power // n), self.kinds.setdefault(("root", n), Atoms())
-            columns = values.reshape(self.field.lanes, -1, *self.field.tail)
-            for k, key in enumerate(_keys(self._rows(made))):
-                if key not in atoms.index:
-                    atoms.index[key] = (len(atoms.values), 1)
-                    atoms.values.append((columns[:, k],))
+            self.enter_root(made, n, self.field.power(roots, power // n), related=False)
         return made
 
     def _square_root(self, a: Array) -> Array:
