@@ -185,9 +185,11 @@ def _build(command: list[str], flags: list[str], source: str, scratch: Path) -> 
     made, words = _compile(command, flags, source, scratch)
     if made is not None:
         return made
-    if any(sign in words for sign in NO_ROOM) or _compile(command, [], PROBE, scratch, "-c")[0] is None:
-        last = words.strip().splitlines()[-1:] or ["it made no library"]
-        raise Unusable(f"{command[0]} does not work: {last[0][-200:]}")
+    lines = words.strip().splitlines()
+    causes = [line for line in lines if any(sign in line for sign in NO_ROOM)]
+    if causes or _compile(command, [], PROBE, scratch, "-c")[0] is None:
+        told = [*causes, *lines[-1:], "it made no library"][0]  # the last line is often "compilation terminated."
+        raise Unusable(f"{command[0]} does not work: {told[-200:]}")
     raise LoweringError(f"{' '.join(command)} refused the generated code:\n{words[-2000:]}")
 
 

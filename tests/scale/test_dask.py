@@ -245,6 +245,53 @@ def test_a_worker_without_a_compiler_computes_by_numpy(client):
     np.testing.assert_allclose(found, np.exp(np.sin(x @ w) * y + 0.123).sum(), rtol=1e-12)
 
 
+def test_a_worker_with_a_full_disk_computes_by_numpy(client, kernel, tmp_path):
+    """One worker can write no file: neither the C text nor a library; a limit of file sizes stands for it."""
+    resource = pytest.importorskip("resource", reason="no limits of file sizes on this system")
+    x, y, w = data(60)
+    graph = traced(lambda x, y, w: np.exp(np.cos(x @ w) * y + 0.456).sum())
+    compiled = distribute(graph, OVER, client, backend="c", timeout=120)
+    job = compiled.job
+
+    def fill(folder):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        before, os.environ["SYMAD_CACHE"] = os.environ.get("SYMAD_CACHE"), folder
+        return soft, before
+
+    def empty(soft, before):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        os.environ.pop("SYMAD_CACHE")
+        os.environ.update({} if before is None else {"SYMAD_CACHE": before})
+
+    def is_numpy_and_said():
+        import warnings
+
+        from symad.numeric.compiler import c_compiler
+        from symad.numeric.scale.tasks import _kernel
+
+        c_compiler._said.clear()
+        _kernel.cache_clear()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = _kernel(job.graph, "c", "float64")
+        return "KERNELS" not in found.source, [str(one.message) for one in said]
+
+    (first, *_) = client.scheduler_info()["workers"]
+    before = client.run(fill, str(tmp_path), workers=[first])
+    try:
+        plain = client.run(is_numpy_and_said)
+        found = compiled(*as_dask(x, y, 10), w)
+        gradient = kernel.on(client=client, timeout=120)(*as_dask(x, y), w)[1]
+    finally:
+        client.run(empty, *before[first], workers=[first])
+    assert [address for address, (is_numpy, _) in plain.items() if is_numpy] == [first]
+    (said,) = plain[first][1]
+    assert "run in NumPy instead: nothing can be compiled here" in said and "File too large" in said
+    np.testing.assert_allclose(found, np.exp(np.cos(x @ w) * y + 0.456).sum(), rtol=1e-12)
+    np.testing.assert_allclose(gradient, logistic_by_hand(x, y, w)[1], rtol=1e-12, atol=1e-14)
+
+
 def dies_at_random(block, block_info=None, flags="", deadly=()):
     """Every chunk of ``deadly`` kills the worker that reads it first."""
     if block_info and block.size:
