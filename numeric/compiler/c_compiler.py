@@ -188,7 +188,7 @@ def _build(command: list[str], flags: list[str], source: str, scratch: Path) -> 
     lines = words.strip().splitlines()
     causes = [line for line in lines if any(sign in line for sign in NO_ROOM)]
     if causes or _compile(command, [], PROBE, scratch, "-c")[0] is None:
-        told = [*causes, *lines[-1:], "it made no library"][0]  # the last line is often "compilation terminated."
+        told = [*causes, *lines[-1:], "it made no library"][0]
         raise Unusable(f"{command[0]} does not work: {told[-200:]}")
     raise LoweringError(f"{' '.join(command)} refused the generated code:\n{words[-2000:]}")
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import symad
+from symad.core.arguments import bind as bind_arguments
+from symad.core.arguments import flat_values
 from symad.core.dims import bind
 from symad.core.graph import Node
 from symad.numeric.scale.chunks import Shaped, chunks_of
@@ -71,19 +73,19 @@ def plan(kernel: Distributed, **values: Any) -> Forecast:
 
     Args:
         kernel: what `symad.numeric.scale.distribute` gives.
-        values: for every input by name its array, or its shape as a tuple of ints.
+        values: for every argument by name its array, or its shape as a tuple of ints; groups of arrays as
+            in the call.
 
     Raises:
         EvaluationError: inputs are missing, or names are none.
         ShapeError: shapes that do not fit.
     """
-    from symad.core.arguments import bind as bind_arguments
-
-    graph = kernel.plan.graph
-    given = bind_arguments(graph.name, graph.arguments, (), values)
+    arguments = kernel.graph.arguments
+    given = flat_values(arguments, bind_arguments(kernel.graph.name, arguments, (), values))
     arrays = [
         Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
     ]
+    graph = kernel.graph.ungrouped()
     cut = kernel.plan.cut
     chunks = chunks_of(graph, cut, arrays, kernel.rows)
     sizes = chunks.sizes
