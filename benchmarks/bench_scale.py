@@ -40,8 +40,16 @@ from symad.numeric.scale.engines import cores, in_order
 n, d, m = sp.symbols("n d m", integer=True, positive=True)
 
 
+BUSY = 0.5
+"""Load above which another process may take one of two cores."""
+
+
 def array(name: str, *shape: Any) -> Any:
     return sp.IndexedBase(name, shape=shape)
+
+
+def counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 def median(run: Callable[[], Any], rounds: int) -> float:
@@ -176,7 +184,7 @@ def on_workers(small: bool, rounds: int) -> list[dict[str, Any]]:
                 wait([x, y])
                 seconds = median(lambda k=kernel, x=x, y=y: k(x, y, np.zeros(30)), rounds)
                 found.append({"kind": kind, "workers": workers, "rows": count, "seconds": seconds})
-                print(f"{kind} scaling, {workers} workers, {count} rows: {1e3 * seconds:.1f} ms")
+                print(f"{kind} scaling, {counted(workers, 'worker')}, {count} rows: {1e3 * seconds:.1f} ms")
             if workers == 1:
                 tiny = da.ones((500, 30), chunks=(1, -1)).persist()
                 ones = da.ones(500, chunks=1).persist()
@@ -194,7 +202,8 @@ def model(found: list[dict[str, Any]]) -> dict[str, float]:
     best = float(np.sqrt(b / c)) if b > 0 and c > 0 else float("inf")
     at_64 = float(b / 64 + max(c, 0.0) * 64)
     print(
-        f"a model of two measurements, no measurement: {1e3 * at_64:.1f} ms on 64 workers; best at {best:.0f}"
+        f"a model of the two measurements of strong scaling, which nothing checks: {1e3 * at_64:.1f} ms on "
+        f"64 workers, fastest with {best:.0f}"
     )
     return {"parallel": float(b), "per worker": float(c), "64 workers": at_64, "best": best}
 
@@ -213,7 +222,7 @@ def regression(small: bool, rounds: int) -> list[dict[str, Any]]:
         seconds = median(lambda t=count: glm(x, y, penalty=1.0, threads=t), rounds)
         ours = glm(x, y, penalty=1.0, threads=count).coefficients
         gap = float(np.abs(ours - peer.coef_[0]).max())
-        found.append({"library": f"symad, {count} threads", "seconds": seconds, "difference": gap})
+        found.append({"library": f"symad, {counted(count, 'thread')}", "seconds": seconds, "difference": gap})
     try:
         import dask.array as da
         from dask_glm.estimators import LogisticRegression as Theirs
@@ -223,6 +232,8 @@ def regression(small: bool, rounds: int) -> list[dict[str, Any]]:
         seconds = median(lambda: theirs.fit(*lazy), rounds)
         gap = float(np.abs(theirs.coef_ - peer.coef_[0]).max())
         found.append({"library": "dask-glm", "seconds": seconds, "difference": gap})
+    except ImportError:
+        print("dask-glm is left out: it is not installed (make scale-bench installs it)")
     except Exception as error:
         print(f"dask-glm is left out: {type(error).__name__}: {error}")
     for row in found:
@@ -239,9 +250,8 @@ def main() -> None:
     options = parser.parse_args()
     rounds = 3 if options.small else 7
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    print(
-        f"{os.cpu_count()} cores, load {load:.1f} before the start: on a busy machine speed-ups mean nothing"
-    )
+    busy = ": the machine is busy, and speed-ups mean nothing" if load > BUSY else ""
+    print(f"{os.cpu_count()} cores, load {load:.1f} before the start{busy}")
     results: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(),
                                "load": load}  # fmt: skip
     results["threads"] = threads(options.small, rounds)

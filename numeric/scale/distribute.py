@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from symad.errors import EvaluationError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 from symad.numeric.scale.chunks import Chunks, chunks_of
-from symad.numeric.scale.engines import SCHEDULERS, by_dask, dask_parts, in_threads, thread_count
+from symad.numeric.scale.engines import SCHEDULERS, Pace, by_dask, dask_parts, in_threads, thread_count
 from symad.numeric.scale.tasks import Job
 from symad.saving.save_load import dumps
 from symad.splitting import Splitting, splits
@@ -48,6 +48,7 @@ class Distributed:
     threads: int | None = None
     rows: int | None = None
     timeout: float | None = None
+    pace: Pace = field(default_factory=Pace)
 
     __signature__ = SignatureOf()
 
@@ -97,7 +98,7 @@ class Distributed:
         """The combined values of the parts."""
         if self.client is not None or self.scheduler is not None or chunks.lazy:
             return by_dask(self.job, chunks, self.client, self.scheduler, self.timeout)
-        return in_threads(self.job, chunks, thread_count(self.threads))
+        return in_threads(self.job, chunks, thread_count(self.threads), self.pace)
 
     def lazy(self, *values: Any, **named: Any) -> Any:
         """The function as Dask arrays, computed when they are asked for: of functions that are rows alone.

@@ -123,6 +123,7 @@ def test_data_that_do_not_fit_are_named():
         kernel(x, y + 0j, w)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_nan_in_the_data_is_found_in_its_chunk_or_computed_with():
     x, y, w = data(20)
     x[13, 2] = np.nan

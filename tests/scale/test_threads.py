@@ -1,5 +1,7 @@
 """Threads on one machine: batches, row blocks, colors, pair sums; the same bits for any number."""
 
+import threading
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -7,7 +9,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.scale import distribute, sparse_jacobian, sweep
+from symad.numeric.scale import distribute, engines, sparse_jacobian, sweep
 
 n, m = sp.symbols("n m", integer=True, positive=True)
 x, y = (sp.IndexedBase(name, shape=(length, 3)) for name, length in (("x", n), ("y", m)))
@@ -175,3 +177,32 @@ def test_a_split_function_inside_a_part_does_not_wait_for_itself():
         return sum(in_order(lambda j: 10 * k + j, [(0,), (1,), (2,)], 2))
 
     assert list(in_order(inner, [(k,) for k in range(6)], 2)) == [30 * k + 3 for k in range(6)]
+
+
+def threads_that_compute(kernel, monkeypatch, seconds):
+    """The threads that compute the parts of a call, if a row has taken so long before."""
+    found, part = [], engines.part
+    monkeypatch.setattr(engines, "part", lambda *a: (found.append(threading.get_ident()), part(*a))[1])
+    monkeypatch.setattr(engines, "cores", lambda: 2)
+    kernel.pace.seconds = seconds
+    value = kernel(POINTS)
+    monkeypatch.undo()
+    return found, value
+
+
+def test_parts_that_are_not_worth_a_hand_over_are_computed_together(monkeypatch):
+    """70 rows in 10 parts: all work of less than `WORTH` stays here, twice as much is handed over twice."""
+    kernel = distribute(symad.trace(lambda x: np.sum(np.sin(x)), [x]), {"x": 0}, rows=7, threads=2)
+    here = threading.get_ident()
+    each = engines.WORTH / 70
+    small, value = threads_that_compute(kernel, monkeypatch, each)
+    assert small == [here] * 10
+    handed, again = threads_that_compute(kernel, monkeypatch, 2 * each)
+    assert here not in handed and len(handed) == 10
+    unknown, first = threads_that_compute(kernel, monkeypatch, np.inf)
+    assert here not in unknown and value == again == first
+    assert 0 < kernel.pace.seconds < np.inf
+    lengths = [7] * 10
+    for factor, together in ((1, 10), (2, 5), (10, 1), (100, 1), (0.1, 100), (0, 10)):
+        kernel.pace.seconds = factor * each
+        assert kernel.pace.together(lengths) == together
