@@ -1,6 +1,7 @@
 """The tour's files: what is kept of a run, the page, and going on where one was stopped."""
 
 import json
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -92,3 +93,10 @@ def test_a_file_that_is_no_tour_is_refused(stages, tmp_path, capsys, text, words
 def test_resuming_needs_a_folder(stages, capsys):
     assert main(["tour", "--resume"]) == USAGE
     assert "--out" in capsys.readouterr().err
+
+
+def test_without_matplotlib_stages_draw_nothing_and_go_well(tmp_path, monkeypatch):
+    monkeypatch.setattr("symad.cli.tour.stage.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["tour", "arm", "--out", str(tmp_path)]) == OK
+    assert (tmp_path / "arm.svg").exists() and not (tmp_path / "arm reaching.svg").exists()

@@ -15,7 +15,7 @@ The runner traces the model, differentiates it in every mode at the point and co
 checks it, lowers it and compares the code with the graph; then it calls ``use``. A finding is one
 sentence that explains its numbers and says whether they are as they must be. A stage whose data or
 library is not installed raises `Skip` and does not count as failed. With ``--out`` pictures go to
-``made.out``; draw only if that is not None.
+``made.plots``; draw only if that is not None.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,12 @@ class Made:
     kernel: Any
     """The lowered function; None if lowering failed."""
     out: Path | None
-    """The folder for pictures of this stage; None if none are wanted."""
+    """The folder for files of this stage; None if none are wanted."""
+
+    @property
+    def plots(self) -> Path | None:
+        """The folder for pictures by Matplotlib; None if none are wanted, or it is not installed."""
+        return self.out if find_spec("matplotlib") else None
 
 
 def nothing(made: Made) -> list[Finding]:

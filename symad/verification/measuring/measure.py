@@ -361,18 +361,18 @@ def _entry(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     known = np.zeros(0) if w.best is None else w.best.ravel()
     seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
     figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
+    points = f"{w.points} point{'s' * (w.points != 1)}"
+    regions = f"{len(w.regions)} region{'s' * (len(w.regions) != 1)}"
+    called = f"called at {points}"
     if w.wrong is not None:
         reason = f"the error is {w.excess:.3g} times what roundings explain"
-        claim = f"called at {w.points} points"
-        return Entry(name, "refuted", claim, 0.0, assumes, w.wrong, None, reason, figures)
+        return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
     reason = _why_not(w)
     if reason:
-        return Entry(
-            name, "undecided", f"called at {w.points} points", 1.0, assumes, None, None, reason, figures
-        )
+        return Entry(name, "undecided", called, 1.0, assumes, None, None, reason, figures)
     claim = (
-        f"agrees at {w.points} points in {len(w.regions)} region{'s' * (len(w.regions) > 1)}, to "
-        f"{w.relative:.2g} relative ({w.ulps:.3g} ulps); an error of {seen:.1g} would have been seen"
+        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps); "
+        f"an error of {seen:.1g} would have been seen"
     )
     return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
 

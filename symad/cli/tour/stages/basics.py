@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ def reach(made: Made) -> list[Finding]:
         steps += 1
     x, y = (float(v) for v in where(*q))
     stretched = np.linalg.matrix_rank(jacobian(0.3, 0.0, 0.0))
-    if made.out is not None:
-        _draw_arm(q, made)
+    if made.plots is not None:
+        _draw_arm(q, made.plots)
     return [
         Finding(
             f"Gauss-Newton puts the hand to ({x:.9f}, {y:.9f}) in {steps} steps; the target is {TARGET}",
@@ -117,12 +118,10 @@ def reach(made: Made) -> list[Finding]:
     ]
 
 
-def _draw_arm(q: Array, made: Made) -> None:
+def _draw_arm(q: Array, folder: Path) -> None:
     """The arm at rest and where it has reached."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4, 4))
     axes = figure.subplots()
     for angles, name in ((np.array([0.3, 0.4, 0.5]), "at first"), (q, "at last")):
@@ -133,4 +132,4 @@ def _draw_arm(q: Array, made: Made) -> None:
     axes.plot(*TARGET, "x", color="black", label="target")
     axes.set_aspect("equal")
     axes.legend()
-    figure.savefig(made.out / "arm reaching.svg")  # type: ignore[operator]
+    figure.savefig(folder / "arm reaching.svg")

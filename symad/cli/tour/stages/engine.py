@@ -65,8 +65,8 @@ def keep_little(made: Made) -> list[Finding]:
     plans = [memory_plan(10_000, memory) for memory in ("sqrt", "binomial", ("binomial", 6))]
     kept = ", ".join(f"{plan.peak} ({plan.recomputations / plan.length:.1f} T)" for plan in plans)
     found = memory_plans(symad.gradient(last_state(24, ("binomial", 4)), wrt="W"))[0]
-    if made.out is not None:
-        draw_plans([memory_plan(400, memory) for memory in POLICIES], made.out / "memory.png")
+    if made.plots is not None:
+        draw_plans([memory_plan(400, memory) for memory in POLICIES], made.plots / "memory.png")
     return [
         Finding(f"the gradients of {len(POLICIES)} policies differ by {worst:.1e} relative", worst < 1e-12),
         Finding(f"10⁴ steps need so many states (steps run again): {kept}", plans[1].peak < 30),

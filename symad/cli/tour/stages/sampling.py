@@ -95,19 +95,17 @@ def chains(made: Made) -> list[Finding]:
     jacobian = sympy.Matrix([*end[0], *end[1]]).jacobian([x, y, p, r])
     status = symad.equal(jacobian.det(), sympy.Integer(1)).status
     found.append(Finding(f"the leapfrog map keeps volume: det = 1 is {status}", status == "proved"))
-    if made.out is not None:
-        _picture(made.out, walk.flat, paths.flat)
+    if made.plots is not None:
+        _picture(made.plots, walk.flat, paths.flat)
     return found
 
 
 def _picture(folder: Path, walk: Array, paths: Array) -> None:
     """The draws of one chain of each sampler."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
     for axis, draws, title in zip(axes, (walk, paths), ("Metropolis", "Hamiltonian"), strict=True):
         axis.plot(*draws[0].T, "-", lw=0.4, color="0.6")
         axis.plot(*draws[0].T, ".", ms=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,8 @@ def count_colors(made: Made) -> list[Finding]:
     example = color(FOUR_BY_FIVE)
     seeds = example.seeds(int).T.tolist()
     back = example.decompress(example.compress(FOUR_BY_FIVE)).toarray()
-    if made.out is not None:
-        _draw(made, example, both)
+    if made.plots is not None:
+        _draw(made.plots, example, both)
     return [
         Finding(
             f"on a 32×32 grid, {found.num_colors} pushforwards give all {found.pattern.nnz} entries of the "
@@ -118,14 +119,8 @@ def count_colors(made: Made) -> list[Finding]:
     ]
 
 
-def _draw(made: Made, example: Any, both: Any) -> None:
+def _draw(folder: Path, example: Any, both: Any) -> None:
     """The example before and after compression, and the arrow in its colors."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return
-    folder = made.out
-    assert folder is not None
     sparsity_pictures.compression(example, FOUR_BY_FIVE, folder / "4x5 compression.svg")
     sparsity_pictures.four_by_five(folder / "4x5 colorings.svg")
     sparsity_pictures.spy(both, folder / "arrow colors.svg")
