@@ -233,7 +233,6 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
 #pragma unroll
           for (int e = 0; e < C; ++e) b_bar[r][e] += f * payload[j * C + e];
       }
-    product_wb<E, DEPTH, true>(out, s, other_down);
 #pragma unroll
     for (int e = 0; e < PAIR_ENTRIES; ++e) p_total[e] += p_bar[e];
 #pragma unroll
@@ -242,6 +241,7 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
 #pragma unroll
       for (int e = 0; e < C; ++e) b_total[r][e] += b_bar[r][e];
     }
+    product_wb<E, DEPTH, true>(out, s, other_down);  // last, so that the sums of this tile hold no registers
   }
   block_sync();
   const size_t split = (size_t)blockIdx.y * gridDim.z + blockIdx.z;

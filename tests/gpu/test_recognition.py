@@ -15,9 +15,9 @@ from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import attention, causal_mask, prefix_mask, window_mask
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.fused.softmax import Softmax
-from tests.gpu.cupy_agreement import WHERE, agree
+from symad.ops.fused.attention_ops import AttentionOp, AttentionTangent
+from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+from tests.gpu.cupy_agreement import WHERE, agree, leaves
 
 RNG = np.random.default_rng(31)
 SHAPES = [(2, 2, 6, 4), (2, 6, 4), (6, 4)]
@@ -51,10 +51,6 @@ def kinds(graph):
 def graphs(f, shape):
     plain = symad.trace(lambda q, k, v: np.sum(np.sin(f(q, k, v))), [shape] * 3)
     return plain, symad.value_and_gradient(plain)
-
-
-def leaves(value):
-    return value if isinstance(value, tuple) else (value,)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -141,6 +137,22 @@ def test_relative_positions_that_are_learned():
         agree(graph, values, "float64", 1e-10)
 
 
+@pytest.mark.parametrize("position", ["learned", "rotary", "alibi", "relative"])
+def test_shipped_transformers_are_recognised_with_their_gradients(position):
+    """Layers of relative positions share one bias, whose gradient is a sum over the layers."""
+    model = Transformer(7, 6, 8, 2, 2, position=position)
+    tokens, targets = RNG.integers(0, 7, (2, 2, 6))
+    graph = symad.value_and_gradient(
+        trace_model(model.loss, model.shapes, tokens, targets), list(model.shapes)
+    )
+    made, values = recognised(graph), [0.5 * RNG.normal(size=s) for s in model.shapes.values()]
+    weights = [n for n in made.nodes if isinstance(n.op, Softmax) and len(n.shape) == 4]
+    assert not weights
+    given = [*values, tokens, targets]
+    flat = [np.concatenate([np.ravel(x) for x in leaves(g(*given))]) for g in (made, graph)]
+    np.testing.assert_allclose(*flat, rtol=1e-11, atol=1e-12)
+
+
 n = sp.Symbol("n", integer=True, positive=True)
 LENGTHS = {
     "causal": lambda q, k, v: attention(q, k, v, causal_mask(n)),
@@ -185,14 +197,85 @@ def test_a_mask_that_may_hide_a_whole_row_stays_where_nothing_sets_it_to_0():
     assert recognised(graph) is graph
 
 
-@pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-forward", "reverse-over-reverse"])
-@pytest.mark.parametrize("name", ["plain", "causal", "bias and mask"])
-def test_hessian_products_are_right_recognised_or_not(name, mode):
-    plain, _ = graphs(FORMS[name], (2, 6, 4))
-    graph = symad.hvp(plain, mode=mode)
-    made, values = recognised(graph), [RNG.normal(size=(2, 6, 4)) for _ in range(6)]
-    for found, wanted in zip(made(*values), graph(*values), strict=True):
+def same_values(made, graph):
+    values = [RNG.normal(size=node.shape) for node in graph.input_nodes]
+    for found, wanted in zip(leaves(made(*values)), leaves(graph(*values)), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("wrt", [None, [0, 1], [2]], ids=["all", "q and k", "v"])
+@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[2]], ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_hessian_products_are_tiled(name, shape, wrt):
+    form = FORMS[name]
+    if name == "one array":
+        form, wrt = (lambda q, k, v: FORMS[name](q + k, q, v)), [0, 1]
+    plain, _ = graphs(form, shape)
+    graph = symad.hvp(plain, wrt=wrt)
+    made = recognised(graph)
+    assert Softmax in kinds(graph)
+    assert not {Softmax, SoftmaxTangent} & kinds(made)
+    assert AttentionTangent in kinds(made)
+    same_values(made, graph)
+
+
+@pytest.mark.parametrize("mode", ["reverse-over-forward", "reverse-over-reverse"])
+def test_hessian_products_of_other_modes_stay(mode):
+    plain, _ = graphs(FORMS["causal"], (2, 6, 4))
+    graph = symad.hvp(plain, mode=mode)
+    assert recognised(graph) is graph
+
+
+def test_two_directions_and_the_gradient_at_once():
+    plain, both = graphs(FORMS["bias and mask"], (2, 6, 4))
+    product = symad.hvp(plain)
+
+    def together(q, k, v, *dots):
+        return both(q, k, v), product(q, k, v, *dots[:3]), product(q, k, v, *dots[3:])
+
+    graph = symad.trace(together, [(2, 6, 4)] * 9)
+    made = recognised(graph)
+    assert not {Softmax, SoftmaxTangent} & kinds(made)
+    values = [RNG.normal(size=(2, 6, 4)) for _ in range(9)]
+    flat = [np.concatenate([np.ravel(x) for x in leaves(g(*values))]) for g in (made, graph)]
+    np.testing.assert_allclose(*flat, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("permuted", ["bhnm,bhmv->bhnv", "bhnm,bhmv->vhbn"])
+def test_hessian_products_with_axes_in_other_orders(permuted):
+    def f(q, k, v):
+        weights = functions.softmax(np.einsum("bnhd,hmdb->bhnm", q, k) / 2, axis=-1)
+        return np.sum(np.einsum(permuted, weights, v) ** 3)
+
+    graph = symad.hvp(symad.trace(f, [(2, 5, 3, 4), (3, 6, 4, 2), (2, 3, 6, 7)]))
+    made = recognised(graph)
+    assert not {Softmax, SoftmaxTangent} & kinds(made)
+    same_values(made, graph)
+
+
+def test_weights_that_a_direction_reads_stay():
+    """The tangent of the weights is a result: the products with it stay over pairs."""
+
+    def f(q, k, v):
+        weights = functions.softmax(q @ k.T / 2, axis=-1)
+        return np.sum(weights @ v) ** 2 + np.sum(weights**2)
+
+    graph = symad.hvp(symad.trace(f, [(6, 4)] * 3))
+    assert recognised(graph) is graph
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_hessian_products_of_a_shipped_transformer_are_tiled():
+    model = Transformer(7, 6, 8, 2, 2)
+    tokens, targets = RNG.integers(0, 7, (2, 2, 6))
+    graph = symad.hvp(trace_model(model.loss, model.shapes, tokens, targets), list(model.shapes))
+    shapes = [*model.shapes.values()]
+    values = [0.5 * RNG.normal(size=s) for s in shapes]
+    dots = [RNG.normal(size=s) for s in shapes]
+    kernel = agree(graph, [*values, tokens, targets, *dots], "float32", 1e-4)
+    for name in ("_attention_tangent", "_attention_second"):
+        assert kernel.source.count(f"= {name}(") == 2
+    assert kernel.source.count("= _attention(") == 2
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

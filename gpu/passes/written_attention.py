@@ -1,0 +1,235 @@
+"""Attention as it is written out: softmax(c QKᵀ + bias) V taken apart, and the op that stands for it.
+
+Arrays over all pairs have axes (lead, i, j), i of queries and j of keys, numbered 0, ..., r − 1; number r is
+the axis that ⟨q_i, k_j⟩ is summed over, or that v and o have. q is brought to the order (lead, i, r), k and v
+to (lead, j, r).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy as sp
+
+from symad.core.dims import Shape
+from symad.core.formula import Formula
+from symad.core.graph import Node, op_of
+from symad.gpu.passes.mask_formulas import mask_formula
+from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.shaping import Broadcast, Reshape, reshape
+from symad.ops.arrays.sources import ArrayConstant, array_constant, constant_value
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.attention import attention
+
+Axes = tuple[int, ...]
+
+
+class Operand(NamedTuple):
+    """A node and what its axes are."""
+
+    node: Node
+    axes: Axes
+
+    def along(self, axes: Axes) -> Node:
+        """The node with its axes in this order."""
+        return contract([self.axes], axes, self.node)
+
+
+def outer(node: Node) -> tuple[Operand, Operand] | None:
+    """The operands of Σ_d a_id b_jd, over pairs (lead, i, j): that of the queries first."""
+    op, rank = node.op, len(node.shape)
+    if not isinstance(op, Einsum) or len(node.args) != 2:
+        return None
+    number = {x: k for k, x in enumerate(op.output)}
+    summed = [x for x in op.inputs[0] if x in op.inputs[1] and x not in number]
+    if rank < 2 or len(number) != rank or len(summed) != 1:
+        return None
+    number[summed[0]] = rank
+    if not all(x in number for labels in op.inputs for x in labels):
+        return None
+    sides = [
+        Operand(a, tuple(number[x] for x in labels)) for a, labels in zip(node.args, op.inputs, strict=True)
+    ]
+    for row, column in (sides, sides[::-1]):
+        if _are(row.axes, rank, rank - 2) and _are(column.axes, rank, rank - 1):
+            return row, column
+    return None
+
+
+@dataclass(frozen=True)
+class Product:
+    """Σ_j D_ij b_j or Σ_i D_ij b_i of an array over pairs."""
+
+    node: Node
+    operand: Operand
+    axes: Axes
+    over_keys: bool
+
+
+def product(node: Node, dense: Node) -> Product | None:
+    """A node as a product of an array over pairs with one of rows, if it is one."""
+    op, rank = node.op, len(dense.shape)
+    if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
+        return None
+    at = node.args.index(dense)
+    number = {x: k for k, x in enumerate(op.inputs[at])}
+    others = op.inputs[1 - at]
+    own = [x for x in others if x not in number]
+    if len(number) != rank or len(own) != 1:
+        return None
+    number[own[0]] = rank
+    if not all(x in number for x in op.output):
+        return None
+    operand = Operand(node.args[1 - at], tuple(number[x] for x in others))
+    axes = tuple(number[x] for x in op.output)
+    for summed, kept in ((rank - 1, rank - 2), (rank - 2, rank - 1)):
+        if _are(operand.axes, rank, summed) and _are(axes, rank, kept):
+            return Product(node, operand, axes, summed == rank - 1)
+    return None
+
+
+def _are(axes: Axes, rank: int, own: int) -> bool:
+    """Whether the axes are those of pairs without one of the last two, and that of the components."""
+    return len(axes) == rank and {*axes} == {*range(rank - 2), own, rank}
+
+
+def row_axes(rank: int) -> Axes:
+    """The axes of queries."""
+    return (*range(rank - 1), rank)
+
+
+def column_axes(rank: int) -> Axes:
+    """The axes of keys and values."""
+    return (*range(rank - 2), rank - 1, rank)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a softmax is taken of: [shown:] scale · node [+ bias], where the node is q kᵀ."""
+
+    node: Node
+    q: Operand
+    k: Operand
+    scale: float
+    shown: Node | None = None
+    bias: Node | None = None
+
+    @property
+    def bias_operand(self) -> tuple[Node, Axes] | None:
+        """The bias without the axes along which it is repeated, and the axes it has."""
+        if self.bias is None:
+            return None
+        if isinstance(self.bias.op, Broadcast):
+            return self.bias.args[0], self.bias.op.axes
+        return self.bias, tuple(range(len(self.bias.shape)))
+
+
+def scores_of(node: Node) -> Scores | None:
+    """t = [mask:] c q kᵀ [+ bias], taken apart."""
+    shown, bias = None, None
+    if isinstance(node.op, Select) and constant_value(node.args[2]) == -np.inf:
+        shown, node = node.args[0], node.args[1]
+    if isinstance(node.op, Add) and len(node.args) == 2 and set(node.op.signs) == {1}:
+        sides = [k for k in (0, 1) if _scaled(node.args[k]) is not None]
+        if len(sides) != 1:
+            return None
+        node, bias = node.args[sides[0]], node.args[1 - sides[0]]
+    taken = _scaled(node)
+    if taken is None or len(node.shape) > 4:
+        return None
+    found = outer(taken[0])
+    return None if found is None else Scores(taken[0], *found, taken[1], shown, bias)
+
+
+def _scaled(node: Node) -> tuple[Node, float] | None:
+    """A contraction times a number."""
+    if isinstance(node.op, Einsum):
+        return (node, 1.0) if len(node.args) == 2 else None
+    factor = _factor(node)
+    if factor is None:
+        return None
+    inner, scale = factor
+    return (inner, scale) if isinstance(inner.op, Einsum) and len(inner.args) == 2 else None
+
+
+def _factor(node: Node) -> tuple[Node, float] | None:
+    """A node times a number that is known."""
+    if not isinstance(node.op, Mul) or len(node.args) != 2:
+        return None
+    for k in (0, 1):
+        value, power = constant_value(node.args[1 - k]), node.op.powers
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value != 0
+        if number and power[k] == 1:
+            return node.args[k], float(value) ** power[1 - k]
+    return None
+
+
+def mask_of(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
+    """The pairs that take part: an array (N, M), a formula of positions, or True; None if it is not known."""
+    known = _mask(shown, alive, shape)
+    return mask_formula(shown, alive) if known is None and shown is not None else known
+
+
+def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
+    """The pairs that take part, (N, M), or True; None if they are not known or rows are treated otherwise."""
+    if shown is None:
+        return None if alive is not None else True
+    rank = len(shape)
+    pairs = _constant(shown, (rank - 2, rank - 1))
+    if pairs is None:
+        return None
+    if alive is None:
+        return pairs if pairs.any(axis=1).all() else None  # a softmax of nothing is not 0
+    rows = _constant(alive, (rank - 2,))
+    if rows is None:
+        return None
+    seen = pairs & rows.reshape(-1, 1)
+    return seen if (seen.any(axis=1) == rows.ravel()).all() else None
+
+
+def _constant(node: Node, axes: tuple[int, ...]) -> Any:
+    """A Boolean constant that is repeated along all axes but these."""
+    if len(node.shape) > len(axes):
+        if not isinstance(node.op, Broadcast) or node.op.axes != axes:
+            return None
+        (node,) = node.args
+    shape = node.shape
+    while isinstance(node.op, Reshape):
+        (node,) = node.args
+    known = isinstance(node.op, ArrayConstant) and node.op.array.dtype.kind == "b"
+    return op_of(node, ArrayConstant).array.reshape(shape) if known else None
+
+
+def four(node: Node) -> Node:
+    """With two leading axes."""
+    return reshape(node, (*(1,) * (4 - len(node.shape)), *node.shape))
+
+
+def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
+    """(o, L) of the op, with axes (batch, heads, positions, components)."""
+    rank = len(scores.node.shape)
+    formula, allowed, parameters, arrays = S, sp.true, [], []
+    if scores.bias_operand is not None:
+        bias, axes = scores.bias_operand
+        parameters.append(Parameter("bias", len(axes), False))
+        symbol, first = parameter_symbol(parameters[-1]), 4 - rank
+        formula += symbol[tuple(LOOPS[first + k] for k in axes)] if axes else symbol
+        arrays.append(bias)
+    if isinstance(mask, sp.Basic):
+        allowed = mask
+    elif mask is not True:
+        if (mask == (np.tri(*mask.shape) > 0)).all():
+            allowed = J <= I
+        else:
+            parameters.append(Parameter("seen", 2, True))
+            allowed = sp.Ne(parameter_symbol(parameters[-1])[I, J], 0)
+            arrays.append(array_constant(mask.astype(np.int64)))
+    q, k = four(scores.q.along(row_axes(rank))), four(scores.k.along(column_axes(rank)))
+    return attention(
+        q, k, four(v.along(column_axes(rank))), arrays, Formula(formula), Formula(allowed),
+        tuple(parameters), scores.scale,
+    )  # fmt: skip
