@@ -39,6 +39,7 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.aliases import drop_aliases
+from symad.numeric.program_passes.by_twos import by_twos
 from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
@@ -46,6 +47,7 @@ from symad.numeric.program_passes.levels import by_levels, in_parts
 from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.powers import multiply_powers
 from symad.numeric.program_passes.releases import release
+from symad.numeric.program_passes.repeats import repeat_where_read
 from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
@@ -194,13 +196,22 @@ C_PROGRAM = (
 """Of scalar graphs in C, where each op keeps a line: compilers join them."""
 
 
-def over_operands(dtype: str) -> ProgramPass:
-    """First of array code in NumPy, with no check: set-up time counts. The tests check it.
+REPEATS = ProgramPass(
+    "repeat where read", repeat_where_read, "", "what is repeated along axes has no array of its own"
+)
+BY_TWOS = ProgramPass(
+    "by twos", by_twos, "write over", "elementwise statements have one or two operands, as NumPy's functions"
+)
+
+
+def in_place(dtype: str) -> tuple[ProgramPass, ...]:
+    """First of array code in NumPy, with no check: set-up time counts. The tests check each.
 
     The type of the module's numbers decides which functions write into arrays.
     """
     run = partial(write_over, dtype=dtype)
-    return ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
+    over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
+    return REPEATS, over, BY_TWOS
 
 
 def releases(least: int) -> ProgramPass:

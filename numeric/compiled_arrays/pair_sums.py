@@ -129,9 +129,8 @@ def pair_sum_lines(op: PairOp, node: Node, printer: Any) -> list[str] | None:
     needed = [made.value] if isinstance(op, PairSum) else [made.bars_of_rows, made.bars_of_columns]
     if not all(_is_vector_code(p.body, printer.real) for p in needed):
         return None
-    settled = [line for a in node.args for line in printer.settle(a)]
     lines = _value if isinstance(op, PairSum) else _bars
-    return [*settled, *lines(op, node, function, made, printer)]
+    return lines(op, node, function, made, printer)
 
 
 def _is_vector_code(body: Graph, real: str) -> bool:

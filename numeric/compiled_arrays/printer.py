@@ -28,15 +28,18 @@ from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.numpy_arrays.elementwise_statements import operand
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.memory import is_view
+from symad.numeric.program_passes.repeats import is_repeated
 from symad.numeric.targets.contractions import MatrixProduct
-from symad.ops.arrays.shaping import Broadcast, Slice
+from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
 from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -207,33 +210,24 @@ class NativePrinter(InPlacePrinter):
             name = self.kernel(text, body, letters, f"{','.join(given)}->{','.join(made)}", "_rows")
         else:
             name = self.kernel(text, body, letters)
-        lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
-        args = [self.operand(a) for a in node.args]
-        lines += self._whole(node, args)
+        args = [operand(a, self) for a in self._operands(node)]
         opened, outs = self._places(values, kinds, not by_rows)
-        return [*lines, *opened, self._call(name, args, values, outs)]
+        return [*opened, self._call(name, args, values, outs)]
+
+    def _operands(self, node: Node) -> tuple[Expression, ...]:
+        """What the statement of a node reads."""
+        expression = self.assigned[node][0].expression
+        assert isinstance(expression, Compute)
+        return expression.args
 
     def _is_by_rows(self, node: Node) -> bool:
         """Whether operands are parts of arrays with short rows, and none is repeated along an axis."""
         if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > SHORT_ROW:
             return False
         arrays = [a for a in node.args if a.shape]
-        whole = all(same_shape(a.shape, node.shape) and not self.is_lean(a) for a in arrays)
+        whole = all(same_shape(a.shape, node.shape) for a in arrays)
+        whole = whole and not any(is_repeated(a) for a in self._operands(node))
         return whole and any(_is_part(a) for a in arrays)
-
-    def _whole(self, node: Node, args: list[str]) -> list[str]:
-        """See that some operand has the full shape, if all wait to be repeated along axes."""
-        rank = len(node.shape)
-        covered = set()
-        for a in node.args:
-            axes = a.op.axes if self.is_lean(a) and isinstance(a.op, Broadcast) else range(len(a.shape))
-            covered |= set(axes)
-        if len(covered) == rank:
-            return []
-        k, arg = next((k, a) for k, a in enumerate(node.args) if same_shape(a.shape, node.shape))
-        lines = self.settle(arg)
-        args[k] = self.text[arg]
-        return lines
 
     def _places(
         self, values: Sequence[Node], kinds: Sequence[str], over: bool = True
@@ -274,7 +268,6 @@ class NativePrinter(InPlacePrinter):
     # ---- sums ------------------------------------------------------------------------------------
 
     def _sum(self, node: Node, op: FusedSum) -> list[str]:
-        lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
         types = self._types(node.args)
         text, body = sum_source(NAME, op.body, types, self.real)
         cores = ["(n)" if a.shape else "()" for a in node.args]
@@ -284,7 +277,6 @@ class NativePrinter(InPlacePrinter):
         merged = len(op.axes) if len(op.axes) > 1 else 0
         args = []
         for a in node.args:
-            lines += self.settle(a)
             if merged and a.shape:
                 lead = [self.dim(d) for d in full[: len(full) - merged]]
                 args.append(f"{self.text[a]}.reshape({', '.join([*lead, '-1'])})")
@@ -293,9 +285,9 @@ class NativePrinter(InPlacePrinter):
         slot = self.slots.get(node)
         if slot is not None and node.shape:
             self.text[node] = slot
-            return [*lines, f"{name}({', '.join([*args, slot])})"]
+            return [f"{name}({', '.join([*args, slot])})"]
         self.text[node] = self.name_for(node)
-        return [*lines, f"{self.text[node]} = {name}({', '.join(args)})"]
+        return [f"{self.text[node]} = {name}({', '.join(args)})"]
 
     # ---- rows ------------------------------------------------------------------------------------
 
@@ -305,7 +297,7 @@ class NativePrinter(InPlacePrinter):
         text, signature, operands, body = region_source(NAME, op.body, op.full, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)
-        lines = [line for a in node.args for line in self.settle(a)]
+        lines: list[str] = []
         args = [self._row_operand(node.args[o.position], o, op) for o in operands]
         places: list[str | None] = []
         for value in values:
@@ -335,7 +327,7 @@ class NativePrinter(InPlacePrinter):
         text, body = softmax_source(kind, NAME, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", SIGNATURES[kind])
-        lines = [line for a in node.args for line in self.settle(a)]
+        lines: list[str] = []
         args = [self.text[a] for a in node.args]
         place = self._room(node, lines) if node.shape else None
         return [*lines, self._call(name, args, [node], [place])]

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
 from symad.numeric.numpy_arrays.elementwise_helpers import WITHOUT_OUT
-from symad.numeric.numpy_arrays.elementwise_statements import WRITERS, into, is_indicator
+from symad.numeric.numpy_arrays.elementwise_statements import RULES, Step, call_of, into
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
@@ -36,15 +36,16 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
-from symad.numeric.pipelines import ProgramPass, over_operands
-from symad.numeric.program.expressions import Index
+from symad.numeric.pipelines import ProgramPass, in_place
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import assignments
+from symad.numeric.program.statements import Assign, assignments
 from symad.numeric.program_passes.memory import is_fresh, is_view
+from symad.numeric.program_passes.numbers import literal
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.shaping import Pad, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
@@ -63,8 +64,12 @@ class InPlacePrinter(ArrayPrinter):
         super().__init__(*args)
         self.lasting: set[Node] = set()
         """Nodes whose memory is never overwritten: that of results, and of values from outside."""
-        self.waiting: set[Node] = set()
-        """Repetitions and indicators, written where they are used."""
+        self.starts: set[Node] = set()
+        """What only stands before other arrays, written with them."""
+        self.assigned: dict[Node, list[Assign]] = {}
+        """The statements of the program that make a node, the last its value."""
+        self.between: dict[Value, str] = {}
+        """The texts of values between these statements."""
         self.views: dict[tuple[Node, BoxIndex], Name] = {}
         """The names of boxes of a loop's arrays in which several operations write."""
         self.whole: set[str] = set()
@@ -92,22 +97,20 @@ class InPlacePrinter(ArrayPrinter):
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views
-        self.waiting, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
+        outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views
+        self.starts, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
         self.parts = Parts()
         self.depth += repeated
         with super().inside(inputs, repeated):
             yield
         self.depth -= repeated
-        self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views = outer
+        self.starts, self.users, self.boxed, self.buffers, self.parts, self.views = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have places of their own."""
-        around = self.over, self.lasting
+        around = self.over, self.lasting, self.assigned, self.between
         lines = super().statements(outputs)
-        for node in outputs:
-            lines += self.settle(node)
-        self.over, self.lasting = around
+        self.over, self.lasting, self.assigned, self.between = around
         return lines
 
     def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
@@ -121,32 +124,36 @@ class InPlacePrinter(ArrayPrinter):
                 continue
             if isinstance(node.op, (Scan, Loop)):
                 groups += arrays_of_states(node, self)
-            elif is_indicator(node) or (copies(node) and (self._written_later(node) or self._is_start(node))):
+            elif copies(node) and (self._written_later(node) or self._is_start(node)):
                 groups.append([node.args[0], node])  # the argument is read where the node is
         return groups
 
     def passes(self) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
-        return (over_operands(self.dtype), *super().passes())
+        return (*in_place(self.dtype), *super().passes())
 
     def placed(self, program: Program) -> Program:
         """See `ArrayPrinter.placed`."""
+        waiting: list[Assign] = []
         nodes = self.block.nodes
-        self.over = {
-            nodes[made.value]: nodes[made.over]
-            for statement in program.statements
-            for made in assignments(statement)
-            if made.over is not None
-        }
+        self.over, self.assigned, self.between = {}, {}, {}
+        for statement in program.statements:
+            for made in assignments(statement):
+                waiting.append(made)
+                if made.value in nodes:
+                    node, over = nodes[made.value], waiting[0].over
+                    self.assigned[node] = waiting
+                    self.over |= {node: nodes[over]} if over is not None else {}
+                    waiting = []
         return program
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
-        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots
-        self.waiting, self.parts = set(self.waiting), Parts()
+        outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots
+        self.starts, self.parts = set(self.starts), Parts()
         self.users, self.boxed, self.buffers, self.views, self.slots = {}, {}, {}, {}, {}
         made = super().in_place_of(stands_for)
-        self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
+        self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
         return made
 
     def stem(self, node: Node) -> str:
@@ -162,7 +169,7 @@ class InPlacePrinter(ArrayPrinter):
         """What is computed over the array of a node, probably: its only reader."""
         readers = {*self.users.get(node, ())}
         heir = readers.pop() if len(readers) == 1 else node
-        written = type(heir.op) in WRITERS and heir.shape == node.shape and bool(node.shape)
+        written = type(heir.op) in RULES and heir.shape == node.shape and bool(node.shape)
         return heir if heir is not node and written else None
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
@@ -172,7 +179,7 @@ class InPlacePrinter(ArrayPrinter):
     def decorators(self, graph: Graph) -> list[str]:
         """Silence about harmless values: of branches not taken, between elements, where exp overflows."""
         order = topological(graph.output_nodes)
-        if any(isinstance(n.op, Select) and not is_indicator(n) for n in order):
+        if any(isinstance(n.op, Select) and not _is_indicator(n) for n in order):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
         if reads_ranges(graph) or works_in_gaps(order):
             return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
@@ -258,45 +265,53 @@ class InPlacePrinter(ArrayPrinter):
         view = view_of_slice(node)
         if view is not None and node.args[0] not in self.text:
             whole, places = view
-            settled = self.settle(whole)
             text = self.writer.index_text(Index(self.writer.argument(whole), places))
             self.text[node] = self.value_name()
-            return [*settled, f"{self.text[node]} = {text}"]
-        repeated = isinstance(node.op, Broadcast) and node.args[0].shape
-        if repeated or (node.shape and is_indicator(node)) or self._is_start(node):
-            self.waiting.add(node)
-            return [line for a in node.args for line in self.settle(a)]
+            return [f"{self.text[node]} = {text}"]
+        if self._is_start(node):
+            self.starts.add(node)
+            return []
+        if node.shape and _is_indicator(node):
+            self.text[node] = self.value_name()
+            return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.type_text})"]
         lines = self.steps(node) if node.shape else None
         if lines is not None:
             return lines
         if isinstance(node.op, Stack) and node.args[0].shape and self._in_place(node):
             return []
-        settled = [line for arg in node.args for line in self.settle(arg)]
         if isinstance(node.op, (Scan, Loop)):
-            return [*settled, *loop_lines(node, self)]
+            return loop_lines(node, self)
         if isinstance(node.op, RowBlocks):
-            return [*settled, *block_lines(node, self)]
+            return block_lines(node, self)
         copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
         if copied is not None:
             self.text[node] = self.name_for(node)
-            return [*settled, f"{self.text[node]} = {copied}"]
+            return [f"{self.text[node]} = {copied}"]
         if isinstance(node.op, Einsum):
             product = self.writer.product(node)
             if product is not None:
-                return [*settled, product_line(node, product, self)]
+                return [product_line(node, product, self)]
+        first = self._begun(node) if isinstance(node.op, Concatenate) else []
         lines = super().statement(node)
         slot = self.slots.get(node)
         if slot is not None and lines and self.text[node] != slot:  # one of several results
             lines.append(assigned(slot, self.text[node]))
             self.text[node] = slot
-        return [*settled, *lines]
+        return [*first, *lines]
+
+    def _begun(self, node: Node) -> list[str]:
+        """The statement of what stands before other arrays, if it waited for that."""
+        (start, *_) = node.args
+        if start not in self.starts:
+            return []
+        self.starts.remove(start)
+        return super().statement(start)
 
     def _box(self, node: Node) -> list[str]:
         """The statements of one box, or of what is computed in it."""
         lines, place = self.box_place(node)
         if isinstance(node.op, Pad):
             inner, _ = source(node)
-            lines += self.settle(inner)
             text = self.text[inner]
             return lines if text == place else [*lines, assigned(place, text)]
         self.slots[node] = place
@@ -383,19 +398,23 @@ class InPlacePrinter(ArrayPrinter):
 
     def steps(self, node: Node) -> list[str] | None:
         """The statements of an elementwise node, in place where an operand ends."""
-        write = WRITERS.get(type(node.op))
-        if write is None:
-            return None
+        group = self.assigned[node]
         serial = self._serial
         place = self.slots.get(node, "")
         free = place in self.parts.names and all(self.text[a] != place for a in node.args)
         stem = self.stem(node)
         named = Name(self.names.free(stem), serial + 1, stem) if stem else None
         self.fresh = place if free else named or self.value_name()
-        made = write(node, self)
-        if made is None:
-            self._serial = serial
-            return None
+        target = None if group[0].over is None else self.text_of(Read(group[0].over))
+        made: list[Step] = []
+        for each in group:
+            call = call_of(each.expression, self)
+            if call is None:
+                self._serial = serial
+                return None
+            made.append(Step(*call, target))
+            target = target or self.fresh
+            self.between[each.value] = target
         slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
         name: str = self.fresh if slot is not None or self.fresh != place else self.value_name()
         if slot is not None and slot == self.fresh:
@@ -422,16 +441,6 @@ class InPlacePrinter(ArrayPrinter):
             self.names.taken.add(name)
             self._serial = max(self._serial, name.number)
 
-    def settle(self, node: Node) -> list[str]:
-        """The statement of an array that waited for its use."""
-        if node not in self.waiting:
-            return []
-        self.waiting.remove(node)
-        if isinstance(node.op, (Broadcast, Reshape)):
-            return [*self.settle(node.args[0]), *super().statement(node)]
-        self.text[node] = self.value_name()
-        return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.type_text})"]
-
     def expression(self, node: Node) -> str:
         """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
         text = super().expression(node)
@@ -443,47 +452,44 @@ class InPlacePrinter(ArrayPrinter):
 
     # ---- operands --------------------------------------------------------------------------------
 
-    def is_lean(self, node: Node) -> bool:
-        """Whether the array waits, so that broadcasting may repeat it."""
-        return node in self.waiting
-
     def ends(self, arg: Node, node: Node) -> bool:
         """Whether ``node`` is written over ``arg``."""
         return self.over.get(node) is arg
 
-    def operand(self, node: Node) -> str:
-        """The text of an operand under broadcasting."""
-        if node not in self.waiting:
-            return self.text[node]
-        if is_indicator(node):
-            return f"{self.text[node.args[0]]}.astype({self.type_text})"
-        (arg,) = node.args
-        text, rank = self.text[arg], len(node.shape)
-        axes = op_of(node, Broadcast).axes
-        if axes == tuple(range(rank - len(axes), rank)):
-            return text
-        return f"{text}[{', '.join(':' if k in axes else 'None' for k in range(rank))}]"
+    def text_of(self, expression: Expression) -> str:
+        """The text of a value, or of a constant that stands where it is read."""
+        if isinstance(expression, Read):
+            node = self.block.nodes.get(expression.value)
+            return self.between[expression.value] if node is None else self.text[node]
+        assert isinstance(expression, Compute)
+        return self.text[Node.of(expression.op, ())]
 
-    def number(self, text: str, nodes: Sequence[Node] = ()) -> str:
-        """The text of a number made from some nodes that is combined with arrays.
+    def number(self, text: str, made: Expression | None = None) -> str:
+        """The text of a number that is combined with arrays, and the expression that it is.
 
         In loops constants are arrays of the module: NumPy takes as long to convert Python's numbers as it
         takes for a thousand elements.
         """
-        if not self.depth or any(constant_value(n) is None for n in nodes):
+        if not self.depth or (made is not None and not _is_constant(made)):
             return text
         if text not in self.numbers:
             self.numbers[text] = self.constant_text(f"{self.np}.array({text}, dtype={self.type_text})")
         return self.numbers[text]
-
-    def factor(self, node: Node) -> str:
-        """The text of an operand of a product, where a condition counts as 1 or 0."""
-        if node in self.waiting and is_indicator(node):
-            return self.text[node.args[0]]
-        return self.operand(node)
 
 
 def _is_number(node: Node) -> bool:
     """Whether a node is an operation on constants, which no pass has carried out."""
     plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
     return plain and all(isinstance(a.op, Constant) for a in node.args)
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a node is 1 where a condition holds, and 0 elsewhere."""
+    return isinstance(node.op, Select) and [constant_value(a) for a in node.args[1:]] == [1, 0]
+
+
+def _is_constant(number: Expression) -> bool:
+    """Whether a number is made of constants alone."""
+    return literal(number) is not None or (
+        isinstance(number, Compute) and bool(number.args) and all(map(_is_constant, number.args))
+    )

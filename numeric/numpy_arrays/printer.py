@@ -220,15 +220,17 @@ class ArrayPrinter:
     def written(self, program: Program) -> list[str]:
         """The lines of a program."""
         lines: list[str] = []
-        first, self.at = self._serial, -1
+        first = self._serial
+        statements = enumerate(self.block.program.statements)
+        position = {made.value: k for k, statement in statements for made in assignments(statement)}
         for statement in program.statements:
             if isinstance(statement, Free):
                 lines += self.free_lines(statement, first)
                 continue
-            self.at += 1
             for made in assignments(statement):
-                node = self.block.nodes[made.value]
-                if node not in self.text:
+                self.at = position.get(made.value, self.at)
+                node = self.block.nodes.get(made.value)  # none: a step of a node that follows
+                if node is not None and node not in self.text:
                     lines += self._with_own(node)
         return lines
 

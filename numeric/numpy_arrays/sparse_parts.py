@@ -8,7 +8,7 @@ from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.numpy_arrays.elementwise_statements import WRITERS
+from symad.numeric.numpy_arrays.elementwise_statements import RULES
 from symad.numeric.numpy_arrays.ops.sparse import direct_place, values_array
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, views_only
@@ -39,7 +39,7 @@ class Parts:
         kept = {owner(node) for node in outputs}
 
         def fits(node: Node) -> bool:
-            written = type(node.op) in WRITERS or isinstance(node.op, Fused)
+            written = type(node.op) in RULES or isinstance(node.op, Fused)
             taken = any(node in nodes for nodes in (printer.text, printer.slots, printer.boxed))
             return written and bool(node.shape) and is_fresh(node) and not taken and owner(node) not in kept
 
@@ -63,7 +63,7 @@ class Parts:
         while at is not None:
             printer.boxed[at] = (whole, ())
             self.placed_as[at] = part
-            args = at.args if type(at.op) in WRITERS else ()
+            args = at.args if type(at.op) in RULES else ()
             near = (a for a in args if a.shape == part.shape and printer.users[a] == [at] and fits(a))
             at = next(near, None)
 

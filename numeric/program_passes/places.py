@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from symad.core.graph import Op
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
@@ -81,7 +81,7 @@ class _Places:
             return False
         if self.lives.end(owner) != at or any(map(self._breaks, self.chain(value))):
             return False
-        others = [arg.value for arg in reader.args if isinstance(arg, Read)]
+        others = [value for arg in reader.args for value in values_read(arg)]
         several = sum(self.owner(v) is owner for v in others) > 1
         if several and reads_while_writing(reader.op, len(reader.args)):
             return False  # a later step would read what an earlier one has overwritten

@@ -12,16 +12,18 @@ from symad.core.graph import Graph, TupleOf, topological
 from symad.cost import schedule
 from symad.errors import LoweringError
 from symad.numeric.numpy_arrays import lower
-from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH
+from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, releases
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Free, Together
 from symad.numeric.program.uses import lifetimes
+from symad.numeric.program_passes.by_twos import by_twos
 from symad.numeric.program_passes.memory import keeping, shown
 from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.releases import release
+from symad.numeric.program_passes.repeats import repeat_where_read
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
@@ -36,6 +38,9 @@ SOME = {name: GRAPHS[name] for k, name in enumerate(GRAPHS) if k % 2 or name in 
 
 SINGLE = [Apply(sp.sin), Apply(sp.exp), Apply(sp.tanh)]
 SHAPE = (3, 4)
+EPS = np.finfo(float).eps
+
+x, y, one = Value("x", (3,)), Value("y", (3,)), Value("one", ())
 
 
 def random_program(seed):
@@ -78,6 +83,12 @@ def random_program(seed):
     return Program("f", tuple(inputs), tuple(statements), results, TupleOf((None, None)))
 
 
+def operands_of(statement):
+    """How many arrays a sum, product or extreme reads; 1 for all others."""
+    op = statement.expression.op
+    return len(statement.expression.args) if isinstance(op, (Add, Mul)) or op == Apply(sp.Max) else 1
+
+
 def overs(program):
     return sum(isinstance(s, Assign) and s.over is not None for s in program.statements)
 
@@ -90,13 +101,15 @@ def test_random_programs_keep_their_results(start):
         check_program(program)
         points = list(np.random.default_rng(seed).normal(size=(2, *SHAPE)))
         expected = [np.copy(a) for a in run_program(program, points)]
-        placed = write_over(program, "float64")
-        made = release(placed, 0)
-        check_program(made)
-        inputs = [p.copy() for p in points]
-        for found, wanted in zip(run_program(made, inputs), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
-        np.testing.assert_array_equal(inputs, points)
+        placed = write_over(repeat_where_read(program), "float64")
+        for made, ulps in ((release(placed, 0), 0), (release(by_twos(placed), 0), 1e6)):
+            check_program(made)
+            inputs = [p.copy() for p in points]
+            for found, wanted in zip(run_program(made, inputs), expected, strict=True):
+                size = np.max(np.abs(wanted), initial=1, where=np.isfinite(wanted))  # terms cancel
+                np.testing.assert_allclose(found, wanted, rtol=0, atol=ulps * EPS * size)
+            np.testing.assert_array_equal(inputs, points)
+        assert all(isinstance(s, Free) or operands_of(s) <= 2 for s in made.statements)
         written += overs(placed)
         freed += sum(isinstance(s, Free) for s in made.statements)
     assert written > 60 and freed > 60
@@ -112,19 +125,75 @@ def test_array_code_keeps_the_function(name):
     order = schedule(Graph((), graph.output_nodes))
     order = [*graph.input_nodes, *(node for node in order if node not in graph.input_nodes)]
     program = block_of(order, graph.output_nodes, graph.input_nodes, graph.structure).program
-    for made in (program, write_over(program, "float64"), release(write_over(program, "float64"), 0)):
-        check_program(made)
-        cases.assert_same(run_program(made, values), expected)
+    for step in (*in_place("float64"), releases(0)):
+        check_program(program)
+        cases.assert_same(run_program(program, values), expected)
+        program = step.run(program)
+    check_program(program)
+    cases.assert_same(run_program(program, values), expected)
+
+
+def twos(*statements, result, run=by_twos):
+    """The statements that a pass makes of some."""
+    made = run(Program("f", (x, y, one), statements, (Read(result),), None))
+    check_program(made)
+    points = np.arange(1.0, 4.0), np.array([0.5, -2.0, 8.0]), np.array(3.0)
+    return made.statements, run_program(made, points)
+
+
+def test_a_sum_goes_on_in_the_array_that_it_begins_in():
+    half = Compute(constant(0.5).op, (), ())
+    add = Compute(Add((-1, 1, -1, 1)), (Read(x), Read(y), half, Read(one)), (3,))
+    statements, found = twos(Assign(c, add), result=c)
+    assert [s.over for s in statements] == [None, statements[0].value]
+    first, second = (s.expression for s in statements)
+    assert (first.op.signs, first.args) == ((1, -1), (Read(y), Read(x)))
+    assert second.op.signs == (1, 1) and second.args[1].op.signs == (-1, 1)  # the numbers are joined before
+    np.testing.assert_array_equal(found, [2.0, -1.5, 7.5])
+    statements, found = twos(Assign(a, sine(x)), Assign(c, total(y, a, x), a), result=c)
+    assert [s.over for s in statements] == [None, a, statements[1].value]
+    assert statements[1].expression.args == (Read(a), Read(y))  # what ends comes first
+    np.testing.assert_allclose(found, np.sin([1, 2, 3]) + np.array([1.5, 0.0, 11.0]), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("powers", "count"), [((-1,), 1), ((-1, -1), 2), ((-1, 1), 1), ((1, -1, -1), 2)])
+def test_quotients_begin_with_what_is_not_divided_by(powers, count):
+    args = (x, y, x)[: len(powers)]
+    quotient = Compute(Mul(powers), tuple(map(Read, args)), (3,))
+    statements, found = twos(Assign(c, quotient), result=c)
+    assert len(statements) == count
+    values = {x: np.arange(1.0, 4.0), y: np.array([0.5, -2.0, 8.0])}
+    wanted = np.prod([values[v] ** float(p) for v, p in zip(args, powers, strict=True)], axis=0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
+def repeated(value, axes, shape=(3, 3)):
+    return Compute(Broadcast(shape, axes), (Read(value),), shape)
+
+
+def test_repetitions_stand_where_they_are_read():
+    wide, tall, m = (Value(stem, (3, 3)) for stem in ("wide", "tall", "m"))
+    begin = Assign(wide, repeated(x, (1,))), Assign(tall, repeated(y, (0,)))
+    outer = np.add.outer([0.5, -2.0, 8.0], [1.0, 2.0, 3.0])
+    (only,), found = twos(*begin, Assign(m, total(wide, tall)), result=m, run=repeat_where_read)
+    assert only.expression.args == (begin[0].expression, begin[1].expression)
+    np.testing.assert_array_equal(found, outer)
+    sum_ = Assign(m, total(wide, wide))  # nothing has all axes
+    statements, found = twos(begin[0], sum_, result=m, run=repeat_where_read)
+    assert statements == (begin[0], sum_)
+    statements, _ = twos(*begin, Assign(m, sine(tall)), result=m, run=repeat_where_read)
+    assert [s.value for s in statements] == [tall, m]  # a function needs the array
+    statements, _ = twos(*begin, result=wide, run=repeat_where_read)
+    assert [s.value for s in statements] == [wide]  # so does who gets it
 
 
 def test_the_passes_are_told_once_loops_or_not():
     lines = []
     lower.lower(cases.LISTINGS["rnn"](), "float64", False, lines)
-    assert [line.name for line in lines][-2:] == ["write over", "release"]
+    assert [line.name for line in lines][-4:] == ["repeat where read", "write over", "by twos", "release"]
     assert [line.name for line in lines].count("release") == 1
 
 
-x, y = Value("x", (3,)), Value("y", (3,))
 a, b, c = (Value(stem, (3,)) for stem in "abc")
 
 

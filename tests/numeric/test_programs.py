@@ -25,7 +25,7 @@ from symad.numeric.pipelines import (
     PLAIN_PROGRAM,
     SCALAR_GRAPH,
     SCALAR_PROGRAM,
-    over_operands,
+    in_place,
     releases,
 )
 from symad.numeric.program.checking import check_program
@@ -152,7 +152,7 @@ def test_stored_entries_equal_their_definition():
 
 def test_passes_have_names_of_their_own_and_say_what_they_ensure():
     scalar = (SCALAR_GRAPH, SCALAR_PROGRAM, C_PROGRAM)
-    arrays = (over_operands("float64"), releases(0))
+    arrays = (*in_place("float64"), releases(0))
     for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, FAST_GRAPH, KERNELS_GRAPH, *scalar, arrays):
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)

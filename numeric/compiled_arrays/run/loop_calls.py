@@ -44,7 +44,6 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
         return None
     source, text = found
     name = printer.loop(text, source)
-    settled = [line for a in node.args for line in printer.settle(a)]
     lines: list[str] = []
     stems = value_stems(node, values, printer)
     for k, (value, shape) in enumerate(zip(values, shapes, strict=True)):
@@ -65,7 +64,7 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     start = "None" if before else initial
     call = f'run_loop({name}, "{printer.dtype}", {printer.dim(node.shape[0])}, {start}, {arrays})'
     names = [printer.text[value] for value in values]
-    return [*settled, *recurrence_comment(node, names, printer), *lines, call]
+    return [*recurrence_comment(node, names, printer), *lines, call]
 
 
 def _has_parts(state: Node, shape: Shape) -> bool:

@@ -41,7 +41,7 @@ def overlay_lines(node: Node, printer: Any) -> list[str]:
     """The statements that put an overlay together; its first part may stand there already."""
     op: Any = node.op
     first, *rest = node.args
-    lines = [line for arg in node.args for line in printer.settle(arg)]
+    lines: list[str] = []
     if node in printer.buffers:
         name = printer.buffers.pop(node)
     elif printer.ends(first, node) and node not in printer.slots:

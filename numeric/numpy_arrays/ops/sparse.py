@@ -67,7 +67,7 @@ def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
     structure = sparse_structure(op, printer)
     alone = next(iter(found.starts)) if len(found.starts) == 1 and not found.sums else None
     if alone is not None and alone.shape and alone not in printer.parts.places:
-        lines = printer.settle(alone)
+        lines: list[str] = []
         values = f"{printer.np}.ravel({printer.text[alone]})"
     else:
         values, lines = _values_lines(node, found, printer)
@@ -86,7 +86,6 @@ def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, lis
     values, lines = values_array(found, printer.buffers.pop(node, None), printer)
     for source in found.starts:
         if printer.parts.names.get(printer.text[source]) is not node:
-            lines += printer.settle(source)
             lines.append(assigned(found.place(source, values, printer), printer.text[source]))
     for each in found.sums:
         lines += _sum_lines(each, found, values, printer)
@@ -124,7 +123,6 @@ def _assignments(node: Node, found: SideBySide, values: str, entries: str, print
     for k in found.single:
         arg, places = node.args[k], op.places_of[k]
         if found.direct.get(arg) != k or printer.parts.places.get(arg) != printer.text[arg]:
-            lines += printer.settle(arg)
             lines.append(f"{entries}[{_index(places, bool(arg.shape), printer)}] = {_flat(arg, printer)}")
     return lines
 
@@ -139,11 +137,11 @@ def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[
             filled[where] = True
             gaps = each.start + np.flatnonzero(~filled)
             if term not in found.starts:
-                lines += [*printer.settle(term), f"{place} = {_flat(term, printer)}"]
+                lines.append(f"{place} = {_flat(term, printer)}")
             if len(gaps):
                 lines.append(f"{values}[{_index(gaps, False, printer)}] = 0")
         else:
-            lines += [*printer.settle(term), f"{place} += {_flat(term, printer)}"]
+            lines.append(f"{place} += {_flat(term, printer)}")
     return lines
 
 

@@ -1,0 +1,125 @@
+"""Elementwise statements as functions of arrays have them: of one or two operands, each into a given array.
+
+A sum or product of several operands begins in the operand that it is written over, or in a new array, and
+goes on in that array; numbers are joined to one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import sympy
+
+from symad.core.graph import Op
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Statement
+from symad.numeric.program_passes.numbers import literal
+from symad.numeric.program_passes.repeats import fill, is_repeated
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+
+Term: TypeAlias = tuple[int, Expression]
+"""A sign or power ±1, and an operand."""
+
+
+def by_twos(program: Program) -> Program:
+    """The program with an elementwise statement for each two operands.
+
+    What is between goes from statement to statement in one array: each writes over the one before.
+    """
+    ordered: list[Statement] = []
+    for statement in program.statements:
+        ordered += _steps(statement) if isinstance(statement, Assign) else [statement]
+    return program.with_statements(tuple(ordered))
+
+
+def _steps(statement: Assign) -> Iterator[Statement]:
+    """The statements of one."""
+    expression = statement.expression
+    first: Value | None = statement.over
+    made = _chain(expression, first) if isinstance(expression, Compute) and expression.shape else None
+    if made is None:
+        yield statement
+        return
+    assert isinstance(expression, Compute)
+    target = first
+    (op, args), *rest = made
+    last = statement.value if not rest else Value("", expression.shape)
+    yield Assign(last, Compute(op, args, expression.shape), target)
+    for k, (op, args) in enumerate(rest, 1):
+        target, last = last, statement.value if k == len(rest) else Value("", expression.shape)
+        yield Assign(last, Compute(op, (Read(target), *args), expression.shape), target)
+
+
+Step: TypeAlias = tuple[Op, tuple[Expression, ...]]
+"""An op with its operands; all but the first have what was made before as one more, the first of all."""
+
+
+def _chain(expression: Compute, over: Value | None) -> list[Step] | None:
+    """The steps of an expression; None for what is one already."""
+    op = expression.op
+    if isinstance(op, Add):
+        return _of_terms(expression, op.signs, over)
+    if isinstance(op, Mul):
+        return _of_terms(expression, op.powers, over)
+    if isinstance(op, Pow) and literal(expression.args[1]) == 2 and expression.args[0].shape:
+        return [(Mul((1, 1)), (expression.args[0],) * 2)]
+    if isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min):
+        return _of_extremes(expression, over)
+    return None
+
+
+def _of_terms(expression: Compute, signs: Sequence[int], over: Value | None) -> list[Step] | None:
+    """A sum or product of terms with their signs or powers ±1, first into an operand that ends."""
+    pairs = list(zip(signs, expression.args, strict=True))
+    kind: Callable[[tuple[int, ...]], Op] = Add if isinstance(expression.op, Add) else Mul
+    rest = [(sign, arg) for sign, arg in pairs if arg.shape]
+    numbers = [(sign, arg) for sign, arg in pairs if not arg.shape]
+    if len(numbers) > 1:
+        joined = Compute(kind(tuple([s for s, _ in numbers])), tuple([n for _, n in numbers]), ())
+        numbers = [(1, joined)]
+    rest += numbers
+    first = _beginning(expression, rest, over)
+    if first is None or (len(rest) == 1 and first[0] == 1):
+        return None
+    rest.remove(first)
+    if first[0] == -1 and not any(sign == 1 for sign, _ in rest):
+        steps: list[Step] = [(kind((-1,)), (first[1],))]
+    else:
+        partner = next(t for t in rest if t[0] == 1) if first[0] == -1 else _partner(expression, first, rest)
+        rest.remove(partner)
+        one, other = (partner, first) if first[0] == -1 else (first, partner)
+        steps = [(kind((1, other[0])), (one[1], other[1]))]
+    return [*steps, *((kind((1, sign)), (arg,)) for sign, arg in rest)]
+
+
+def _beginning(expression: Compute, terms: Sequence[Term], over: Value | None) -> Term | None:
+    """The operand that ends, an operand of full shape, or the first of two that fill it."""
+    arrays = [t for t in terms if t[1].shape]
+    found = [t for t in arrays if isinstance(t[1], Read) and t[1].value is over]
+    found = found or [t for t in arrays if not is_repeated(t[1])]
+    if found:
+        return next((t for t in found if t[0] == 1), found[0])
+    added = [t for t in arrays if t[0] == 1]
+    return added[0] if len(added) > 1 and fill(len(expression.shape), [a for _, a in added[:2]]) else None
+
+
+def _partner(expression: Compute, first: Term, rest: Sequence[Term]) -> Term:
+    """The second term: after a repeated one the one that fills the shape with it."""
+    if not is_repeated(first[1]):
+        return rest[0]
+    return next(t for t in rest if fill(len(expression.shape), (first[1], t[1])))
+
+
+def _of_extremes(expression: Compute, over: Value | None) -> list[Step] | None:
+    """The largest or smallest of several operands."""
+    whole = [a for a in expression.args if a.shape and not is_repeated(a)]
+    ending = [a for a in whole if isinstance(a, Read) and a.value is over]
+    if not whole:
+        return None
+    rest = list(expression.args)
+    rest.remove(first := (ending or whole)[0])
+    return [(expression.op, (first, rest[0])), *((expression.op, (a,)) for a in rest[1:])]

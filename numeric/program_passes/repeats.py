@@ -1,0 +1,133 @@
+"""Repetitions along axes, and conditions that count as 1 or 0, stand where they are read.
+
+NumPy's broadcasting repeats smaller arrays without writing them anywhere. An operation that needs an operand
+as a whole array gets a statement for it, before the operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import sympy
+
+from symad.core.dims import same_shape
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Statement, Together, assignments
+from symad.numeric.program_passes.numbers import literal
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.softmax import Softmax
+
+
+def repeat_where_read(program: Program) -> Program:
+    """The program whose elementwise statements read repetitions as operands, without statements of their own.
+
+    Args:
+        program: one statement for each op, on values.
+    """
+    into_softmax = _read_by_softmax_alone(program)
+    waiting: dict[Value, Compute] = {}
+    ordered: list[Statement] = []
+
+    def write(expressions: Sequence[Expression], keep: Collection[Expression] = ()) -> None:
+        """Write what waits for its use, and is read by some expressions."""
+        for part in expressions:
+            if isinstance(part, Read) and part.value in waiting and part not in keep:
+                ordered.append(Assign(part.value, waiting.pop(part.value)))
+
+    for statement in program.statements:
+        made = assignments(statement)
+        expression = made[0].expression
+        assert isinstance(expression, Compute)
+        if is_repeated(expression):
+            write(expression.args)
+            waiting[made[0].value] = expression
+            continue
+        read = {a: waiting[a.value] for a in expression.args if isinstance(a, Read) and a.value in waiting}
+        if read:
+            keep = _as_they_are(expression, read, made[0].value in into_softmax)
+            write(expression.args, keep)
+            changed = [replace(m, expression=_with(m.expression, read, keep)) for m in made]
+            statement = changed[0] if isinstance(statement, Assign) else Together(tuple(changed))
+        ordered.append(statement)
+    write(program.results)
+    return program.with_statements(tuple(ordered))
+
+
+def is_repeated(expression: Expression) -> bool:
+    """Whether an array is repeated along axes, or a condition counts as 1 or 0."""
+    if not isinstance(expression, Compute) or not expression.shape:
+        return False
+    return bool(isinstance(expression.op, Broadcast) and expression.args[0].shape) or is_indicator(expression)
+
+
+def is_indicator(expression: Expression) -> bool:
+    """Whether an expression is 1 where a condition holds, and 0 elsewhere."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Select):
+        return False
+    return literal(expression.args[1]) == 1 and literal(expression.args[2]) == 0
+
+
+def fill(shape_rank: int, operands: Sequence[Expression]) -> bool:
+    """Whether repeated operands have all axes between them."""
+    found: set[int] = set()
+    for operand in operands:
+        if isinstance(operand, Compute) and isinstance(operand.op, Broadcast):
+            found |= set(operand.op.axes)
+    return found == set(range(shape_rank))
+
+
+def _as_they_are(
+    expression: Compute, read: dict[Read, Compute], for_softmax: bool
+) -> Collection[Expression]:
+    """Which of the repeated operands of an expression stay repeated."""
+    op, rank = expression.op, len(expression.shape)
+    arrays = [a for a in expression.args if a.shape]
+    others = [a for a in arrays if a not in read]
+    if isinstance(op, Fused):
+        views = [a for a in arrays if a in read and isinstance(read[a].op, Broadcast)]
+        if len(views) < len(arrays) or fill(rank, [read[a] for a in views]):
+            return views
+        first = next(a for a in views if same_shape(a.shape, expression.shape))
+        return [a for a in views if a != first]
+    if isinstance(op, (Add, Mul)):
+        signs = op.signs if isinstance(op, Add) else op.powers
+        begin = [read[a] for s, a in zip(signs, expression.args, strict=True) if a in read and s == 1]
+        return arrays if others or (len(begin) > 1 and fill(rank, begin[:2])) else ()
+    if isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min):
+        return arrays if others else ()
+    if isinstance(op, Select) and for_softmax:
+        mask, scores, low = expression.args
+        plain = bool(scores.shape) and scores not in read and literal(low) == -math.inf
+        return [mask] if plain and mask in read and isinstance(read[mask].op, Broadcast) else ()
+    return ()
+
+
+def _with(expression: Expression, read: dict[Read, Compute], keep: Collection[Expression]) -> Expression:
+    assert isinstance(expression, Compute)
+    args = tuple([read[a] if isinstance(a, Read) and a in read and a in keep else a for a in expression.args])
+    return replace(expression, args=args)
+
+
+def _read_by_softmax_alone(program: Program) -> set[Value]:
+    """Selections that nothing but softmaxes read."""
+    readers: dict[Value, bool] = {}
+    for statement in program.statements:
+        for made in assignments(statement):
+            assert isinstance(made.expression, Compute)
+            if isinstance(made.expression.op, Select):
+                readers[made.value] = True
+            alone = isinstance(made.expression.op, Softmax)
+            for arg in made.expression.args if readers else ():
+                if isinstance(arg, Read) and arg.value in readers:
+                    readers[arg.value] &= alone
+    for result in program.results:
+        if isinstance(result, Read) and result.value in readers:
+            readers[result.value] = False
+    return {value for value, alone in readers.items() if alone}
