@@ -11,6 +11,7 @@ import sympy
 
 from symad.core.arguments import Argument, SignatureOf, argument_of, bind, flat_values
 from symad.core.graph import Graph, Node, TupleOf, rebuild
+from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import leaves
 from symad.derivatives.wrt import input_names, others, select, symbol_like
 from symad.errors import LoweringError
@@ -50,7 +51,11 @@ class Given:
 
 
 def given(
-    f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = "float64", inputs: Any = None
+    f: Traceable,
+    data: Mapping[Any, Any],
+    backend: str = "numpy",
+    dtype: str = "float64",
+    inputs: Inputs | None = None,
 ) -> Given:
     """``f`` as fast code for data that do not change, such as a training set.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.arguments import SignatureOf
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Wrt
 from symad.derivatives import hessian, jacobian
 from symad.derivatives.forward import pushforward
 from symad.derivatives.reverse import pullback, value_and_gradient
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from symad.verification import Certificate
 
 
-def function(f: Any = None, *, inputs: Any = None) -> Any:
+def function(f: Any = None, *, inputs: Inputs | None = None) -> Any:
     """A `Function` of ``f``; as a decorator, ``@symad.function(inputs=[...])``.
 
     Args:
@@ -59,31 +60,31 @@ class Function:
 
     # ---- derivatives ------------------------------------------------------------------------------
 
-    def gradient(self, wrt: Any = None, mode: str = "reverse") -> Function:
+    def gradient(self, wrt: Wrt | None = None, mode: str = "reverse") -> Function:
         """As `symad.gradient`."""
         return Function(jacobian.gradient(self.graph, wrt, mode))
 
-    def value_and_gradient(self, wrt: Any = None) -> Function:
+    def value_and_gradient(self, wrt: Wrt | None = None) -> Function:
         """As `symad.value_and_gradient`."""
         return Function(value_and_gradient(self.graph, wrt))
 
-    def jacobian(self, wrt: Any = None, **options: Any) -> Function:
+    def jacobian(self, wrt: Wrt | None = None, **options: Any) -> Function:
         """As `symad.jacobian`, with its options."""
         return Function(jacobian.jacobian(self.graph, wrt, **options))
 
-    def hessian(self, wrt: Any = None, **options: Any) -> Function:
+    def hessian(self, wrt: Wrt | None = None, **options: Any) -> Function:
         """As `symad.hessian`, with its options."""
         return Function(hessian.hessian(self.graph, wrt, **options))
 
-    def hvp(self, wrt: Any = None, **options: Any) -> Function:
+    def hvp(self, wrt: Wrt | None = None, **options: Any) -> Function:
         """As `symad.hvp`, with its options."""
         return Function(hessian.hvp(self.graph, wrt, **options))
 
-    def pushforward(self, wrt: Any = None) -> Function:
+    def pushforward(self, wrt: Wrt | None = None) -> Function:
         """As `symad.pushforward`."""
         return Function(pushforward(self.graph, wrt))
 
-    def pullback(self, wrt: Any = None) -> Function:
+    def pullback(self, wrt: Wrt | None = None) -> Function:
         """As `symad.pullback`."""
         return Function(pullback(self.graph, wrt))
 
@@ -98,13 +99,13 @@ class Function:
         """NumPy code to read, one line for each mathematical step."""
         return self.lower(style="plain").source
 
-    def check(self, wrt: Any = None, **options: Any) -> Certificate:
+    def check(self, wrt: Wrt | None = None, **options: Any) -> Certificate:
         """As `symad.check`: a certificate of the derivatives."""
         from symad.verification import check
 
         return check(self.graph, wrt, **options)
 
-    def verify(self, wrt: Any = None, **candidate: Any) -> Certificate:
+    def verify(self, wrt: Wrt | None = None, **candidate: Any) -> Certificate:
         """As `symad.verify`: a certificate of somebody's derivative."""
         from symad.verification import verify
 

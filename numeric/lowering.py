@@ -11,6 +11,7 @@ import numpy as np
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel, Origin
@@ -40,13 +41,13 @@ TELLING = ("numpy", "c")
 
 @without_collecting
 def lower(
-    f: Any,
+    f: Traceable,
     backend: str = "numpy",
     dtype: Any = "float64",
     packed: bool = False,
     style: str = "fast",
-    inputs: Any = None,
-    wrt: Any = None,
+    inputs: Inputs | None = None,
+    wrt: Wrt | None = None,
     log: Callable[[str], None] | None = None,
 ) -> Kernel:
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.

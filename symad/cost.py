@@ -17,6 +17,7 @@ import sympy
 from symad.core.dims import Dim, as_dim, bind, dim_symbols, size
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import flops as flops_of
+from symad.core.signatures import Inputs, Traceable
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
@@ -24,7 +25,7 @@ from symad.ops.elementwise.selection import Condition
 from symad.tracing import as_graph
 
 
-def flops(f: Any, inputs: Any = None) -> sympy.Expr:
+def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     """The floating-point operations of one evaluation, in the symbolic dimensions.
 
     An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
@@ -48,12 +49,12 @@ def add_up(terms: Iterable[Any]) -> sympy.Expr:
     return sympy.expand(total)
 
 
-def memory(f: Any, inputs: Any = None) -> sympy.Expr:
+def memory(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them."""
     return _maximum(live_memory(f, inputs))
 
 
-def live_memory(f: Any, inputs: Any = None) -> list[Dim]:
+def live_memory(f: Traceable, inputs: Inputs | None = None) -> list[Dim]:
     """The bytes live while each step of `schedule` runs, one entry a step.
 
     Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
@@ -63,7 +64,7 @@ def live_memory(f: Any, inputs: Any = None) -> list[Dim]:
     return live_curve(graph, schedule(graph))
 
 
-def schedule(f: Any) -> list[Node]:
+def schedule(f: Traceable) -> list[Node]:
     """The graph's nodes in the order they are computed, arguments first.
 
     Of two orders it is the one with the lower peak of live bytes. Depth-first order finishes one

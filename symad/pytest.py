@@ -15,6 +15,7 @@ from functools import wraps
 from typing import Any
 
 from symad.core.graph import Graph
+from symad.core.signatures import Traceable, Wrt
 from symad.tracing import trace
 from symad.verification import Certificate
 from symad.verification import verify as certificate_of
@@ -30,7 +31,7 @@ SEED = 1
 
 
 def verify(
-    f: Any, wrt: Any = None, *, level: str = "measured", code: bool = False, **candidate: Any
+    f: Traceable, wrt: Wrt | None = None, *, level: str = "measured", code: bool = False, **candidate: Any
 ) -> Certificate:
     """A certificate of a function or derivative; a test that finds a wrong one fails and prints it.
 
@@ -69,7 +70,7 @@ def verify(
 
 
 def derivative(
-    f: Any, wrt: Any = None, *, kind: str = "gradient", level: str = "measured", **options: Any
+    f: Traceable, wrt: Wrt | None = None, *, kind: str = "gradient", level: str = "measured", **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Make a test of a function that returns code: it passes where the code is the derivative of ``f``.
 

@@ -17,6 +17,7 @@ from plum import NotFoundLookupError
 
 from symad.core.graph import Graph, Node, Op, TupleOf, topological
 from symad.core.questions import definition
+from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian_node
 from symad.derivatives.wrt import tangent_inputs
 from symad.errors import SymadError
@@ -47,7 +48,7 @@ __all__ = [
 
 
 def assert_derivative(
-    f: Any, wrt: Any = None, *, level: str = "measured", **candidate: sympy.Expr
+    f: Traceable, wrt: Wrt | None = None, *, level: str = "measured", **candidate: sympy.Expr
 ) -> Certificate:
     """Assert that a formula or numeric function for ``f`` or a derivative of it is right.
 

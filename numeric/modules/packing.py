@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from symad.core.arguments import Packing, Part, argument_of
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node
+from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, leaves
 from symad.derivatives.wrt import select, value_part
 from symad.numeric.modules.entry_point import Flat, Parameter
@@ -18,7 +18,7 @@ from symad.ops.arrays.sources import ArrayConstant, constant, symbol_of
 from symad.ops.arrays.stacking import concatenate, pack_scalars
 
 
-def packed_by(graph: Graph, wrt: Any) -> Graph:
+def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:
     """The graph whose packed code has these inputs in x."""
     made = graph.packing or Packing((), (), value_part(graph))
     x = tuple(graph.input_nodes.index(node) for node in select(graph, wrt).nodes)

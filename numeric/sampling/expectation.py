@@ -10,6 +10,7 @@ import numpy as np
 
 import symad
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.lowering import lower
 from symad.tracing import as_graph
@@ -30,7 +31,7 @@ class Estimate:
 
 
 def expectation(
-    f: Any, samples: Any, data: Mapping[Any, Any] | None = None, *, inputs: Any = None
+    f: Traceable, samples: Any, data: Mapping[Any, Any] | None = None, *, inputs: Inputs | None = None
 ) -> Estimate:
     """The mean of f over independent samples.
 

@@ -11,6 +11,7 @@ import numpy as np
 import symad
 from symad.core.dims import size
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import TupleOf
 from symad.derivatives.wrt import select_wrt
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
@@ -36,7 +37,9 @@ class ColoredDerivative:
         return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
 
 
-def sparse_jacobian(f: Any, wrt: Any = None, *, inputs: Any = None, **options: Any) -> ColoredDerivative:
+def sparse_jacobian(
+    f: Traceable, wrt: Wrt | None = None, *, inputs: Inputs | None = None, **options: Any
+) -> ColoredDerivative:
     """The Jacobian by column colors, each a pushforward, shared among threads or workers.
 
     Args:
@@ -56,7 +59,12 @@ def sparse_jacobian(f: Any, wrt: Any = None, *, inputs: Any = None, **options: A
 
 
 def sparse_hessian(
-    f: Any, wrt: Any = None, over: Mapping[Any, int] | None = None, *, inputs: Any = None, **options: Any
+    f: Traceable,
+    wrt: Wrt | None = None,
+    over: Mapping[Any, int] | None = None,
+    *,
+    inputs: Inputs | None = None,
+    **options: Any,
 ) -> ColoredDerivative:
     """The Hessian of a scalar function by star colors, each a product with it.
 
@@ -91,7 +99,7 @@ def _colored(
     graph: Graph,
     products: Graph,
     coloring: Any,
-    wrt: Any,
+    wrt: Wrt | None,
     options: Mapping[str, Any],
     over: Mapping[Any, int] | None = None,
 ) -> ColoredDerivative:

@@ -12,6 +12,7 @@ from symad.core.arrays import Array
 from symad.core.dims import bind as bind_dims
 from symad.core.escaping import visible
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import pack
 from symad.errors import EvaluationError
 from symad.numeric.kernel import Kernel
@@ -140,7 +141,7 @@ def _first_block(values: tuple[Any, ...], k: int) -> Array:
 
 
 def distribute(
-    f: Any,
+    f: Traceable,
     over: Mapping[Any, int],
     client: Any = None,
     *,
@@ -151,7 +152,7 @@ def distribute(
     dtype: str = "float64",
     nan: str = "raise",
     timeout: float | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Distributed:
     """A kernel of f that computes its data part by part and combines the results as `symad.splits` proves.
 

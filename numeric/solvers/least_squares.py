@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
 from symad.numeric.solvers.newton import EPSILON, FLAT, LONG, Step
@@ -84,7 +85,7 @@ class Fit:
 
 
 def least_squares(
-    f: Any,
+    f: Traceable,
     x0: Any,
     *,
     data: Mapping[Any, Any] | None = None,
@@ -93,7 +94,7 @@ def least_squares(
     tolerance: float = 1e-10,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Fit:
     """A local minimum of ½ |r(x)|² for a vector of residuals.
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError
 from symad.numeric.solvers.newton import Minimum, Path, newton, newton_cg
 from symad.numeric.solvers.solver_variables import Unknowns, Vector, is_scalar
 
 
 def minimize(
-    f: Any,
+    f: Traceable,
     x0: Any,
     *,
     data: Mapping[Any, Any] | None = None,
@@ -27,7 +28,7 @@ def minimize(
     tolerance: float = 1e-8,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Minimum:
     """A local minimum of a scalar function, from a start.
 

@@ -17,6 +17,7 @@ from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import Structure, field_names
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
@@ -56,7 +57,9 @@ class Unknowns:
     structures: tuple[Structure, ...]
 
     @staticmethod
-    def make(f: Any, x0: Any, data: Mapping[Any, Any] | None, inputs: Any = None) -> tuple[Unknowns, Vector]:
+    def make(
+        f: Traceable, x0: Any, data: Mapping[Any, Any] | None, inputs: Inputs | None = None
+    ) -> tuple[Unknowns, Vector]:
         """The unknowns, and the flat vector of their first values.
 
         Args:

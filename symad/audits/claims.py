@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from symad.core.signatures import Wrt
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -27,7 +29,7 @@ class Claim:
     kind: str
     formula: Any
     function: Callable[..., Any] = field(repr=False)
-    wrt: Any = None
+    wrt: Wrt | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = "documented formula"
     known: str = ""

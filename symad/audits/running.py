@@ -21,6 +21,7 @@ import sympy
 
 import symad
 from symad.audits.claims import GROUPS, Claim, Group, Row
+from symad.derivatives.wrt import name_of, select
 from symad.errors import SymadError
 
 MODULES = {
@@ -228,7 +229,7 @@ def _confirmed(claim: Claim, entry: Any, point: Mapping[str, Any], expected: Any
     if not isinstance(claim.formula, sympy.Expr):
         return ""
     symbols = sorted(claim.formula.free_symbols, key=str)
-    by = [str(s) for s in ([claim.wrt] if isinstance(claim.wrt, sympy.Basic) else claim.wrt or symbols)]
+    by = [name_of(node) for node in select(symad.trace(claim.formula), claim.wrt).nodes]
     orders = dict.fromkeys(map(str, symbols), 0)
     if claim.kind == "gradient":
         orders[entry.name.removeprefix("∂f/∂")] += 1

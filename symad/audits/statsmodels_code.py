@@ -16,6 +16,7 @@ import sympy
 
 import symad
 from symad.audits.claims import Claim, group
+from symad.core.signatures import Inputs, Wrt
 
 p, z = sympy.symbols("p z", real=True)
 y, mu = sympy.symbols("y mu", real=True)
@@ -41,8 +42,8 @@ def compared(
     value: Callable[..., Any],
     derivative: Callable[..., Any],
     kind: str,
-    inputs: Any,
-    wrt: Any,
+    inputs: Inputs | None,
+    wrt: Wrt | None,
     where: Any = None,
 ) -> Claim:
     """The claim that one function of the library is a derivative of another one, as code."""

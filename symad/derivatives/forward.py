@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -20,7 +19,7 @@ from symad.transforms.tangents import dense, push
 
 
 @without_collecting
-def pushforward(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+def pushforward(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """The Jacobian-vector product: (x..., x_dot...) -> (y..., y_dot...).
 
     y_dot = Σ_k (∂f/∂x_k) x_k_dot over the entries of ``wrt`` (all inputs by default), in the shapes of

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -56,12 +56,12 @@ MODES = (
 
 @without_collecting
 def hessian(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     mode: str = "forward-over-reverse",
     sparse: bool = False,
     chunk: int | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Graph:
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
@@ -163,7 +163,9 @@ def _directional_gradient(value: Node, wrt: Sequence[Node], dots: Mapping[Node, 
 
 
 @without_collecting
-def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", inputs: Any = None) -> Graph:
+def hvp(
+    f: Traceable, wrt: Wrt | None = None, mode: str = "forward-over-reverse", inputs: Inputs | None = None
+) -> Graph:
     """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
 
     The directions v have the shapes and structures of the ``wrt`` entries. Cost: about two gradients,

@@ -10,6 +10,7 @@ import sympy
 from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.signatures import Inputs
 from symad.derivatives.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import flatten, reshape, slice_axis
@@ -25,7 +26,7 @@ def implicit(
     unknown: sympy.Expr,
     parameters: tuple[sympy.Symbol | sympy.Expr, ...] | None = None,
     solver: Callable[..., Any] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Graph:
     """The solution of F(x, θ) = 0 as a graph (parameters..., guess...) -> x.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from symad.core.arguments import Part
 from symad.core.dims import Dim
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
 from symad.tracing import as_graph
@@ -21,7 +21,9 @@ from symad.transforms.tangents import dense
 
 
 @without_collecting
-def gradient(f: Any, wrt: Any = None, mode: str = "reverse", inputs: Any = None) -> Graph:
+def gradient(
+    f: Traceable, wrt: Wrt | None = None, mode: str = "reverse", inputs: Inputs | None = None
+) -> Graph:
     """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape or structure.
 
     Args:
@@ -51,12 +53,12 @@ def gradient(f: Any, wrt: Any = None, mode: str = "reverse", inputs: Any = None)
 
 @without_collecting
 def jacobian(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     mode: str = "auto",
     sparse: bool = False,
     chunk: int | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Graph:
     """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
 

@@ -14,10 +14,10 @@ Johnson & Duvenaud, "Taylor-mode automatic differentiation for higher-order deri
 from __future__ import annotations
 
 from math import factorial
-from typing import Any
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import ZERO, Graph, Origin, TupleOf
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -36,7 +36,7 @@ from symad.transforms.tangents import dense
 
 
 @without_collecting
-def jet(f: Any, order: int, wrt: Any = None, inputs: Any = None) -> Graph:
+def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """Directional derivatives up to an order: (x..., x_dot...) -> (y, Df[x_dot], D²f[x_dot, x_dot], ...).
 
     They are the derivatives of t ↦ f(x + t x_dot) at t = 0: order + 1 values, each in the shapes and the

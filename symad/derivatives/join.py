@@ -7,13 +7,14 @@ from typing import Any
 
 from symad.core.arguments import Argument, Packing
 from symad.core.graph import Graph, Node, Structure, TupleOf, leaves
+from symad.core.signatures import Inputs, Traceable
 from symad.derivatives.wrt import value_part
 from symad.errors import TraceError
 from symad.ops.arrays.sources import symbol_of
 from symad.tracing import as_graph
 
 
-def join(*functions: Any, inputs: Any = None) -> Graph:
+def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
     """One graph with the outputs of all, nodes shared: value, gradient and Hessian in one sweep.
 
     Inputs are shared by symbol, in the order in which they first appear; the outputs form a tuple with

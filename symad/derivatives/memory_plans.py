@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph, TupleOf
+from symad.core.signatures import Inputs, Traceable
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import DerivativeError, EvaluationError
 from symad.library.scan import as_policy
@@ -189,7 +190,7 @@ def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
     return Plan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
 
 
-def memory_plans(f: Any, inputs: Any = None, **dims: int) -> list[Plan]:
+def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> list[Plan]:
     """The plans of all backward sweeps in a graph that run by a memory policy.
 
     Args:

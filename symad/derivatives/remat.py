@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import field_names
 from symad.ops.loops.remat import remat as remat_nodes
 from symad.ops.loops.scan import fresh_input
@@ -16,7 +17,7 @@ from symad.tracing.sessions import body
 from symad.tracing.wrapped import number
 
 
-def remat(f: Any, inputs: Any = None) -> Any:
+def remat(f: Traceable, inputs: Inputs | None = None) -> Any:
     """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
 
     Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import (
     cotangent_inputs,
     input_names,
@@ -23,7 +22,7 @@ from symad.transforms.tangents import dense
 
 
 @without_collecting
-def pullback(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
 
     x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
@@ -44,7 +43,7 @@ def pullback(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
 
 
 @without_collecting
-def value_and_gradient(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep.
 
     The gradient by an argument that is a dict, list or dataclass of arrays has its structure. ``inputs`` as

@@ -10,6 +10,7 @@ import sympy
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import Structure, VectorOf, leaves
 from symad.derivatives.wrt import symbol_like
 from symad.errors import ShapeError
@@ -22,7 +23,7 @@ from symad.transforms.batches import batch_outputs
 
 
 @without_collecting
-def vmap(f: Any, in_axes: Any = 0, inputs: Any = None) -> Graph:
+def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     """``f`` over a batch: every output gets a leading batch axis.
 
     Args:

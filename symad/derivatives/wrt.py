@@ -14,6 +14,7 @@ from symad.core.arguments import Argument, Packing, Part, argument_of
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import Graph, Node, Origin
 from symad.core.identifiers import identifier, printed, short_name
+from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, VectorOf, leaves
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
@@ -94,7 +95,7 @@ def as_outputs(structure: Structure, nodes: Sequence[Node]) -> tuple[list[Node],
     return made, replace(structure, items=tuple(items))
 
 
-def select(graph: Graph, wrt: Any) -> Selection:
+def select(graph: Graph, wrt: Wrt | None) -> Selection:
     """The arguments and inputs that ``wrt`` selects.
 
     Entries are symbols, names, positions of arguments, or lists, tuples, dicts and matrices of inputs; None
@@ -104,13 +105,12 @@ def select(graph: Graph, wrt: Any) -> Selection:
         DerivativeError: an entry is no input of the graph or stands twice, a name fits several, or another
             input such as q(t) is a function of it.
     """
-    bare = wrt is not None and not isinstance(wrt, (list, tuple, sympy.Tuple))
     if wrt is None:
-        found = _arguments(graph)
+        selection = Selection(tuple(_arguments(graph)), bare=False)
     else:
+        listed = wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
         by_symbol = dict(zip(graph.inputs, graph.input_nodes, strict=True))
-        found = [_entry(graph, e, by_symbol) for e in ((wrt,) if bare else wrt)]
-    selection = Selection(tuple(found), bare)
+        selection = Selection(tuple(_entry(graph, e, by_symbol) for e in listed), bare=listed is not wrt)
     nodes = selection.nodes
     if len(set(nodes)) < len(nodes):
         raise DerivativeError(f"wrt={wrt!r} names an input of {graph.name} twice; name each once")
@@ -118,7 +118,7 @@ def select(graph: Graph, wrt: Any) -> Selection:
     return selection
 
 
-def select_wrt(graph: Graph, wrt: Any) -> tuple[tuple[Node, ...], bool]:
+def select_wrt(graph: Graph, wrt: Wrt | None) -> tuple[tuple[Node, ...], bool]:
     """The input nodes that ``wrt`` selects, and whether it was one bare entry; see `select`."""
     selection = select(graph, wrt)
     return selection.nodes, selection.bare

@@ -12,6 +12,7 @@ import numpy as np
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, TupleOf, pack
+from symad.core.signatures import Inputs, Traceable
 from symad.derivatives.forward import pushforward
 from symad.derivatives.reverse import pullback
 from symad.errors import EvaluationError, SymadError
@@ -25,7 +26,7 @@ from symad.tracing import trace
 RULES = ("jvp", "vjp")
 
 
-def as_function(f: Any, inputs: Any = None, rule: str = "jvp") -> JaxFunction:
+def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -> JaxFunction:
     """``f`` as a JAX function, with the derivatives that symad derived.
 
     Args:

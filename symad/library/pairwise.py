@@ -12,6 +12,7 @@ import sympy as sp
 from symad.core.arrays import Array
 from symad.core.formula import Formula
 from symad.core.graph import Node
+from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.arrays.sources import constant
@@ -90,7 +91,7 @@ def _at(op: PairSum, args: tuple[Node, ...]) -> Any:
     return Node.of(op, args) if isinstance(args[0], Node) else pair_evaluate(op, args)
 
 
-def _formula(f: Any, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
+def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
     """F at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
     if not callable(f):
         raise TraceError(f"pairwise: f is {f!r}; give a function f(x, y, **params)")

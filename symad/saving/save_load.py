@@ -15,6 +15,7 @@ from typing import Any
 
 from symad.core.escaping import without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import SavingError, SymadError
 from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
@@ -36,7 +37,7 @@ DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 """What Python raises while it makes sense of a damaged file."""
 
 
-def save(f: Any, path: Any, inputs: Any = None) -> Path:
+def save(f: Traceable, path: Any, inputs: Inputs | None = None) -> Path:
     """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
 
     The file is written whole or not at all: until it is, an older one stays as it was.
@@ -76,7 +77,7 @@ def load(path: Any, classes: Classes = ()) -> Graph:
         raise SavingError(f"{source.name}: {error}") from None
 
 
-def dumps(f: Any) -> str:
+def dumps(f: Traceable) -> str:
     """A graph as JSON text."""
     document = {"format": FORMAT, "version": VERSION, **_write_graph(as_graph(f))}
     nodes = ",\n  ".join(json.dumps(node, ensure_ascii=False) for node in document.pop("nodes"))

@@ -9,13 +9,14 @@ import torch
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, pack
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError
 from symad.numeric.lowering import DTYPES
 from symad.torch.bridge import Bridge
 from symad.tracing import trace
 
 
-def as_function(f: Any, inputs: Any = None, backend: str = "numpy") -> TorchFunction:
+def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "numpy") -> TorchFunction:
     """``f`` as a function of tensors that PyTorch differentiates, any number of times and in every mode.
 
     Forward is the lowered graph; backward the lowered pullback, which is such a function again, so that

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from symad.core.graph import Graph, TupleOf
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import leaves
 from symad.derivatives.reverse import pullback
 from symad.derivatives.wrt import select
@@ -19,10 +20,10 @@ from symad.verification import Budget, Certificate, verify
 
 def verify_function(
     function: Any,
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     *,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     where: Any = None,
     order: int = 1,
     hostile: bool = True,
@@ -81,7 +82,7 @@ def named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return called
 
 
-def cotangents(graph: Graph, wrt: Any) -> Graph:
+def cotangents(graph: Graph, wrt: Wrt | None) -> Graph:
     """(x..., ȳ...) -> x̄..., without the values."""
     full = pullback(graph, wrt)
     count = len(graph.output_nodes)
@@ -108,7 +109,7 @@ def _joined(title: str, parts: Sequence[Certificate]) -> Certificate:
 class Passes:
     """The passes of a function of tensors, as functions of arrays."""
 
-    def __init__(self, function: Callable[..., Any], graph: Graph, wrt: Any) -> None:
+    def __init__(self, function: Callable[..., Any], graph: Graph, wrt: Wrt | None) -> None:
         """``graph`` says how many inputs and outputs there are, ``wrt`` by which it is differentiated."""
         self.function = function
         self.count = len(graph.arguments)

@@ -18,6 +18,7 @@ from symad.core.dims import dim_symbols, format_shape
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.core.identifiers import printed, short_name
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
@@ -53,7 +54,7 @@ __all__ = [
 
 
 @without_collecting
-def trace(f: Any, inputs: Any = None) -> Graph:
+def trace(f: Traceable, inputs: Inputs | None = None) -> Graph:
     """The graph of a SymPy object or a Python function.
 
     Args:
@@ -84,7 +85,7 @@ def trace(f: Any, inputs: Any = None) -> Graph:
 
 
 @without_collecting
-def as_graph(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """``f`` as a graph; symbols of ``wrt`` that a SymPy ``f`` does not contain become its last inputs."""
     f = made_of(f)
     if inputs is not None:
@@ -101,7 +102,7 @@ def as_graph(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     return _trace_sympy(f, None, () if wrt is None else entries_of(_listed(wrt), "wrt"))
 
 
-def made_of(f: Any) -> Any:
+def made_of(f: Traceable) -> Any:
     """The graph that a function was made of, such as that of `symad.function`; anything else as it is."""
     graph = getattr(f, "graph", None)
     return graph if isinstance(graph, Graph) else f
@@ -114,11 +115,11 @@ def _closed(graph: Graph) -> Graph:
     return graph
 
 
-def _listed(wrt: Any) -> Any:
+def _listed(wrt: Wrt | None) -> Any:
     return wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
 
 
-def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
+def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, Any]]) -> Graph:
     """Trace a SymPy structure; ``inputs`` are all inputs unless None, ``wrt`` some of them."""
     structure, parts = _flatten(f)
     indices, grouping, given = _grouped(inputs)
@@ -156,7 +157,7 @@ def _is_leaf(entry: Any) -> bool:
     return not is_container(entry)
 
 
-def _grouped(inputs: Any) -> tuple[dict[Any, Any], tuple[Argument, ...], list[Any]]:
+def _grouped(inputs: Inputs | None) -> tuple[dict[Any, Any], tuple[Argument, ...], list[Any]]:
     """The arguments, empty where each is one input of its own name, and all inputs in order.
 
     Before them the symbols that stand for indices and expressions among the inputs.
@@ -243,7 +244,7 @@ MOST_NESTED = 100
 """The depth to which lists and dicts may be nested; those that hold themselves end here."""
 
 
-def _flatten(f: Any, depth: int = 0) -> tuple[Structure, list[Any]]:
+def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Any]]:
     """The structure of lists, tuples and dicts, and its SymPy leaves in order.
 
     Raises:
@@ -262,7 +263,7 @@ def _flatten(f: Any, depth: int = 0) -> tuple[Structure, list[Any]]:
     return structure, [leaf for _, leaves in items for leaf in leaves]
 
 
-def _as_sympy(f: Any) -> Any:
+def _as_sympy(f: Traceable) -> Any:
     if isinstance(f, Node):
         return f
     if isinstance(f, Wrapped):
@@ -299,7 +300,7 @@ def _trace_part(part: Any, tracer: Tracer) -> Node:
     return part if isinstance(part, Node) else tracer.trace(part)
 
 
-def regrouped(graph: Graph, inputs: Any) -> Graph:
+def regrouped(graph: Graph, inputs: Inputs | None) -> Graph:
     """A graph with its inputs in another order or grouping; symbols that it does not have are added.
 
     Raises:

@@ -11,6 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from symad.core.arguments import Argument
 from symad.core.identifiers import printed, short_name
+from symad.core.signatures import Inputs
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, field_names
 from symad.errors import TraceError
 
@@ -21,7 +22,7 @@ MOST_NESTED = 100
 """The depth to which arguments may be nested; those that hold themselves end here."""
 
 
-def entries_of(inputs: Any, what: str = "inputs") -> list[tuple[str, Any]]:
+def entries_of(inputs: Inputs | None, what: str = "inputs") -> list[tuple[str, Any]]:
     """The arguments that ``inputs`` lists, each with its name; without one the name is empty.
 
     A dict gives names to the arguments; a bare symbol or matrix is the only argument.

@@ -15,6 +15,7 @@ from symad.core.arguments import Argument, argument_of
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
+from symad.core.signatures import Inputs
 from symad.core.users_line import scipys_call_in
 from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
@@ -28,7 +29,7 @@ from symad.tracing.surroundings import tracing
 from symad.tracing.wrapped import Wrapped, as_node
 
 
-def trace_function(f: Callable[..., Any], inputs: Any) -> Graph:
+def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     """The graph of a Python function of numbers and arrays.
 
     The function is called once with proxies. It may use Python's control flow on anything that does
@@ -146,7 +147,7 @@ def _refuse_scipy(name: str, error: Exception) -> None:
 # ---- inputs -------------------------------------------------------------------------------------
 
 
-def _inputs(f: Callable[..., Any], inputs: Any) -> tuple[tuple[Argument, ...], tuple[Node, ...]]:
+def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argument, ...], tuple[Node, ...]]:
     """One argument for each parameter, and the nodes of all inputs."""
     if inputs is None:
         name = getattr(f, "__name__", "f")

@@ -183,6 +183,17 @@ def test_a_wrong_hessian_of_statsmodels_is_found_and_confirmed():
     assert float(wrong.confirmed) == pytest.approx(float(wrong.expected), rel=1e-13)
 
 
+def test_a_wrong_hessian_is_confirmed_in_the_order_of_its_inputs():
+    x2, x10 = sympy.symbols("x2 x10")  # as text, x10 comes before x2
+
+    def wrong(a, b):
+        return np.array([[2 * b**3, 6 * a * b**2], [6 * a * b**2, 7 * a**2 * b]])
+
+    row = establish("mine", Claim("wrong", "hessian", x2**2 * x10**3, wrong))
+    assert row.verdict == "refuted"
+    assert float(row.confirmed) == pytest.approx(float(row.expected), rel=1e-13)
+
+
 def test_formulas_of_elementwise_functions_have_the_arguments_they_say():
     assert all(formula.free_symbols <= {x, p} for formula in FORMULAS.values())
     assert all({str(s) for s in formula.free_symbols} == {"a", "b"} for formula in FORMULAS_OF_TWO.values())

@@ -17,6 +17,7 @@ from symad.core.dims import is_concrete
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.questions import sparsity
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import scalar_output, select_wrt
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import Input
@@ -33,7 +34,7 @@ from symad.transforms.tangents import push
 
 @without_collecting
 def jacobian_sparsity(
-    f: Any, wrt: Any = None, at: Sequence[Any] | None = None, inputs: Any = None
+    f: Traceable, wrt: Wrt | None = None, at: Sequence[Any] | None = None, inputs: Inputs | None = None
 ) -> Any:
     """The sparsity pattern of the Jacobian, a boolean scipy ``csr_array`` (M, N).
 
@@ -57,7 +58,7 @@ def jacobian_sparsity(
 
 @without_collecting
 def hessian_sparsity(
-    f: Any, wrt: Any = None, at: Sequence[Any] | None = None, inputs: Any = None
+    f: Traceable, wrt: Wrt | None = None, at: Sequence[Any] | None = None, inputs: Inputs | None = None
 ) -> Any:
     """The sparsity pattern of the Hessian of a scalar function, a boolean ``csr_array`` (N, N).
 

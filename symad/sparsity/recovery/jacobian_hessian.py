@@ -20,6 +20,7 @@ import numpy as np
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import gather
@@ -51,13 +52,13 @@ REVERSE_COST = 1.5
 
 @without_collecting
 def sparse_jacobian(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     mode: str = "auto",
     pattern: Any = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Graph:
     """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
 
@@ -102,13 +103,13 @@ def sparse_jacobian(
 
 @without_collecting
 def sparse_hessian(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     mode: str = "forward-over-reverse",
     pattern: Any = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Graph:
     """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
 
@@ -146,7 +147,7 @@ def sparse_hessian(
     return _on_pattern(graph, coloring, entries, known, report + _chunks(chunk), name)
 
 
-def _selected(graph: Graph, wrt: Any) -> tuple[Graph, tuple[Node, ...]]:
+def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
     """The graph, which knows what packed code of its derivative makes flat, and the inputs of ``wrt``."""
     selection = select(graph, wrt)
     packing = packing_of(graph, selection, Part("matrix"))
