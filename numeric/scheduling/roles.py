@@ -109,42 +109,42 @@ def stem(op: Op, node: Node, names: Stems) -> Any:
 
 
 @stem.dispatch
-def stem_nothing(op: Op, node: Node, names: Stems) -> Any:
+def stem_nothing(op: Op, node: Node, names: Stems) -> str:
     """By default nothing."""
     return ""
 
 
 @stem.dispatch
-def stem_softmax(op: Softmax, node: Node, names: Stems) -> Any:
+def stem_softmax(op: Softmax, node: Node, names: Stems) -> str:
     """Probabilities."""
     return "P"
 
 
 @stem.dispatch
-def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> Any:
+def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> str:
     return "log_P"
 
 
 @stem.dispatch
-def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> Any:
+def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> str:
     """A = L Lᵀ."""
     return "L"
 
 
 @stem.dispatch
-def stem_determinant(op: Determinant, node: Node, names: Stems) -> Any:
+def stem_determinant(op: Determinant, node: Node, names: Stems) -> str:
     return f"det_{names[0]}" if names[0] else "det"
 
 
 @stem.dispatch
-def stem_function(op: Apply, node: Node, names: Stems) -> Any:
+def stem_function(op: Apply, node: Node, names: Stems) -> str:
     """cos_a, exp_x."""
     function = op.head.__name__
     return f"{function}_{names[0]}" if len(names) == 1 and names[0] else ""
 
 
 @stem.dispatch
-def stem_sum(op: Add, node: Node, names: Stems) -> Any:
+def stem_sum(op: Add, node: Node, names: Stems) -> str:
     """ab for a + b; slope for 1 − y², the derivative of y = tanh x."""
     if set(op.signs) == {1} and all(0 < len(name) <= 2 for name in names):
         return "".join(names)
@@ -154,6 +154,6 @@ def stem_sum(op: Add, node: Node, names: Stems) -> Any:
 
 
 @stem.dispatch
-def stem_product(op: Einsum, node: Node, names: Stems) -> Any:
+def stem_product(op: Einsum, node: Node, names: Stems) -> str:
     """QK for a product of Q and K."""
     return "".join(names) if len(names) == 2 and all(0 < len(name) <= 2 for name in names) else ""

@@ -326,7 +326,7 @@ def total(terms: list[Any]) -> Any:
     return reduce(operator.add, present) if present else 0
 
 
-def dual(value: Any, tangent: Any) -> Any:
+def dual(value: Any, tangent: Any) -> Undefined | Dual:
     """Dual(value, tangent), or the value itself where it is undefined."""
     return value if isinstance(value, Undefined) else Dual(value, tangent)
 

@@ -51,7 +51,7 @@ class Duals(NestedDomain):
         """Numbers of the other domain are constants among the components."""
         return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> Dual:
         """A constant, with a tangent known to be zero."""
         return Dual(self.inner.number(value))
 

@@ -85,7 +85,7 @@ class Domain:
         """A where the condition holds, else b."""
         return a if condition else b
 
-    def logic(self, kind: str, *conditions: Any) -> Any:
+    def logic(self, kind: str, *conditions: Any) -> bool:
         """And, or, xor, not of truth values."""
         if kind == "not":
             return not conditions[0]

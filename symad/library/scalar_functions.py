@@ -81,7 +81,7 @@ class ScalarFunction(sympy.Function):
     def _eval_expand_func(self, **hints: Any) -> Any:
         return self.definition(*self.args)
 
-    def _eval_is_real(self) -> Any:
+    def _eval_is_real(self) -> bool | None:
         return True if self.total and all(a.is_real for a in self.args) else None
 
 
@@ -214,7 +214,7 @@ class stop_gradient(ScalarFunction):
         return x if x.is_Number else None
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: Array) -> Array:
         """x."""
         return x
 
@@ -223,7 +223,7 @@ class stop_gradient(ScalarFunction):
         return sympy.S.Zero
 
 
-def log1p(x: Array) -> Any:
+def log1p(x: Array) -> Array:
     """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions."""
     return _of_sympy(cfunctions.log1p, x)
 
@@ -233,12 +233,12 @@ def expm1(x: Array) -> Array:
     return _of_sympy(cfunctions.expm1, x)
 
 
-def logaddexp(x: Array, y: Array) -> Any:
+def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions."""
     return _of_sympy(logaddexp_head, x, y)
 
 
-def hypot(x: Array, y: Array) -> Any:
+def hypot(x: Array, y: Array) -> Array:
     """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions."""
     return _of_sympy(cfunctions.hypot, x, y)
 

@@ -104,7 +104,7 @@ def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Array) -> Resu
     return transposed(module, at, data[0])
 
 
-def pooled(module: Any, x: Any, axes: int, dilation: int) -> Any:
+def pooled(module: Any, x: Any, axes: int, dilation: int) -> Array:
     """The windows of every channel: (..., places, taps, C)."""
     taps = tuple_of(module.kernel_size, axes)
     (stride,) = one_of(module, stride=tuple_of(module.stride, axes))

@@ -138,7 +138,7 @@ def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *d
 def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Array) -> Result:
     """max(0, m + d(a, p) − d(a, n)) with the distance of a power."""
 
-    def between(a: Any, b: Any) -> Any:
+    def between(a: Any, b: Any) -> Array:
         return margin.distance(a, b, module.p, module.eps)
 
     options = {"margin": module.margin, "between": between, "swap": module.swap}
@@ -153,7 +153,7 @@ def triplet_margin_of_a_distance(
     given: Any = module.distance_function
     if isinstance(given, nn.PairwiseDistance):
 
-        def between(a: Any, b: Any) -> Any:
+        def between(a: Any, b: Any) -> Array:
             return margin.distance(a, b, given.norm, given.eps)
 
     else:

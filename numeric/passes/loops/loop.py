@@ -89,7 +89,7 @@ def loop_evaluate(op: Loop, values: Values) -> Array:
 
 
 @definition.dispatch
-def loop_definition(op: Loop, y: Node) -> Any:
+def loop_definition(op: Loop, y: Node) -> Node | None:
     """The steps written out, for a known number of them."""
     states, xs, constants = pieces(op, y.args)
     if not isinstance(y.shape[0], int):

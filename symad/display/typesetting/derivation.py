@@ -41,7 +41,7 @@ def rule_name(op: Op, node: Any) -> Any:
 
 
 @rule_name.dispatch
-def rule_of_others(op: Op, node: Any) -> Any:
+def rule_of_others(op: Op, node: Node) -> str:
     """The name of the op, in words. A linear op is its own derivative, and the rule says so."""
     name = type(op).__name__
     words = "".join(c if c.islower() else f" {c.lower()}" for c in name).strip()
@@ -49,12 +49,12 @@ def rule_of_others(op: Op, node: Any) -> Any:
 
 
 @rule_name.dispatch
-def rule_of_sum(op: Add, node: Any) -> Any:
+def rule_of_sum(op: Add, node: Node) -> str:
     return "sum rule"
 
 
 @rule_name.dispatch
-def rule_of_product(op: Mul, node: Any) -> Any:
+def rule_of_product(op: Mul, node: Node) -> str:
     varying = [p for a, p in zip(node.args, op.powers, strict=True) if not isinstance(a.op, FIXED)]
     if varying == [1]:
         return "constant factor"
@@ -62,27 +62,27 @@ def rule_of_product(op: Mul, node: Any) -> Any:
 
 
 @rule_name.dispatch
-def rule_of_power(op: Pow, node: Any) -> Any:
+def rule_of_power(op: Pow, node: Node) -> str:
     return "power rule"
 
 
 @rule_name.dispatch
-def rule_of_function(op: Apply, node: Any) -> Any:
+def rule_of_function(op: Apply, node: Node) -> str:
     return f"chain rule, derivative of {op.head.__name__}"
 
 
 @rule_name.dispatch
-def rule_of_contraction(op: Einsum, node: Any) -> Any:
+def rule_of_contraction(op: Einsum, node: Node) -> str:
     return "product rule of a contraction" if len(op.inputs) > 1 else "sums are linear"
 
 
 @rule_name.dispatch
-def rule_of_cases(op: Select, node: Any) -> Any:
+def rule_of_cases(op: Select, node: Node) -> str:
     return "each case by itself"
 
 
 @rule_name.dispatch
-def rule_of_condition(op: Condition, node: Any) -> Any:
+def rule_of_condition(op: Condition, node: Node) -> str:
     return "constant between jumps"
 
 

@@ -181,7 +181,7 @@ class Diffusion:
         """The network's own initial values."""
         return self.network.init(seed)
 
-    def predict(self, p: Any, x: Array, time: Array, c: Any = None) -> Any:
+    def predict(self, p: Any, x: Array, time: Array, c: Any = None) -> Array:
         """What the network says (N, d) of x_t (N, d), time features (N, features), one-hot classes (N, C)."""
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
@@ -217,7 +217,7 @@ class Diffusion:
             return found
         return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
 
-    def guided(self, p: Any, x: Array, time: Any, c: Array, guidance: float, alpha_bar: Any = None) -> Any:
+    def guided(self, p: Any, x: Array, time: Any, c: Array, guidance: float, alpha_bar: Any = None) -> Array:
         """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
         Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.

@@ -103,7 +103,7 @@ class ARX:
             p["c"] = found[-1]
         return p, float(np.mean((y[first:] - design @ found) ** 2))
 
-    def forecast(self, p: Any, y: Array, steps: Any, u: Array | None = None) -> Any:
+    def forecast(self, p: Any, y: Array, steps: Any, u: Array | None = None) -> Array:
         """ŷ_T, ..., ŷ_{T + steps − 1}, fed back; ``u`` (steps, k) are the inputs of these steps."""
         if isinstance(steps, int) and steps < 1:
             raise ShapeError(f"forecast: steps={steps} is not a number of steps, 1 or more")

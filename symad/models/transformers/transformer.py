@@ -203,7 +203,7 @@ class Transformer:
             mask = keys if mask is None else np.logical_and(mask, keys)
         turn = partial(self._turn, t=t) if self.position == "rotary" else None
 
-        def mix(k: int, layer: Mapping[str, Array], value: Array) -> Any:
+        def mix(k: int, layer: Mapping[str, Array], value: Array) -> Array:
             return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
 
         return self._layers(p, x, mix, memory)
@@ -232,7 +232,7 @@ class Transformer:
             return rms_norm(x, p["gamma"], self.epsilon)
         return layer_norm(x, p["gamma"], p.get("beta"), self.epsilon)
 
-    def visible(self, n: Dim) -> Any:
+    def visible(self, n: Dim) -> Array | None:
         """The mask (n, n), or None if all is visible."""
         if self.mask == "none":
             return None
@@ -240,7 +240,7 @@ class Transformer:
             return window_mask(n, self.window)
         return causal_mask(n) if self.mask == "causal" else prefix_mask(n, self.prefix)
 
-    def bias_at(self, p: Mapping[str, Array], t: Array, s: Array) -> Any:
+    def bias_at(self, p: Mapping[str, Array], t: Array, s: Array) -> Array | None:
         """What is added to the scores of queries at t (n,) and keys at s (m,): (H, n, m) or None."""
         if self.position == "alibi":
             return positions.alibi(self.heads, t, s)
@@ -252,14 +252,14 @@ class Transformer:
 
     def _layers(
         self, p: Mapping[str, Array], x: Array, mix: Callable[[int, Any, Any], Any], memory: Any
-    ) -> Any:
+    ) -> Array:
         """All layers, and the last norm: ``mix`` attends, given the layer's number, its parameters and x."""
         for k in range(self.layers):
             layer = part(p, f"layer{k + 1}_")
             x = self._residuals(layer, x, partial(mix, k, layer), memory)
         return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
-    def _residuals(self, layer: Any, x: Array, mix: Any, memory: Array | None) -> Any:
+    def _residuals(self, layer: Any, x: Array, mix: Any, memory: Array | None) -> Array:
         """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
@@ -308,7 +308,7 @@ class Transformer:
         bias, caches = self.bias_at(p, t, s), []
         mask = None if self.window is None else (t[:, None] - s[None, :] < self.window)
 
-        def mix(k: int, layer: Any, value: Any) -> Any:
+        def mix(k: int, layer: Any, value: Any) -> Array:
             Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
             if self.position == "rotary":
                 Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)

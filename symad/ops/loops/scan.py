@@ -324,7 +324,7 @@ def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
 
 
 @definition.dispatch
-def scan_definition(op: Scan, y: Node) -> Any:
+def scan_definition(op: Scan, y: Node) -> Node | None:
     """The steps written out, for a known number of them."""
     initial, xs, constants = parts(op, y.args)
     if not isinstance(y.shape[0], int):

@@ -58,7 +58,7 @@ def propagate(outputs: list[Node], known: dict[Node, Pattern | None], inputs: in
 
 
 @sparsity.dispatch
-def general_sparsity(op: Op, y: Node, patterns: Patterns) -> Any:
+def general_sparsity(op: Op, y: Node, patterns: Patterns) -> Pattern | None:
     """By the definition; without one, every element depends on all that any argument depends on."""
     meaning = definition(op, y)
     inputs = next(p.shape[1] for p in patterns if p is not None)
@@ -87,12 +87,12 @@ def _of_any(y: Node, patterns: Patterns) -> Pattern:
 
 
 @sparsity.dispatch
-def elementwise_sparsity(op: ElementwiseOp, y: Node, patterns: Patterns) -> Any:
+def elementwise_sparsity(op: ElementwiseOp, y: Node, patterns: Patterns) -> Pattern:
     return _of_any(y, patterns)
 
 
 @sparsity.dispatch
-def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Any:
+def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Pattern:
     """Rows where a factor is zero for every input are empty.
 
     Inside a recurrence whose state is moved as a whole several factors may depend on the seeds.
@@ -107,7 +107,7 @@ def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def select_sparsity(op: Select, y: Node, patterns: Patterns) -> Any:
+def select_sparsity(op: Select, y: Node, patterns: Patterns) -> Pattern:
     """Each branch only where the condition may choose it."""
     condition = y.args[0]
     chosen = []
@@ -120,7 +120,7 @@ def select_sparsity(op: Select, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def condition_sparsity(op: Condition, y: Node, patterns: Patterns) -> Any:
+def condition_sparsity(op: Condition, y: Node, patterns: Patterns) -> Pattern:
     """A truth value has no derivative."""
     return _constant(y, patterns)
 
@@ -133,7 +133,7 @@ def _constant(y: Node, patterns: Patterns) -> Pattern:
 
 
 @sparsity.dispatch
-def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Any:
+def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Pattern:
     """The op itself, on the numbers of the rows: 0 is what it fills in."""
     present = [p for p in patterns if p is not None]
     numbers, first = [], 1
@@ -147,7 +147,7 @@ def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Any:
+def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Pattern:
     """The rows gathered; from unknown indices any row of the table."""
     if patterns[0] is None:
         return _constant(y, patterns)
@@ -163,7 +163,7 @@ def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
+def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Pattern:
     """Rows of the result unite what is added into them; unknown indices reach every row."""
     if patterns[1] is None:
         return _constant(y, patterns)
@@ -183,7 +183,7 @@ def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Any:
+def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Pattern:
     """Dependence on the elements of the linear operand that have a coefficient ≠ 0.
 
     Inside a recurrence whose state is moved as a whole several operands may depend on the seeds.
@@ -286,19 +286,19 @@ def _matrix_product(pattern: Pattern, b: Node, kept: BoolArray) -> Pattern:
 
 
 @sparsity.dispatch
-def solve_sparsity(op: Solve, y: Node, patterns: Patterns) -> Any:
+def solve_sparsity(op: Solve, y: Node, patterns: Patterns) -> Pattern:
     n = int(y.shape[-2])
     return _matrix_product(patterns[1], y, np.ones((n, n), bool))
 
 
 @sparsity.dispatch
-def triangular_solve_sparsity(op: TriangularSolve, y: Node, patterns: Patterns) -> Any:
+def triangular_solve_sparsity(op: TriangularSolve, y: Node, patterns: Patterns) -> Pattern:
     full = np.ones((int(y.shape[-2]),) * 2, bool)
     return _matrix_product(patterns[1], y, np.tril(full) if op.lower else np.triu(full))
 
 
 @sparsity.dispatch
-def triangle_sparsity(op: Triangle, y: Node, patterns: Patterns) -> Any:
+def triangle_sparsity(op: Triangle, y: Node, patterns: Patterns) -> Pattern:
     kept = np.tril(np.ones(y.shape[-2:], bool), 0 if op.diagonal else -1)
     return keep_rows(patterns[0], np.broadcast_to(kept, y.shape).ravel())
 
@@ -307,7 +307,7 @@ def triangle_sparsity(op: Triangle, y: Node, patterns: Patterns) -> Any:
 
 
 @sparsity.dispatch
-def scan_sparsity(op: Scan, y: Node, patterns: Patterns) -> Any:
+def scan_sparsity(op: Scan, y: Node, patterns: Patterns) -> Pattern:
     """D(c_t) = L_c D(c_{t−1}) ∪ L_x D(x_t) ∪ L_k D(k), the links L of the body found once."""
     local = op.body.input_nodes
     linked = [k for k, p in enumerate(patterns) if p is not None]

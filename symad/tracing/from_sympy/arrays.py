@@ -49,7 +49,7 @@ SYMBOL = 50
 @operands.register(ArraySymbol)
 @operands.register(ZeroArray)
 @operands.register(OneArray)
-def leaf_operands(expression: sympy.Expr, tracer: Tracer) -> Any:
+def leaf_operands(expression: sympy.Expr, tracer: Tracer) -> tuple[()]:
     return ()
 
 

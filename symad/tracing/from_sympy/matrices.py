@@ -46,7 +46,7 @@ from symad.tracing.walk import Tracer, lift, operands
 
 
 @operands.register(sympy.MatrixSymbol)
-def symbol_operands(expression: sympy.MatrixSymbol, tracer: Tracer) -> Any:
+def symbol_operands(expression: sympy.MatrixSymbol, tracer: Tracer) -> tuple[()]:
     return ()
 
 
@@ -232,7 +232,7 @@ def kronecker_lift(expression: KroneckerProduct, args: Nodes, tracer: Tracer) ->
 @operands.register(sympy.OneMatrix)
 @operands.register(GenericIdentity)
 @operands.register(GenericZeroMatrix)
-def constant_operands(expression: sympy.MatrixExpr, tracer: Tracer) -> Any:
+def constant_operands(expression: sympy.MatrixExpr, tracer: Tracer) -> tuple[()]:
     return ()
 
 

@@ -94,7 +94,7 @@ def companion_lift(expression: CompanionMatrix, args: Nodes, tracer: Tracer) -> 
 
 
 @operands.register(FunctionMatrix)
-def function_matrix_operands(expression: FunctionMatrix, tracer: Tracer) -> Any:
+def function_matrix_operands(expression: FunctionMatrix, tracer: Tracer) -> tuple[()]:
     return ()
 
 
@@ -235,7 +235,7 @@ def diagonal_of_lift(expression: DiagonalOf, args: Nodes, tracer: Tracer) -> Nod
 
 
 @operands.register(PermutationMatrix)
-def permutation_operands(expression: PermutationMatrix, tracer: Tracer) -> Any:
+def permutation_operands(expression: PermutationMatrix, tracer: Tracer) -> tuple[()]:
     return ()
 
 

@@ -44,7 +44,7 @@ def _bound(bound: Any, tracer: Tracer) -> Node:
 
 
 @operands.register(sympy.Integral)
-def integral_operands(expression: sympy.Integral, tracer: Tracer) -> Any:
+def integral_operands(expression: sympy.Integral, tracer: Tracer) -> tuple[()]:
     """None: the integrand is traced with its variable bound."""
     return ()
 

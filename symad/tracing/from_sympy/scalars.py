@@ -45,7 +45,7 @@ def trace_scalar(expression: Any) -> Node:
 
 
 @operands.register(sympy.Atom)
-def atom_operands(expression: sympy.Atom, tracer: Tracer) -> Any:
+def atom_operands(expression: sympy.Atom, tracer: Tracer) -> tuple[()]:
     return ()
 
 
@@ -139,7 +139,7 @@ def _unevaluated(expression: Any) -> Node:
 @operands.register(sympy.Limit)
 @operands.register(sympy.meijerg)
 @operands.register(sympy.Order)
-def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
+def unsupported_operands(expression: Any, tracer: Tracer) -> tuple[()]:
     """None: what stands inside is not looked at."""
     return ()
 

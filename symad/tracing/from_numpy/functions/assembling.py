@@ -157,6 +157,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
 
 
 @implements(getattr(np, "astype", None))
-def astype(x: Any, dtype: Any, /) -> Any:
+def astype(x: Any, dtype: Any, /) -> Proxy:
     """The value itself, for types of floating point."""
     return Proxy(as_node(x)).astype(dtype)
