@@ -13,7 +13,7 @@ from symad.errors import LoweringError
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.targets import arrays, linear_algebra  # noqa: F401  (register answers)
 from symad.numeric.targets.contractions import MatrixProduct, contraction
-from symad.numeric.targets.pasting import pasted
+from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import Text, numpy_as
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.contraction import Einsum
@@ -94,11 +94,11 @@ class ArrayWriter(Writer):
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function, which the printer may have in a version of its own."""
-        found = pasted(function, np=self.np)
+        found = pasted_into(self.module, self.pasted, pasted(function, np=self.np))
         self.imports.update(line for line in found.imports if line != Writer.library)
         for name, source in found.functions:
             self.printer.helper(name, source)
-        return function.__name__
+        return found.functions[-1][0]
 
     def constant(self, array: np.ndarray) -> str:
         """An array of the module."""

@@ -98,6 +98,8 @@ def lane_plan(graph: Graph) -> LanePlan:
     number = {node: scalar_steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
     for node in order:
         if not node.shape and node not in number:
+            if any(a.shape for a in node.args):
+                raise LoweringError(f"the op {type(node.op).__name__} makes a scalar of an array")
             number[node] = scalar_steps.node(node, [number[a] for a in node.args])
     scalar = placed(scalar_steps, list(number.values()), len(graph.input_nodes))
     at = dict(zip(number, scalar.results.tolist(), strict=True))

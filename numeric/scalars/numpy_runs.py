@@ -6,7 +6,6 @@ for an element: runs are faster where they are long.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from symad.numeric.numpy_arrays.ops.constants import nested_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.scalars.level_runs import Plan, Run, plan
+from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import NUMPY, Function
 
 OWN = "symad.special"
@@ -75,8 +75,9 @@ def _shaped(entries, shape):
 class _Text:
     """Texts of operands, and the index arrays they need."""
 
-    def __init__(self) -> None:
+    def __init__(self, entry: str) -> None:
         self.np = "np"
+        self.module, self.pasted = Names([entry]), dict[str, str]()
         self.helpers: dict[str, str] = {}
         self.imports: set[str] = {"import numpy as np"}
         self.constants: list[str] = []
@@ -98,7 +99,7 @@ class _Text:
 
     def array(self, places: Any) -> str:
         """The name of an index array."""
-        name = f"I{len(self.constants) + 1}"
+        name = f"_I{len(self.constants) + 1}"
         self.constants.append(f"{name} = {self.places(places)}")
         return name
 
@@ -140,8 +141,9 @@ def function_of(head: type[sympy.Basic] | str) -> Function | None:
 
 
 def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, str]:
-    text, names = _Text(), Names(("np",))
+    names = Names(("np", "CONSTANTS", "RESULTS"))
     entry = names.unique(graph.name)
+    text = _Text(entry)
     body = [_run_line(run, text) for run in made.runs]
     first = made.inputs + len(made.constants)
     code = ENTRY.format(
@@ -217,9 +219,10 @@ def _run_line(run: Run, text: _Text) -> str:
     assert function is not None
     target = f"v[{run.start}:{run.start + run.count}]"
     if function.module == OWN:
-        text.imports.add("from typing import Any")
-        text.helper(function.name, inspect.getsource(getattr(special, function.name)))
-        return f"{target} = {function.name}({', '.join(operands)})"
+        found = pasted_into(text.module, text.pasted, pasted(getattr(special, function.name)))
+        text.imports.update(found.imports)
+        text.helpers.update(found.functions)
+        return f"{target} = {found.functions[-1][0]}({', '.join(operands)})"
     if function.module == "scipy.special":
         text.imports.add("import scipy.special")
     elif function.name == "where":

@@ -30,7 +30,7 @@ from symad.numeric.program.statements import (
     Statement,
     Store,
 )
-from symad.numeric.targets.module import PASTED_NAMES, is_scalar
+from symad.numeric.targets.module import is_scalar
 from symad.numeric.targets.statements import lines
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
@@ -114,7 +114,7 @@ class Formulas:
 def rows_of(graph: Graph) -> list[Row]:
     """The rows of a graph's plain listing, results last."""
     program = plain_program(write_definitions(graph))
-    names = Names(PASTED_NAMES)
+    names = Names()
     names.unique(program.name)
     writer = Writer(NUMPY, "float64", names)
     inputs = [writer.name(value) for value in program.inputs]

@@ -30,16 +30,13 @@ from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import ArrayConstant
-from symad.ops.linalg.adjugate import adjugate_of, adjugate_tangent_of, products_without
-from symad.ops.loops.affine_scan import join_pairs
-from symad.ops.sparse.sparse_solve import solve_sparse
 
 
 def print_module(
     program: Program, dtype: str, target: NumPy = NUMPY, kind: type[Writer] = Writer
 ) -> tuple[str, str]:
     """The name of the entry point and the source of the module; ``kind`` is the writer of the target."""
-    names = Names(PASTED_NAMES)
+    names = Names()
     entry = names.unique(program.name)
     writer = kind(target, dtype, names)
     writer.imports.add(writer.library)
@@ -106,11 +103,6 @@ def _results_text(shown: Sequence[str], structure: Structure) -> str:
     text = ", ".join(shown[:MAX_RESULTS_SHOWN]) + (", ..." if len(shown) > MAX_RESULTS_SHOWN else "")
     return f"({text})" if isinstance(structure, TupleOf) else text
 
-
-PASTED_NAMES = {f.name for f in NUMPY.functions.values() if f.module == "symad.special"} | {
-    f.__name__ for f in (adjugate_of, adjugate_tangent_of, products_without, join_pairs, solve_sparse)
-}
-"""Names of functions that may be pasted into a module: no value has them."""
 
 MAX_RESULTS_SHOWN = 8
 """Results that the docstring names."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from symad.numeric.modules.names import Names
+
 
 @dataclass(frozen=True)
 class Pasted:
@@ -64,6 +66,21 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
         bare = _Renamed({"np": np}).visit(bare)
     functions[prefix + function.__name__] = ast.unparse(bare)
     return Pasted(tuple(imports), tuple(functions.items()), needs_scipy or _imports_scipy(bare))
+
+
+def pasted_into(names: Names, chosen: dict[str, str], found: Pasted) -> Pasted:
+    """Helpers under names that nothing else in a module has; ``chosen`` are those of helpers that it holds.
+
+    Names that begin with an underscore are no value's and no entry point's.
+    """
+    for name, _ in found.functions:
+        if not name.startswith("_") and name not in chosen:
+            chosen[name] = names.unique(name)
+    if all(chosen.get(name, name) == name for name, _ in found.functions):
+        return found
+    sources = ((name, _Renamed(chosen).visit(ast.parse(source))) for name, source in found.functions)
+    functions = tuple((chosen.get(name, name), ast.unparse(tree)) for name, tree in sources)
+    return Pasted(found.imports, functions, found.needs_scipy)
 
 
 def _imports_scipy(tree: ast.AST) -> bool:

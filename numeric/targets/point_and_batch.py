@@ -96,6 +96,7 @@ class BodyWriter(Writer):
     def __init__(self, names: Names) -> None:
         """``names``: identifiers of the module."""
         super().__init__(BODY, "float64", names)
+        self.module = Names()  # the body is not in the module's scope: what it calls is bound to it
         self.bindings: dict[str, tuple[str, str]] = {}
         self.array_functions: dict[Function, str] = {}
         """Names of the functions that only NumPy or SciPy has."""

@@ -32,6 +32,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
     names = Names(BINDINGS)
     entry = names.unique(program.name)
     writer = BodyWriter(names)
+    writer.module.unique(entry)
     writer.imports |= {"import types", "import math", "import numpy as np"}
     inputs = [writer.name(value) for value in program.inputs]
     body = lines_of(program.statements, writer)

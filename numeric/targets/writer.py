@@ -26,7 +26,7 @@ from symad.numeric.program.expressions import (
     Step,
     Value,
 )
-from symad.numeric.targets.pasting import pasted
+from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import NUMPY, Function, Level, NumPy, Target, Text
 
@@ -59,6 +59,10 @@ class Writer:
         self.helpers: dict[str, str] = {}
         self.constants: dict[str, str] = {}
         """Names of arrays that are made once, by the text that makes them."""
+        self.module = names
+        """Names of the module's functions, and of values where these could hide them."""
+        self.pasted: dict[str, str] = {}
+        """What the module calls the helper functions that are public in symad."""
         self.users: dict[Any, str] = {}
         """Names of the helpers that call users' functions."""
 
@@ -210,16 +214,16 @@ class Writer:
         """A writer of plain NumPy for a function in the same module."""
         other = Writer(NUMPY, self.dtype, self.names)
         other.imports, other.helpers, other.users = self.imports, self.helpers, self.users
-        other.constants = self.constants
+        other.constants, other.module, other.pasted = self.constants, self.module, self.pasted
         return other
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function that the module shall hold."""
-        found = pasted(function)
+        found = pasted_into(self.module, self.pasted, pasted(function))
         self.imports.update(found.imports)
         self.needs_scipy = self.needs_scipy or found.needs_scipy
         self.helpers.update(found.functions)
-        return function.__name__
+        return found.functions[-1][0]
 
     def constant(self, array: NDArray[Any]) -> str:
         """An array of numbers: small ones where they are used, others once under a name."""

@@ -14,7 +14,7 @@ from symad.errors import LoweringError
 from symad.jax import helpers as replacing
 from symad.numeric.program.expressions import Compute
 from symad.numeric.program.statements import Loop, Store
-from symad.numeric.targets.pasting import pasted
+from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.scalars import Written, function_of, write
 from symad.numeric.targets.statements import indented, lines, lines_of
 from symad.numeric.targets.target import NUMPY, Function, NumPy, Text, Texts
@@ -50,10 +50,11 @@ class JaxWriter(Writer):
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper that JAX traces."""
-        found = pasted(getattr(replacing, function.__name__, function))
+        helper = pasted(getattr(replacing, function.__name__, function))
+        found = pasted_into(self.module, self.pasted, helper)
         self.imports.update(line for line in found.imports if line != Writer.library)
         self.helpers.update(found.functions)
-        return function.__name__
+        return found.functions[-1][0]
 
     def function(self, function: Function) -> str:
         """The function as JAX has it."""

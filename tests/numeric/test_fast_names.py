@@ -1,12 +1,14 @@
 """Names and comments of fast array code: by role, never code, and the function is the same."""
 
 import ast
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import sympy as sp
 
 import symad
+from symad import functions
 from symad.numeric import lower
 from symad.numeric.backends import NUMPY
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
@@ -77,3 +79,52 @@ def test_values_do_not_hide_what_modules_import():
     kernel = lower(symad.value_and_gradient(symad.trace(sys, [x])))
     value, gradient = kernel(np.zeros(70_000))
     assert value == 70_000 and np.array_equal(gradient, np.full(70_000, 2.0))
+
+
+@pytest.mark.parametrize(("backend", "style"), [("numpy", "fast"), ("numpy", "plain"), ("c", "fast")])
+@pytest.mark.parametrize("name", ["sech", "f"])
+@pytest.mark.parametrize("given", ["sech", "x"])
+def test_no_value_hides_a_function_that_the_module_holds(backend, style, name, given):
+    """A step calls sech; an array of what it gives is called sech, as inputs and the entry point may be."""
+    slope = symad.gradient(symad.trace(np.tanh, [()]))
+    points = np.array([0.3, -0.5, 0.8])
+
+    def summed(x, y):
+        return np.sum(functions.scan(lambda c, v: c * slope(c * v)[0], x, y * points))
+
+    graph = symad.value_and_gradient(symad.trace(summed, inputs=sp.symbols([given, "y"], real=True)))
+    x, y = 0.3, 0.4
+    kernel = lower(graph.named(name), backend, style=style)
+    value, by_x, by_y = kernel(**{given: x, "y": y})
+
+    def by_hand(x, y):
+        states = []
+        for v in y * points:
+            x = x / np.cosh(x * v) ** 2
+            states.append(x)
+        return np.sum(states)
+
+    assert np.isclose(value, by_hand(x, y), rtol=1e-13)
+    assert np.isclose(by_x, np.imag(by_hand(x + 1e-100j, y)) / 1e-100, rtol=1e-13)
+    assert np.isclose(by_y, np.imag(by_hand(x, y + 1e-100j)) / 1e-100, rtol=1e-13)
+
+
+@pytest.mark.parametrize("style", ["fast", "plain"])
+def test_names_of_functions_are_free_for_inputs(style):
+    """An input called beta stays beta, and one with the name of a function in the module is taken."""
+    beta, relu, x = sp.symbols("beta relu x", real=True)
+    assert "def f(beta, x):" in lower(symad.trace(beta * sp.sin(x)), style=style).source
+    graph = symad.trace(relu * sp.sech(x) * sp.beta(x, 2) + beta, inputs=[beta, relu, x]).named("beta")
+    kernel, wanted = lower(graph, style=style), 3 / np.cosh(1.5) / (1.5 * 2.5) + 4
+    assert np.isclose(kernel(beta=4.0, relu=3.0, x=1.5), wanted)
+    assert np.allclose(kernel(4.0, np.full(3, 3.0), 1.5), wanted)
+
+
+def test_long_programs_of_a_name_that_they_use():
+    """Regular programs are printed as runs, with index arrays, constants and functions of the module."""
+    for name in ("sech", "CONSTANTS", "RESULTS", "I1"):
+        x = sp.symbols("x:300", real=True)
+        graph = symad.gradient(sp.Add(*[sp.sech(a) * b**2 + 3 * b for a, b in pairwise(x)]), x).named(name)
+        kernel, point = lower(graph), np.linspace(-1, 1, 300)
+        assert "_runs(" in kernel.source or "v[" in kernel.source
+        assert np.allclose(kernel(*point), graph(*point), rtol=1e-13)

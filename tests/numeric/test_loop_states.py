@@ -274,3 +274,25 @@ def test_chains_in_loops(memory, backend):
     plain, kept = map(symad.value_and_gradient, traced)
     for found, expected in zip(lower(kept, backend=backend)(x), plain(x), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("points", [2, 3])
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_batches_of_two_states_keep_them_apart(points, backend):
+    """In a batch the states lie along the second axis; so many points as states hid which axis was read."""
+    at, h = np.array([0.3, -0.5, 0.8])[:points], 1e-100j
+
+    def last(z):
+        c, d = np.tanh(z), z * z
+        for _ in range(3):
+            c, d = np.tanh(c * d), np.sin(c + d)
+        return c
+
+    def one(z):
+        step = lambda s, v: (np.tanh(s[0] * s[1]), np.sin(s[0] + s[1]))  # noqa: E731
+        return functions.fold(step, (np.tanh(z), z * z), np.ones(3))[0]
+
+    batch = symad.vmap(symad.trace(one, [()]))
+    graph = symad.value_and_gradient(symad.trace(lambda x: np.sum(batch(x * at)), [()]))
+    right = [np.sum(last(0.7 * at)), np.sum(np.imag(last((0.7 + h) * at))) / 1e-100]
+    np.testing.assert_allclose(lower(graph, backend)(0.7), right, rtol=1e-12)

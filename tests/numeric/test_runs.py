@@ -315,3 +315,14 @@ def test_what_others_read_is_not_joined() -> None:
     given = symad.trace(lambda a, b, c: (a * b + c, a * b), x)
     for graph in (shared, given):
         assert "multiply" in {run.function for run in point_plan(graph, output_scalars(graph)).runs}
+
+
+@needs_compiler
+def test_scalars_made_of_arrays_are_refused_by_name() -> None:
+    """Sums, elements and last states of arrays, beside arrays that could be lanes."""
+    x = sp.Symbol("x", real=True)
+    lanes = np.arange(3.0)
+    for reduced in (np.sum, lambda a: a[1], lambda a: symad.functions.fold(lambda h, u: h * u, a[0], a)):
+        graph = symad.trace(lambda x, reduced=reduced: np.sin(reduced(np.exp(x * lanes))) + x, inputs=[x])
+        with pytest.raises(LoweringError, match="backend 'runs' takes graphs of scalars"):
+            lower(graph, "runs")

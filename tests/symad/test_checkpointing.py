@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symad
+from symad import functions
 from symad.derivatives.memory_plans import chain_gradient, draw_plans, memory_plan
 from symad.errors import DerivativeError, EvaluationError
 from symad.numeric import lower
@@ -168,3 +169,33 @@ def test_plans_are_drawn(tmp_path):
 def test_a_memory_plan_needs_a_number_of_steps(length: object) -> None:
     with pytest.raises(DerivativeError, match="number of steps, not"):
         symad.memory_plan(length, "sqrt")  # type: ignore[arg-type]
+
+
+STEPS = {
+    "of both": lambda c, v, y: np.tanh(np.sin(c) * y * np.sin(c) + v),
+    "of the state": lambda c, v, y: np.sin(c * y),
+    "of no state": lambda c, v, y: np.tanh(v) * y,
+    "of nothing": lambda c, v, y: 1 + 0 * c,
+    "linear": lambda c, v, y: c * y + v,
+}
+
+
+@pytest.mark.parametrize("memory", ["recompute", "sqrt", 2, "binomial", ("binomial", 1)])
+@pytest.mark.parametrize("name", STEPS)
+def test_states_that_are_numbers_in_generated_code(name, memory):
+    """The cotangent of the last state is 1, and that of others may be 0: numbers that are no integers."""
+    step, points, h = STEPS[name], np.array([0.3, -0.5, 0.8, 0.1, 0.2]), 1e-100j
+
+    def last(x, y):
+        return functions.fold(lambda c, v: step(c, v, y), x, points, memory=memory)
+
+    def by_hand(x, y):
+        for v in points:
+            x = step(x, v, y)
+        return x
+
+    graph = symad.value_and_gradient(symad.trace(last, [(), ()]))
+    moved = by_hand(0.7 + h, 0.4), by_hand(0.7, 0.4 + h)
+    right = [by_hand(0.7, 0.4), *(np.imag(w) / 1e-100 for w in moved)]
+    for dtype, close in (("float64", 1e-13), ("float32", 1e-5)):
+        np.testing.assert_allclose(lower(graph, dtype=dtype)(0.7, 0.4), right, rtol=close, atol=1e-3 * close)

@@ -45,7 +45,8 @@ def nested(
     outputs = printer.prepared(graph).output_nodes
     with printer.inside(texts, repeated=stem != "part"):
         body = [*first, *printer.statements(outputs)]
-        result = ", ".join(_own(o, inputs, printer) for o in outputs)
+        owned = [_own(o, inputs, printer) for o in outputs]
+        result = ", ".join(printer.numbers_typed(outputs, owned))
     printer.symbols[STEPS] = around
     comma = "," if len(outputs) == 1 and stem == "pull" else ""
     lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
@@ -113,7 +114,8 @@ def chain_pullback_emit(
     """Fill one flat array of cotangents, stretch by stretch."""
     revolving(printer, "reverse_chain")
     values, _, _ = arguments(op, node.args)
-    texts, kept, bar = printer.numbers_typed(values, args[: len(values)]), args[len(values)], args[-1]
+    texts, kept = printer.numbers_typed(values, args[: len(values)]), args[len(values)]
+    (bar,) = printer.numbers_typed(node.args[-1:], args[-1:])
     length = printer.dim(length_of(values))
     distance, slots = policy_text(op, length)
     if op.history:

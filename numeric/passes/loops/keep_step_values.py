@@ -49,7 +49,7 @@ def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
     turned = _turned(node)
     made = {node: Node.of(Loop(body, op.slices, 0), node.args)}
     for array, k in states.items():
-        part = take(made[node], 1, k)
+        part = take(made[node], 1 + new.op.axis, k)
         made[array] = backwards(part) if turned else part
     for array, inner in wanted.items():
         value = Node.of(Loop(body, op.slices, place[inner]), node.args)

@@ -1,0 +1,63 @@
+"""Random programs of nested derivatives, loops, batches, roots and recomputed parts, against JAX.
+
+Gradients, pushforwards, Hessians, `vmap`, `scan`, `fold`, `implicit` and `remat` stand inside of each other,
+and close over the values around them under names that are in scope already. Value and slopes come from the
+graph, and from kernels by every backend.
+
+Usage: python benchmarks/nested_programs.py [--count 1000] [--first 0] [--depth 2] [--jobs 2]; needs JAX.
+Exits 1 if a number is wrong or an error has no name of symad's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+BACKENDS = ("numpy", "c", "runs")
+SHOWN = 600
+"""Characters of a message that are printed."""
+
+
+def outcome(seed: int, depth: int) -> str:
+    """"agrees", "has no value", or what is wrong."""
+    from tests.nested.programs import judge
+
+    try:
+        return "agrees" if judge(seed, depth, BACKENDS) else "has no value"
+    except Exception as error:
+        return f"seed {seed}: {type(error).__name__}: {str(error).strip()[:SHOWN]}"
+
+
+def main() -> int:
+    """Run and print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--depth", type=int, default=2, help="how deep functions nest")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    start, found = time.perf_counter(), Counter[str]()
+    seeds = range(options.first, options.first + options.count)
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for said in pool.map(partial(outcome, depth=options.depth), seeds, chunksize=10):
+            known = said in ("agrees", "has no value")
+            found[said if known else "wrong"] += 1
+            if not known:
+                print(said, flush=True)
+    print(f"{options.count} programs: {dict(found)}, {time.perf_counter() - start:.0f} s")
+    return 1 if found["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
