@@ -10,16 +10,18 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 
 if TYPE_CHECKING:
+    from symad.numeric.entries.c_file import c_file
     from symad.numeric.fixed_inputs import given
     from symad.numeric.pairs.eager_attention import attention
     from symad.numeric.pairs.eager_pairwise import pairwise
     from symad.numeric.solvers.least_squares import least_squares
     from symad.numeric.solvers.minimize import minimize
 
-__all__ = ["Kernel", "attention", "given", "least_squares", "lower", "minimize", "pairwise"]
+__all__ = ["Kernel", "attention", "c_file", "given", "least_squares", "lower", "minimize", "pairwise"]
 
 _LATER = {
     "attention": "symad.numeric.pairs.eager_attention",
+    "c_file": "symad.numeric.entries.c_file",
     "given": "symad.numeric.fixed_inputs",
     "least_squares": "symad.numeric.solvers.least_squares",
     "minimize": "symad.numeric.solvers.minimize",

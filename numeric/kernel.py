@@ -44,6 +44,8 @@ class Origin:
     """Makes the kernel from its saved parts, in another process."""
     listing: Callable[[Graph, str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the plain listing of a graph, "markdown" or "latex"."""
+    standalone: Callable[[Graph], tuple[str, str]] | None = field(default=None, repr=False, compare=False)
+    """Writes array graphs of backend "c" as C that stands alone: source and header."""
 
 
 @dataclass(frozen=True)
@@ -238,25 +240,34 @@ class Kernel:
     def save(self, path: str | Path) -> None:
         """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.
 
-        Array code of backend "c" is the exception: its Python file imports symad to compile its kernels.
+        As .c arrays are written out in scalars; see `symad.numeric.c_file`. As .py array code of backend "c"
+        imports symad to compile its loops.
 
         Raises:
-            LoweringError: a .c or .h file is asked for, and the kernel has none; or the kernel calls a
-                user's function that no module offers under its name, so that a file cannot import it.
+            LoweringError: a .c or .h file is asked for, and there is none; or the kernel calls a user's
+                function that no module offers under its name, so that a file cannot import it.
         """
-        texts = {".c": self.c_source, ".h": self.c_header}
-        text = texts.get(Path(path).suffix, self.source)
+        suffix = Path(path).suffix
+        text = self._c_text(suffix) if suffix in (".c", ".h") else self.source
         if not text:
-            missing = (
-                f"{self.name} has arrays: backend='c' prints a Python file with C loops, save it as .py; C "
-                "that stands alone, with a header, is for functions of scalars"
-                if self.c_source
-                else f"there is no C of {self.name}; backend='c' prints C where C has all functions in it"
+            raise LoweringError(
+                f"{path}: there is no C of {self.name}; backend='c' prints C where C has all functions in it"
             )
-            raise LoweringError(f"{path}: {missing}")
         if self.origin is not None:
             check_importable(self.origin.graph, path)
         write_text(path, text)
+
+    def _c_text(self, suffix: str) -> str:
+        """The C file, or its header; nothing where there is none."""
+        texts = self.c_source, self.c_header
+        made = self.origin
+        if made is not None and made.standalone is not None and not self.c_header:
+            if made.backend != "c":
+                return ""
+            if made.dtype != "float64":
+                raise LoweringError(f"C that stands alone is in float64, and {self.name} is in {made.dtype}")
+            texts = made.standalone(made.graph)
+        return texts[suffix == ".h"]
 
 
 def _leaves(result: Any) -> list[Any]:

@@ -24,6 +24,7 @@ from symad.numeric.modules.entry_point import (
 )
 from symad.numeric.modules.packing import packed as pack
 from symad.numeric.modules.packing import packed_by
+from symad.numeric.modules.size_checks import check_sizes_known
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
 from symad.numeric.pipelines import PassReport
@@ -91,8 +92,9 @@ def lower(
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
     whole = as_graph(f, wrt, inputs)
     check_closed(whole, "lower")
+    check_sizes_known(whole)
     whole = whole if wrt is None else packed_by(whole, wrt)
-    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)), again, listing)
+    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)), again, listing, standalone)
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
@@ -130,6 +132,14 @@ def listing(graph: Graph, form: str) -> str:
     from symad.numeric.targets.listing import to_latex, to_markdown  # which typesets: loaded where it is used
 
     return to_markdown(graph) if form == "markdown" else to_latex(graph)
+
+
+def standalone(graph: Graph) -> tuple[str, str]:
+    """A graph as C that stands alone, and its header."""
+    from symad.numeric.entries.c_file import c_file  # loaded where it is used
+
+    made = c_file(graph)
+    return made.source, made.header
 
 
 def _integers(graph: Graph) -> tuple[int, ...]:

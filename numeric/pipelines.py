@@ -100,8 +100,10 @@ FLAT_PRODUCTS = GraphPass(
     "flat products", flatten_products, "contract", "sums over several axes are matrix products"
 )
 
+WRITE_OUT = GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root")
+
 PLAIN_GRAPH = (
-    GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root"),
+    WRITE_OUT,
     LOGISTIC,
     EXPAND,
     KEEP,
@@ -113,6 +115,9 @@ PLAIN_GRAPH = (
     GraphPass("pack", pack_points, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""
+
+ENTRY_GRAPH = (WRITE_OUT, LOGISTIC, EXPAND, STABILIZE, CONTRACT)
+"""Of array graphs that are written out in scalars, before: what is recognised in arrays alone."""
 
 ARRAY_GRAPH = (
     LOGISTIC,

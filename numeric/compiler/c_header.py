@@ -1,45 +1,44 @@
-"""The header of a C file: what a program that embeds it includes, with the layout of both arrays."""
+"""The header of a C file: what a program that embeds it includes, with the layout of both vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from symad.core.dims import format_shape
-from symad.core.graph import Graph, Node, Structure
-from symad.numeric.modules.module_text import one_line
-from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
+from symad.numeric.compiler.c_layout import Layout, Place
+from symad.numeric.modules.names import Names
 
 
-def print_header(name: str, graph: Graph, labels: Sequence[str] = ()) -> str:
-    """Prototypes, usable from C++, and where each input and output stands.
+def print_header(name: str, layout: Layout) -> str:
+    """Prototypes, usable from C++, sizes as constants, and where each input and result stands.
 
     Args:
         name: the C function.
-        graph: a graph of scalars.
-        labels: what its outputs are called, such as x_bar; by default the keys of dicts.
+        layout: of its vectors.
     """
-    guard, sizes = f"{name.upper()}_H", [len(scalars_of(output)) for output in graph.output_nodes]
+    guard = f"{name.upper()}_H"
+    constants = "\n".join(f"#define {macro} {number}" for macro, number in _constants(name.upper(), layout))
+    parts = [
+        f"{_layout(layout)}\nvoid {name}(const double *x, double *y);",
+        *([_with_arguments(name, layout)] if layout.has_arguments else []),
+        f"/* The same at many points: x[points][{name.upper()}_INPUTS], y[points][{name.upper()}_OUTPUTS]. */\n"
+        f"void {name}_batch(const double *x, double *y, size_t points);",
+        f"/* The same with the addresses of x and y in an array. */\nvoid {name}_bound(const int64_t *frame);",
+    ]
+    prototypes = "\n\n".join(parts)
     return f"""\
 #ifndef {guard}
 #define {guard}
 #include <stddef.h>
 #include <stdint.h>
 
-#define {name.upper()}_INPUTS {len(graph.input_nodes)}
-#define {name.upper()}_OUTPUTS {sum(sizes)}
+{constants}
 
 #ifdef __cplusplus
 extern "C" {{
 #endif
 
-{_layout(graph, sizes, labels)}
-void {name}(const double *x, double *y);
-
-/* The same at many points: x[points][{name.upper()}_INPUTS], y[points][{name.upper()}_OUTPUTS]. */
-void {name}_batch(const double *x, double *y, size_t points);
-
-/* The same with the addresses of x and y in an array. */
-void {name}_bound(const int64_t *frame);
+{prototypes}
 
 #ifdef __cplusplus
 }}
@@ -48,30 +47,64 @@ void {name}_bound(const int64_t *frame);
 """
 
 
-def _layout(graph: Graph, sizes: list[int], labels: Sequence[str]) -> str:
+def _constants(prefix: str, layout: Layout) -> Iterator[tuple[str, int]]:
+    """The lengths of both vectors and of all arrays, and what symbolic sizes are here."""
+    names = Names()
+    yield names.unique(f"{prefix}_INPUTS"), layout.input_count
+    yield names.unique(f"{prefix}_OUTPUTS"), layout.output_count
+    for place in (*layout.inputs, *layout.outputs):
+        if place.shape:
+            yield names.unique(f"{prefix}_SIZE_{place.code.upper()}"), place.count
+    for symbol, number in layout.sizes.items():
+        yield names.unique(f"{prefix}_DIM_{symbol.upper()}"), number
+
+
+def _layout(layout: Layout) -> str:
     """A comment that says what each entry of x and y is."""
-    inputs = [f"x[{k}] = {one_line(symbol)}" for k, symbol in enumerate(graph.inputs)]
-    labels = labels or _keys(graph.structure)
-    outputs, start = [], 0
-    for number, (output, size) in enumerate(zip(graph.output_nodes, sizes, strict=True), 1):
-        place = f"y[{start}]" if size == 1 else f"y[{start}..{start + size - 1}]" if size else "nothing"
-        label = f": {one_line(labels[number - 1])}" if labels[number - 1] else ""
-        outputs.append(f"{place} = output {number}{label}{_form(output)}")
-        start += size
-    return "\n".join(["/*", *(f"   {line}" for line in [*inputs, *outputs]), "*/"])
+    lines = [f"{symbol} = {number}" for symbol, number in layout.sizes.items()]
+    for place in layout.inputs:
+        lines.append(f"{place.slots('x')} = {place.title}{_after(place)}")
+    for number, place in enumerate(layout.outputs, 1):
+        title = f": {place.title}" if place.title else ""
+        lines.append(f"{place.slots('y')} = output {number}{title}{_after(place)}")
+    return "\n".join(["/*", *(f"   {line}" for line in lines), "*/"])
 
 
-def _keys(structure: Structure) -> list[str]:
-    """For each output the keys of the dicts that hold it, joined by dots."""
-    if structure is None:
-        return [""]
-    keys = getattr(structure, "keys", [""] * len(structure.items))
-    pairs = zip(keys, structure.items, strict=True)
-    return [f"{key}.{inner}".strip(".") for key, item in pairs for inner in _keys(item)]
+def _after(place: Place) -> str:
+    return f", {place.form}" if place.form else ""
 
 
-def _form(output: Node) -> str:
-    """The shape of an output that is no scalar, and the order of its entries."""
-    if stored_entries(output) is not None:
-        return f", the stored entries of a sparse matrix {format_shape(output.shape)}, row by row"
-    return f", shape {format_shape(output.shape)}, row by row" if output.shape else ""
+def _with_arguments(name: str, layout: Layout) -> str:
+    """The prototype with a parameter for each input and result, one in a line."""
+    places = [*layout.inputs, *layout.outputs]
+    texts = parameters(layout)
+    ends = ["," for _ in texts[1:]] + [""]
+    shapes = [f"  /* {format_shape(p.shape)} */" if p.shape else "" for p in places]
+    lines = [f"    {text}{end}{shape}" for text, end, shape in zip(texts, ends, shapes, strict=True)]
+    joined = "\n".join(lines)
+    return f"/* The same with a parameter for each of them; arrays row by row. */\nvoid {name}_args(\n{joined}\n);"
+
+
+def parameters(layout: Layout) -> list[str]:
+    """The declarations of a function with a parameter for each input and result."""
+    given = [f"const double *{p.code}" if p.shape else f"double {p.code}" for p in layout.inputs]
+    return [*given, *(f"double *{p.code}" for p in layout.outputs)]
+
+
+def argument_function(name: str, layout: Layout) -> Iterable[str]:
+    """The lines of the function with a parameter for each input and result."""
+    yield f"void {name}_args({', '.join(parameters(layout))})"
+    yield "{"
+    yield f"    double x[{max(layout.input_count, 1)}] = {{0}}, y[{max(layout.output_count, 1)}];"
+    for p in layout.inputs:
+        if p.shape and p.count:
+            yield f"    memcpy(x + {p.start}, {p.code}, {p.count}*sizeof *x);"
+        else:
+            yield f"    (void){p.code};" if p.shape else f"    x[{p.start}] = {p.code};"
+    yield f"    {name}(x, y);"
+    for p in layout.outputs:
+        if p.shape and p.count:
+            yield f"    memcpy({p.code}, y + {p.start}, {p.count}*sizeof *y);"
+        else:
+            yield f"    (void){p.code};" if p.shape else f"    *{p.code} = y[{p.start}];"
+    yield "}"

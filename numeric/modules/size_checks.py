@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import sympy
 
-from symad.core.dims import Dim
+from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import Graph, Node, topological
+from symad.errors import LoweringError
+from symad.numeric.modules.module_text import one_line
 from symad.ops.arrays.shaping import Pad, Slice
+from symad.ops.arrays.sources import Dimension, Source
+from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 
 def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
@@ -24,6 +29,49 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
         found.update(dict.fromkeys(_distances(node)))
     open_ones = [sympy.expand(e) for e in found if isinstance(e, sympy.Expr) and _is_open(e)]
     return tuple(_strongest(open_ones))
+
+
+def symbolic_sizes(graph: Graph) -> list[sympy.Symbol]:
+    """The symbols of the sizes of a graph that are no numbers, in loops too, by name."""
+    found: set[Any] = set(graph.dims)
+    for node in graph.nodes:
+        if node.shape:
+            found |= dim_symbols(node.shape)
+        elif isinstance(node.op, Dimension):
+            found |= dim_symbols((node.op.expression,))
+        if not isinstance(node.op, (ElementwiseOp, Source)):  # which hold no graphs, and are many
+            bodies = (getattr(node.op, f.name) for f in fields(node.op))
+            found.update(s for body in bodies if isinstance(body, Graph) for s in symbolic_sizes(body))
+    return sorted(found, key=str)
+
+
+def numbers_of(graph: Graph, sizes: Mapping[Any, int]) -> dict[Any, int]:
+    """Numbers for symbolic sizes of a graph, which are given by symbol or by name.
+
+    Raises:
+        LoweringError: a name is that of no size.
+    """
+    by_name = {str(symbol): symbol for symbol in symbolic_sizes(graph)}
+    unknown = [one_line(key) for key in sizes if str(key) not in by_name]
+    if unknown:
+        known = ", ".join(map(one_line, by_name)) or "none"
+        raise LoweringError(f"{graph.name} has no size {', '.join(unknown)}; its symbolic sizes: {known}")
+    return {by_name[str(key)]: number for key, number in sizes.items()}
+
+
+def check_sizes_known(graph: Graph) -> None:
+    """Refuse a graph that depends on a size which is that of no input.
+
+    Raises:
+        LoweringError: names the size.
+    """
+    free = [symbol for symbol in symbolic_sizes(graph) if symbol not in graph.dims]
+    if free:
+        names = ", ".join(map(one_line, free))
+        raise LoweringError(
+            f"{graph.name} depends on the size {names}, which is that of no input, so that no call would "
+            f"know it; give it a number, as in f.at({{{one_line(free[0])}: 4}})"
+        )
 
 
 def _distances(node: Node) -> Iterable[Dim]:

@@ -14,6 +14,7 @@ from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, native_options
 from symad.numeric.compiler.c_header import print_header
+from symad.numeric.compiler.c_layout import Layout, layout_of
 from symad.numeric.compiler.quick_calls import quick_call
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
@@ -28,7 +29,7 @@ from symad.numeric.scalars.python_binding import Binder, python_function
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
-from symad.numeric.targets.c_module import print_c_module
+from symad.numeric.targets.c_module import c_name, print_c_module
 from symad.ops.elementwise.apply import Apply
 from symad.stable import with_logistic
 
@@ -49,11 +50,12 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         return lower_arrays.lower(graph, dtype, report)
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
+    layout = layout_of(prepared.input_nodes, prepared, roles_of(graph, inner=False).labels)
     try:
-        name, source = print_c(prepared, report)
+        name, source = print_c(prepared, layout, report)
     except NotInC:
         return lower_numpy.lower(graph, dtype, packed)
-    header = print_header(name, prepared, roles_of(graph, inner=False).labels)
+    header = print_header(name, layout)
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
@@ -77,8 +79,13 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     )
 
 
-def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[str, str]:
+def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = None) -> tuple[str, str]:
     """The C name of the function of a graph of scalars, and the source of its file.
+
+    Args:
+        prepared: the graph, after the passes on graphs.
+        layout: what its inputs and results are to the user.
+        report: grows by a line for each pass.
 
     Raises:
         NotInC: C lacks a function.
@@ -88,7 +95,7 @@ def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[st
             raise NotInC(node.op.head.__name__)
     flat = Graph(prepared.input_nodes, output_scalars(prepared), None, prepared.name)
     program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, report, check=False)
-    return print_c_module(program, prepared.inputs)
+    return c_name(prepared.name), print_c_module(program, layout)
 
 
 def _binder(graph: Graph, one: Any) -> Binder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from symad.core.dims import format_shape
+from symad.numeric.compiler.c_header import argument_function
+from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
@@ -27,14 +28,10 @@ from symad.ops.elementwise.apply import Apply
 BLOCK = 8
 """Arguments of functions that are evaluated together are filled up to whole blocks."""
 
-KEYWORDS = {
-    *("auto", "case", "char", "const", "default", "do", "double", "enum", "extern", "float", "goto"),
-    *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static"),
-    *("struct", "switch", "typedef", "union", "unsigned", "void", "volatile"),
-}
-"""Of C, and not of Python, whose keywords no value is called anyway."""
+MOST_SHOWN = 40
+"""Inputs that the first comment names."""
 
-RESERVED = KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
+RESERVED = C_KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
 """Names that no value has: arguments, macros that compilers define, and functions that may be called."""
 
 
@@ -69,14 +66,19 @@ class CWriter(Writer):
         return filled(template, named)
 
 
-def print_c_module(program: Program, symbols: Sequence[str]) -> tuple[str, str]:
-    """The C name of the function and the source of the file.
+def c_name(name: str) -> str:
+    """The C name of a function."""
+    return "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(name))
+
+
+def print_c_module(program: Program, layout: Layout) -> str:
+    """The source of a file.
 
     Args:
         program: of parts, whose results are numbers.
-        symbols: what the user calls the inputs.
+        layout: where the user's inputs and results stand.
     """
-    name = "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(program.name))
+    name = c_name(program.name)
     writer = CWriter()
     writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
     signature = "const double *restrict x, double *restrict w, double *restrict y"
@@ -97,7 +99,7 @@ def print_c_module(program: Program, symbols: Sequence[str]) -> tuple[str, str]:
     inputs, outputs = len(program.inputs), len(program.results)
     parts = [
         f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad.",
-        "   Inputs in order: " + ", ".join(one_line(s) for s in symbols[:40]),
+        "   Inputs in order: " + ", ".join(map(_titled, layout.inputs[:MOST_SHOWN])),
         "*/",
         "#include <math.h>",
         "#include <stddef.h>",
@@ -121,8 +123,14 @@ def print_c_module(program: Program, symbols: Sequence[str]) -> tuple[str, str]:
         "{",
         f"    for (size_t k = 0; k < points; ++k) {name}(x + k*{inputs}, y + k*{outputs});",
         "}",
+        *(["", *argument_function(name, layout)] if layout.has_arguments else []),
     ]
-    return name, "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n"
+
+
+def _titled(place: Place) -> str:
+    """An input by its name, with its shape."""
+    return f"{place.title} {format_shape(place.shape)}" if place.shape else place.title
 
 
 def _crossing(program: Program) -> dict[Value, int]:

@@ -209,12 +209,16 @@ examples:
     parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
+LIMIT_HELP = "the most operations that arrays may be written out in for C (100000)"
 DERIVATIVES = ("value", "gradient", "value-and-gradient", "jacobian", "hessian")
 
 
 def _lower(commands: Commands) -> None:
     text = f"""\
-The result is one readable file that does not need symad.
+The result is one readable file that does not need symad. Of backend c it is C99 with a header: the
+prototypes, sizes as constants, and where each input and result stands. Arrays are written out there, so
+that all sizes are numbers; where that is too long, -o OUT.py writes NumPy code that compiles its loops
+through symad.
 
 {MODELS}
 examples:
@@ -222,6 +226,7 @@ examples:
   symad lower model.py:valley --of hessian -o h.py      the Hessian, into a file
   symad lower model.py:valley --backend c -o valley.c   C99, with the header valley.h
   symad lower model.py:loss --inputs W=4,3 X=n,4        a function of arrays; n stays a symbol
+  symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c -o loss.c
   symad lower model.py:loss --style plain --passes      code to read, and what each pass did
 """
     parser = _command(
@@ -230,10 +235,12 @@ examples:
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
     parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
+    parser.add_argument("--sizes", nargs="+", metavar="N=4", help="numbers for symbolic sizes")
+    parser.add_argument("--limit", type=int, metavar="OPERATIONS", help=LIMIT_HELP)
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
     parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed, or to read")
     parser.add_argument("--passes", action="store_true", help="tell what each pass did (numpy and c)")
-    parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .h; printed by default")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py or .c; printed by default")
 
 
 def _explain(commands: Commands) -> None:

@@ -24,9 +24,13 @@ DERIVATIVES = {
 }
 
 
-def _named(options: Namespace) -> Graph:
-    """The model, or the derivative of it that was asked for."""
+def _named(options: Namespace, sizes: dict[str, int] | None = None) -> Graph:
+    """The model at some sizes, or the derivative of it that was asked for."""
     name, graph = load_model(options.model, options.inputs)
+    if sizes:
+        from symad.numeric.modules.size_checks import numbers_of
+
+        graph = graph.at(numbers_of(graph, sizes))
     made: Graph = DERIVATIVES[options.of](graph)
     suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
     return made.named(name + suffix)
@@ -36,30 +40,57 @@ def lower(options: Namespace) -> int:
     """Write code, into a file or to standard output."""
     from symad.numeric import lower as lower_graph
 
+    sizes = dict(map(size_of, options.sizes or ()))
     log = _to_stderr if options.passes else None
+    if options.backend == "c" and Path(options.output or "").suffix != ".py":
+        return _lower_c(options, sizes, log)
+    if options.limit is not None:
+        raise ModelError("--limit is for C that stands alone: --backend c, without -o or with -o OUT.c")
     kernel = lower_graph(
-        _named(options), backend=options.backend, dtype=options.dtype, style=options.style, log=log
+        _named(options, sizes), backend=options.backend, dtype=options.dtype, style=options.style, log=log
     )
-    if options.backend == "c" and not kernel.c_header:
-        _to_stderr(_not_c(kernel))
     if options.output is None:
-        print(kernel.c_source if kernel.c_header else kernel.source)
+        print(kernel.source)
         return OK
-    paths = [Path(options.output)]
-    if paths[0].suffix == ".c" and kernel.c_header:
-        paths.append(paths[0].with_suffix(".h"))
-    for path in paths:
-        kernel.save(path)
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        print(f"{path}: {kernel.name}, {lines} lines, for {options.backend}")
+    kernel.save(options.output)
+    _told(options, options.output, kernel.name, kernel.source)
     return OK
 
 
-def _not_c(kernel: Any) -> str:
-    """Why what is written is no C that stands alone."""
-    if kernel.c_source:
-        return f"symad: {kernel.name} has arrays: its file is Python, which compiles and calls C loops"
-    return f"symad: {kernel.name} calls a function that C lacks, or no compiler works: its file is NumPy code"
+def _lower_c(options: Namespace, sizes: dict[str, int], log: Any) -> int:
+    """Write C that stands alone, and its header beside it."""
+    from symad.numeric import c_file
+    from symad.numeric.entries.in_scalars import LIMIT
+
+    if options.style != "fast" or options.dtype != "float64":
+        raise ModelError(
+            "C that stands alone is fast code in float64: leave out --style and --dtype; -o OUT.py writes "
+            "NumPy code that compiles its loops, also in float32"
+        )
+    made = c_file(_named(options), sizes, limit=LIMIT if options.limit is None else options.limit, log=log)
+    if options.output is None:
+        print(made.source)
+        return OK
+    made.save(options.output)
+    _told(options, options.output, made.name, made.source)
+    _told(options, Path(options.output).with_suffix(".h"), made.name, made.header)
+    return OK
+
+
+def _told(options: Namespace, path: Any, name: str, text: str) -> None:
+    print(f"{path}: {name}, {len(text.splitlines())} lines, for {options.backend}")
+
+
+def size_of(text: str) -> tuple[str, int]:
+    """Name and number of ``n=4``.
+
+    Raises:
+        ModelError: it is no such text.
+    """
+    name, _, number = text.partition("=")
+    if not name.strip() or not number.strip().isdecimal():
+        raise ModelError(f"--sizes {text}: write the name of a size and a number, as in n=4")
+    return name.strip(), int(number)
 
 
 def _to_stderr(line: str) -> None:

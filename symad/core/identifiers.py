@@ -24,6 +24,25 @@ def identifier(name: str) -> str:
     return plain
 
 
+def ascii_identifier(name: str) -> str:
+    """``name`` in the letters that every language takes in identifiers; Greek ones by their names.
+
+    ``θ_1`` becomes ``theta_1``, ``W[0]`` becomes ``W_0``.
+    """
+    letters = []
+    for character in unicodedata.normalize("NFKD", name):
+        told = unicodedata.name(character, "")
+        if told.startswith("GREEK") and "LETTER" in told:
+            word = told.split("LETTER ")[1].split(" WITH")[0].split()[-1]
+            letters.append(word.capitalize() if "CAPITAL" in told else word.lower())
+        elif character.isascii() and (character.isalnum() or character == "_"):
+            letters.append(character)
+        elif not unicodedata.combining(character):
+            letters.append("_")
+    plain = re.sub(r"_+", "_", "".join(letters)).rstrip("_") or "x"
+    return plain if plain[0].isalpha() else f"x{plain}" if plain[0] == "_" else f"x_{plain}"
+
+
 def printed(symbol: sympy.Basic) -> str:
     """``str(symbol)``; a plain symbol is its name, for which no printer is made."""
     return str(symbol.name) if type(symbol) is sympy.Symbol else str(symbol)

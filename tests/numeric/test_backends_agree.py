@@ -24,6 +24,7 @@ import symad
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric import lower
+from symad.numeric.compiler.c_layout import layout_of
 from symad.numeric.passes import prepare
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.targets.c_functions import NotInC
@@ -132,7 +133,8 @@ def misses(name: str, made: Any, dtype: str) -> list[str]:
 @cache
 def in_c(name: str) -> bool:
     try:
-        print_c(prepare(scalar_graph(name)))
+        graph = prepare(scalar_graph(name))
+        print_c(graph, layout_of(graph.input_nodes, graph))
     except NotInC:
         return False
     return True

@@ -25,7 +25,7 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.errors import OutsideError, TraceError
+from symad.errors import EvaluationError, OutsideError, TraceError
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +270,8 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
 
 @evaluate.dispatch
 def dimension_evaluate(op: Dimension, values: Values) -> Any:
+    if op.expression.free_symbols:
+        raise EvaluationError(f"the size {op.expression} is not fixed by the arrays given")
     return int(op.expression)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from symad.core.identifiers import ascii_identifier
 from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
 from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.programs import Program
@@ -30,18 +30,7 @@ MOST_ENTRIES = 200
 
 def coq_name(name: str, taken: Collection[str]) -> str:
     """A Coq identifier for a name: Greek letters by their names, no reserved word, none that is taken."""
-    letters = []
-    for character in unicodedata.normalize("NFKD", name):
-        told = unicodedata.name(character, "")
-        if told.startswith("GREEK") and "LETTER" in told:
-            word = told.split("LETTER ")[1].split(" WITH")[0].split()[-1]
-            letters.append(word.capitalize() if "CAPITAL" in told else word.lower())
-        elif character.isascii() and (character.isalnum() or character == "_"):
-            letters.append(character)
-        elif not unicodedata.combining(character):
-            letters.append("_")
-    plain = re.sub(r"_+", "_", "".join(letters)).rstrip("_") or "x"
-    plain = plain if plain[0].isalpha() else f"x{plain}" if plain[0] == "_" else f"x_{plain}"
+    plain = ascii_identifier(name)
     unique, k = plain, 1
     while unique in taken or unique in RESERVED or re.fullmatch(r"t\d+", unique):
         k += 1

@@ -16,6 +16,7 @@ from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import select_wrt
 from symad.errors import SymadError
+from symad.evaluation.node_numbers import NodeNumber
 from symad.ops.arrays.sources import Input, constant, symbol_of
 from symad.ops.arrays.stacking import element
 from symad.transforms.values import unchecked
@@ -24,7 +25,6 @@ from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, Term, Terms
-from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.by_elements import as_numbers
 from symad.verification.rewriting.rewrite import expand_definitions
 

@@ -19,6 +19,7 @@ import sympy
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
+from symad.evaluation.node_numbers import NodeNumber
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
 from symad.ops.arrays.stacking import pack_scalars
@@ -28,7 +29,6 @@ from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.tracing.walk import Tracer
 from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
-from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.by_elements import by_elements, flat_elements, scalar_operations
 
 MOST_OPERATIONS = 600

@@ -13,10 +13,10 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
+from symad.evaluation.node_numbers import NodeNumber
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.arrays.stacking import element
 from symad.transforms.values import unchecked
-from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.rewrite import expand_definitions
 
 MOST_OPERATIONS, MOST_ELEMENTS = 3000, 64

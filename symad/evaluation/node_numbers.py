@@ -1,8 +1,8 @@
-"""Scalar nodes as numbers, so that Dual numbers over them build the graph of a derivative.
+"""Scalar nodes as numbers: evaluation on them builds graphs.
 
-A graph evaluated on Dual(node, node) applies the rules of Dual numbers, which share nothing with the
-graph's own forward and reverse mode, and the result is a graph again: a reference that can be compared
-by every means there is.
+A graph of arrays evaluated on arrays of nodes is written out element by element. Evaluated on
+Dual(node, node) it applies the rules of Dual numbers, which share nothing with the graph's own forward and
+reverse mode, and the result is a graph again: a reference that can be compared by every means there is.
 """
 
 from __future__ import annotations
@@ -138,6 +138,24 @@ def _as_node(value: Any) -> Node:
     if node is None:
         raise EvaluationError(f"{value!r} is no number that can become a node")
     return node
+
+
+def as_numbers(value: Any) -> Any:
+    """A value whose numbers are all nodes: one of them, or an array.
+
+    Raises:
+        EvaluationError: some number cannot become a node.
+    """
+    if not isinstance(value, np.ndarray):
+        return value if isinstance(value, NodeNumber) else NodeNumber(_as_node(value))
+    made = np.empty(value.size, dtype=object)
+    made[:] = [v if isinstance(v, NodeNumber) else NodeNumber(_as_node(v)) for v in value.ravel().tolist()]
+    return made.reshape(value.shape)
+
+
+def as_nodes(value: Any) -> list[Node]:
+    """The nodes of a value that `as_numbers` made, row by row."""
+    return [number.node for number in np.asarray(value, dtype=object).ravel().tolist()]
 
 
 DOMAINS.append(((NodeNumber,), NodeNumbers()))

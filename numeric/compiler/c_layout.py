@@ -1,0 +1,151 @@
+"""Where the inputs and results of a C function stand, and what they are called there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.dims import Shape, format_shape, size
+from symad.core.graph import Graph, Node, Structure
+from symad.core.identifiers import ascii_identifier, short_name
+from symad.numeric.modules.module_text import one_line
+from symad.numeric.modules.names import Names
+from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
+from symad.ops.arrays.sources import symbol_of
+
+C_KEYWORDS = {
+    *("auto", "case", "char", "const", "default", "do", "double", "enum", "extern", "float", "goto"),
+    *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static"),
+    *("struct", "switch", "typedef", "union", "unsigned", "void", "volatile"),
+}
+"""Of C, and not of Python, whose keywords no value is called anyway."""
+
+CPP_KEYWORDS = {
+    *("alignas", "alignof", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "char16_t", "char32_t"),
+    *("char8_t", "co_await", "co_return", "co_yield", "compl", "concept", "const_cast", "consteval"),
+    *("constexpr", "constinit", "decltype", "delete", "dynamic_cast", "explicit", "export", "false", "friend"),
+    *("mutable", "namespace", "new", "noexcept", "not_eq", "nullptr", "operator", "or_eq", "private"),
+    *("protected", "public", "reinterpret_cast", "requires", "static_assert", "static_cast", "template"),
+    *("this", "thread_local", "throw", "true", "typeid", "typename", "using", "virtual", "wchar_t", "xor"),
+    "xor_eq",
+}
+"""Of C++ alone: headers are read there too."""
+
+MACROS = {"I", "NAN", "NULL", "INFINITY", "EOF", "linux", "unix", "near", "far"}
+"""Names that headers or compilers may have defined."""
+
+MOST_PARAMETERS = 127
+"""Parameters that every C compiler takes (C99, 5.2.4.1)."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An input or a result in a vector of all of them.
+
+    Attributes:
+        title: what the user calls it.
+        code: the same as an identifier of C, with no other like it.
+        shape: of its entries, which stand row by row; () is a number.
+        start: the position of the first one.
+        count: how many there are; of a sparse matrix those that are stored.
+        told: what else there is to say of it.
+    """
+
+    title: str
+    code: str
+    shape: Shape
+    start: int
+    count: int
+    told: str = ""
+
+    @property
+    def form(self) -> str:
+        """The shape, and the order of the entries."""
+        return self.told or (f"shape {format_shape(self.shape)}, row by row" if self.shape else "")
+
+    def slots(self, vector: str) -> str:
+        """Its part of a vector."""
+        last = self.start + self.count - 1
+        several = f"{vector}[{self.start}..{last}]" if self.count else "nothing"
+        return f"{vector}[{self.start}]" if self.count == 1 else several
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All inputs and all results, in order, and the numbers that symbolic sizes were given."""
+
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    sizes: Mapping[str, int]
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether there is a function with a parameter for each of them."""
+        return len(self.inputs) + len(self.outputs) <= MOST_PARAMETERS
+
+    @property
+    def input_count(self) -> int:
+        """The length of the vector of inputs."""
+        return sum(place.count for place in self.inputs)
+
+    @property
+    def output_count(self) -> int:
+        """The length of the vector of results."""
+        return sum(place.count for place in self.outputs)
+
+
+def layout_of(
+    inputs: Sequence[Node], scalars: Graph, labels: Sequence[str] = (), sizes: Mapping[Any, int] | None = None
+) -> Layout:
+    """The layout of a function.
+
+    Args:
+        inputs: the inputs as the user gave them, arrays among them.
+        scalars: the graph of scalars that is printed, whose inputs are their entries.
+        labels: what the outputs are called, such as x_bar; by default the keys of dicts.
+        sizes: what symbols of sizes stand for.
+    """
+    names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS | {"x", "y"})
+    given = [_input(node) for node in inputs]
+    titles = map(one_line, labels or _keys(scalars.structure))
+    results = [
+        (title, title or ("result" if scalars.structure is None else "result_1"), node.shape, *_stored(node))
+        for title, node in zip(titles, scalars.output_nodes, strict=True)
+    ]
+    named = {one_line(symbol): number for symbol, number in (sizes or {}).items()}
+    return Layout(_places(given, names), _places(results, names), named)
+
+
+Given = tuple[str, str, Shape, int, str]
+"""Title, wanted name, shape, number of entries, and what is told of an input or result."""
+
+
+def _input(node: Node) -> Given:
+    symbol = symbol_of(node)
+    told = "an integer" if symbol.is_integer and not node.shape else ""
+    return one_line(symbol), short_name(symbol), node.shape, int(size(node.shape)), told
+
+
+def _places(given: Sequence[Given], names: Names) -> tuple[Place, ...]:
+    made, start = [], 0
+    for title, wanted, shape, count, told in given:
+        made.append(Place(title, names.unique(ascii_identifier(wanted)), shape, start, count, told))
+        start += count
+    return tuple(made)
+
+
+def _stored(output: Node) -> tuple[int, str]:
+    """The number of entries, and what is said of a sparse matrix."""
+    sparse = bool(output.shape) and stored_entries(output) is not None
+    form = f"the stored entries of a sparse matrix {format_shape(output.shape)}, row by row"
+    return len(scalars_of(output)), form if sparse else ""
+
+
+def _keys(structure: Structure) -> list[str]:
+    """For each output the keys of the dicts that hold it, joined by dots."""
+    if structure is None:
+        return [""]
+    keys = getattr(structure, "keys", [""] * len(structure.items))
+    pairs = zip(keys, structure.items, strict=True)
+    return [f"{key}.{inner}".strip(".") for key, item in pairs for inner in _keys(item)]

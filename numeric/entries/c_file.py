@@ -1,0 +1,112 @@
+"""C that stands alone: a file and its header, of scalar graphs and of array graphs written out in scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sympy
+
+from symad.core.dims import bind
+from symad.core.graph import Graph
+from symad.errors import LoweringError
+from symad.numeric.compiler.c_header import print_header
+from symad.numeric.compiler.c_layout import layout_of
+from symad.numeric.entries.in_scalars import LIMIT, in_scalars
+from symad.numeric.modules.entry_point import plain_results
+from symad.numeric.modules.module_text import one_line
+from symad.numeric.modules.size_checks import needed_sizes, numbers_of, symbolic_sizes
+from symad.numeric.passes import prepare
+from symad.numeric.passes.memory_layout.packed_entries import is_scalar
+from symad.numeric.pipelines import PassReport
+from symad.numeric.scalars.lower_c import print_c
+from symad.numeric.scheduling.roles import roles_of
+from symad.ops.loops.captured import check_closed
+from symad.saving.atomic_files import write_text
+from symad.stable import with_logistic
+from symad.tracing import as_graph
+
+
+@dataclass(frozen=True)
+class CFile:
+    """A function in C99, in double precision."""
+
+    name: str
+    """Of the C function; ``name_args``, ``name_batch`` and ``name_bound`` are beside it."""
+    source: str
+    header: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the source to a path that ends in .c, and the header next to it.
+
+        Raises:
+            LoweringError: the path ends in something else.
+        """
+        if Path(path).suffix != ".c":
+            raise LoweringError(f"{path}: C is saved under a name that ends in .c, with its header beside it")
+        write_text(path, self.source)
+        write_text(Path(path).with_suffix(".h"), self.header)
+
+
+def c_file(
+    f: Any,
+    sizes: Mapping[Any, int] | None = None,
+    inputs: Any = None,
+    limit: int = LIMIT,
+    log: Callable[[str], None] | None = None,
+) -> CFile:
+    """``f`` as C that stands alone: for microcontrollers, other languages, simulators.
+
+    Arrays are written out in scalars, so that all sizes are numbers and the code has no loops; linear systems
+    are solved by elimination with partial pivoting. What NumPy refuses in a call is NaN or infinite here: a
+    singular matrix, an index out of range.
+
+    Args:
+        f: what `symad.trace` takes.
+        sizes: numbers for symbolic sizes, by symbol or by name, such as ``{"n": 4}``.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
+        limit: the most scalar operations that arrays may be written out in.
+        log: called with a line for each pass.
+
+    Raises:
+        LoweringError: a size is not known; C lacks a function; an op is none of scalars (eigenvalues, an
+            implicit equation, random numbers); there are more operations than the limit.
+    """
+    whole = as_graph(f, None, inputs)
+    check_closed(whole, "c_file")
+    report: list[PassReport] = []
+    labels = roles_of(whole, inner=False).labels
+    numbers = _all_numbers(whole, sizes or {})
+    graph = plain_results(whole.at(numbers).ungrouped())
+    scalars = prepare(with_logistic(graph))
+    if not is_scalar(scalars):
+        scalars = prepare(with_logistic(in_scalars(graph, limit, report)))
+    layout = layout_of(graph.input_nodes, scalars, labels, numbers)
+    name, source = print_c(scalars, layout, report)
+    if log is not None:
+        for line in report:
+            log(str(line))
+    return CFile(name, source, print_header(name, layout))
+
+
+def _all_numbers(graph: Graph, sizes: Mapping[Any, int]) -> dict[sympy.Symbol, int]:
+    """The numbers of all symbolic sizes.
+
+    Raises:
+        LoweringError: a size has no number, or one with which arrays are too short.
+    """
+    found = numbers_of(graph, sizes)
+    missing = [one_line(symbol) for symbol in symbolic_sizes(graph) if symbol not in found]
+    if missing:
+        given = ", ".join(f'"{name}": 4' for name in missing)
+        raise LoweringError(
+            f"C that stands alone needs a number for each size, and {graph.name} leaves {', '.join(missing)} "
+            f"open; give c_file(f, sizes={{{given}}}), or --sizes {' '.join(f'{name}=4' for name in missing)}"
+        )
+    short = [need for need in needed_sizes(graph) if bind(need, found) < 0]
+    if short:
+        at = ", ".join(f"{one_line(symbol)} = {number}" for symbol, number in found.items())
+        raise LoweringError(f"{graph.name} has no value at {at}: {one_line(short[0])} is negative there")
+    return found

@@ -1,0 +1,132 @@
+"""A graph of arrays as a graph of scalars: evaluated on arrays of nodes, whose numbers are the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import size
+from symad.core.graph import Graph, Node, topological
+from symad.core.identifiers import short_name
+from symad.core.questions import evaluate, flops
+from symad.errors import LoweringError, SymadError
+from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
+from symad.numeric.entries import elimination  # noqa: F401  (registers answers)
+from symad.numeric.entries.rules import entries
+from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
+from symad.ops.arrays.sources import Source, input_node, symbol_of
+from symad.ops.arrays.stacking import pack_scalars
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import CompressedRows, compressed_rows
+
+LIMIT = 100_000
+"""Operations of functions that are written out. A compiler takes about half a minute for so many."""
+
+HEADROOM = 4
+"""Before they are written out, operations are counted with those on zeros and ones, which are not written:
+unit seeds and masks make up to about three quarters."""
+
+
+@dataclass
+class WritingOut:
+    """Evaluates nodes entry by entry, as long as there are not too many."""
+
+    limit: int
+    count: float = 0
+
+    def values(self, outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+        """The values of some nodes, as arrays of `NodeNumber`, from those of others.
+
+        Raises:
+            LoweringError: an op has no form in scalars; or there are more operations than the limit.
+        """
+        found = dict(point)
+        for node in topological(outputs):
+            if node not in found:
+                found[node] = self._value(node, [found[a] for a in node.args])
+        return [found[node] for node in outputs]
+
+    def _value(self, node: Node, args: list[Any]) -> Any:
+        if not isinstance(node.op, Scan):  # its steps are counted one by one
+            self.count += max(int(flops(node.op, node)), int(size(node.shape)))
+        if self.count > HEADROOM * self.limit:
+            raise too_large(f"more than {HEADROOM * self.limit:,}", self.limit)
+        try:
+            if isinstance(node.op, Source):
+                return as_numbers(evaluate(node.op, ()))
+            return as_numbers(entries(node.op, node, tuple(args), self))
+        except LoweringError:
+            raise
+        except (SymadError, TypeError, ValueError, AttributeError) as error:
+            raise LoweringError(
+                f"the op {type(node.op).__name__} cannot be written out in scalars: {error}"
+            ) from error
+
+
+def too_large(count: str, limit: int) -> LoweringError:
+    """The error for functions of more operations than the limit."""
+    return LoweringError(
+        f"written out in scalars it has {count} operations, and the limit is {limit:,}; give smaller sizes or "
+        "a larger limit, c_file(f, limit=...) or --limit; or keep loops: lower(f, backend='c') saved as .py"
+    )
+
+
+def in_scalars(graph: Graph, limit: int = LIMIT, report: list[PassReport] | None = None) -> Graph:
+    """A graph of scalars whose inputs are the entries of the inputs, row by row, and so its outputs.
+
+    Args:
+        graph: all of its sizes are numbers.
+        limit: the number of scalar operations that the result may have.
+        report: grows by a line for each pass.
+
+    Raises:
+        LoweringError: an op has no form in scalars, or there are more operations.
+    """
+    prepared = run_graph_passes(graph, ENTRY_GRAPH, report)
+    point = {node: as_numbers(_entries_of_input(node)) for node in graph.input_nodes}
+    wanted = [node for output in prepared.output_nodes for node in _computed(output)]
+    values = iter(WritingOut(limit).values(wanted, point))
+    outputs = tuple([_packed(output, values) for output in prepared.output_nodes])
+    inputs = tuple(node for value in point.values() for node in as_nodes(value))
+    made = Graph(inputs, outputs, graph.structure, graph.name)
+    if report is not None:
+        report.append(PassReport("scalars", "nodes", len(prepared.nodes), len(made.nodes), True))
+    operations = sum(1 for node in made.nodes if node.args)
+    if operations > limit:
+        raise too_large(f"{operations:,}", limit)
+    return made
+
+
+def _entries_of_input(node: Node) -> Any:
+    """A fresh input for each entry; a scalar stays what it is, with what is assumed of it."""
+    if not node.shape:
+        return NodeNumber(node)
+    title = short_name(symbol_of(node))
+    made = np.empty(node.shape, dtype=object)
+    for place in np.ndindex(made.shape):
+        made[place] = NodeNumber(input_node(sympy.Dummy(f"{title}[{', '.join(map(str, place))}]", real=True)))
+    return made
+
+
+def _computed(output: Node) -> tuple[Node, ...]:
+    """What of an output is computed: of a sparse matrix its parts."""
+    return output.args if isinstance(output.op, CompressedRows) else (output,)
+
+
+def _packed(output: Node, values: Iterator[Any]) -> Node:
+    """An output made of scalars, from the values of `_computed`, one after the other."""
+    op = output.op
+    if not isinstance(op, CompressedRows):
+        entries_ = as_nodes(next(values))
+        return pack_scalars(entries_, output.shape) if output.shape else entries_[0]
+    data = as_numbers(np.zeros(len(op.columns), dtype=int))
+    for (places, _, adds), _arg in zip(op.writes, output.args, strict=True):
+        part = next(values)
+        flat = part.ravel() if isinstance(part, np.ndarray) else part
+        data[places] = data[places] + flat if adds else flat
+    stored = pack_scalars(as_nodes(data), (len(data),))
+    return compressed_rows(op.shape, op.rows, op.columns, [(stored, np.arange(len(data)))])

@@ -1,0 +1,265 @@
+"""How ops are written out: the nodes of the entries of a value, from those of the arguments.
+
+By default an op evaluates on arrays of `NodeNumber`. The rules here are for what NumPy does by looking at
+numbers that are not known yet, such as an index, and for sums that read better as one sum than as a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from symad.core.graph import Node, Op
+from symad.core.questions import Array, Values, definition, evaluate, question
+from symad.errors import LoweringError
+from symad.evaluation.node_numbers import NodeNumber, as_nodes
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul, add, mul, signed_product, signed_sum
+from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
+from symad.ops.elementwise.undefined import Undefined
+from symad.ops.fused.random import RandomOp
+from symad.ops.linalg.eigen import EigenSystem
+from symad.ops.linalg.root import Root
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.sparse_solve import SparseSolve
+
+NAN = constant(float("nan"))
+
+
+class Evaluator(Protocol):
+    """What writes out the nodes inside of an op: of the body of a loop, of a definition."""
+
+    def values(self, outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+        """The values of some nodes, as arrays of `NodeNumber`, from those of others."""
+
+
+if not TYPE_CHECKING:  # plum dispatches on the op alone
+    Evaluator = Any
+
+
+@question
+def entries(op: Op, y: Node, values: Values, inside: Evaluator) -> Array:
+    """The value of ``y = op(*y.args)`` as an array of `NodeNumber`, from such arrays."""
+
+
+@entries.dispatch
+def by_evaluation(op: Op, y: Node, values: Values, inside: Evaluator) -> Array:
+    """As the op evaluates on any numbers."""
+    return evaluate(op, values)
+
+
+# ---- elementwise --------------------------------------------------------------------------------
+
+
+def _add(op: Add, *nodes: Node) -> Node:
+    return signed_sum(zip(op.signs, nodes, strict=True))
+
+
+def _mul(op: Mul, *nodes: Node) -> Node:
+    return signed_product(zip(op.powers, nodes, strict=True))
+
+
+MAKERS: dict[type[ElementwiseOp], Callable[..., Node]] = {
+    Add: _add,
+    Mul: _mul,
+    Pow: lambda op, *nodes: power(*nodes),
+    Apply: lambda op, *nodes: apply(op.head, *nodes),
+    Compare: lambda op, *nodes: compare(op.relation, *nodes),
+    Logic: lambda op, *nodes: logic(op.kind, *nodes),
+    Select: lambda op, *nodes: select(*nodes),
+}
+"""The makers of elementwise ops, which fold constants."""
+
+
+@entries.dispatch
+def elementwise_entries(op: ElementwiseOp, y: Node, values: Values, inside: Evaluator) -> Array:
+    """The same op for each entry."""
+    make = MAKERS.get(type(op))
+    if make is None:
+        return evaluate(op, values)
+    columns = [np.broadcast_to(np.asarray(v, dtype=object), y.shape).ravel().tolist() for v in values]
+    made = np.empty(len(columns[0]), dtype=object)
+    made[:] = [NodeNumber(make(op, *(v.node for v in row))) for row in zip(*columns, strict=True)]
+    return made.reshape(y.shape)[()]
+
+
+@entries.dispatch
+def undefined_entries(op: Undefined, y: Node, values: Values, inside: Evaluator) -> Array:
+    return by_definition(op, y, values, inside)
+
+
+# ---- sums of products ---------------------------------------------------------------------------
+
+
+@entries.dispatch
+def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Array:
+    """One sum for each entry: of the products that are not known to be 0."""
+    labels = sorted({label for part in op.inputs for label in part})
+    kept = [*op.output, *(label for label in labels if label not in op.output)]
+    lengths: dict[Any, int] = {}
+    views = []
+    for part, value in zip(op.inputs, values, strict=True):
+        array = np.asarray(value, dtype=object)
+        lengths.update(zip(part, array.shape, strict=True))
+        distinct = [label for label in kept if label in part]
+        diagonal = np.einsum(array, list(part), distinct)
+        views.append((diagonal, [label in part for label in kept]))
+    whole = tuple(lengths[label] for label in kept)
+    inner = int(np.prod(whole[len(op.output) :]))
+    columns = [_spread(array, there, whole).reshape(-1, inner) for array, there in views]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    made = np.empty(len(columns[0]), dtype=object)
+    made[:] = [NodeNumber(_sum_of_products(row)) for row in rows]
+    return made.reshape(whole[: len(op.output)])[()]
+
+
+def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> Array:
+    """An array repeated along the axes that it lacks."""
+    lengths = iter(array.shape)
+    shape = [next(lengths) if flag else 1 for flag in there]
+    return np.broadcast_to(array.reshape(shape), whole)
+
+
+def _sum_of_products(operands: tuple[list[NodeNumber], ...]) -> Node:
+    """Σ_k a_k b_k ..., of lists (a_k), (b_k), ..."""
+    return add_all(mul(*(factor.node for factor in factors)) for factors in zip(*operands, strict=True))
+
+
+def add_all(terms: Iterable[Node]) -> Node:
+    """A sum that may have no terms."""
+    present = [term for term in terms if constant_value(term) != 0]
+    return add(*present) if present else constant(0)
+
+
+# ---- what looks at numbers ----------------------------------------------------------------------
+
+
+def is_known(value: Any) -> bool:
+    """Whether all entries are constants."""
+    return all(constant_value(node) is not None for node in as_nodes(value))
+
+
+@entries.dispatch
+def gather_entries(op: Gather, y: Node, values: Values, inside: Evaluator) -> Array:
+    """At an index that is not known: the row that it is equal to, NaN where there is none."""
+    table, indices = np.asarray(values[0], dtype=object), values[1]
+    if is_known(indices):
+        return evaluate(op, (table, indices))
+    rows = table.reshape(len(table), -1)
+    made = [[NodeNumber(_chosen(index, column)) for column in rows.T] for index in as_nodes(indices)]
+    return np.array(made, dtype=object).reshape(y.shape)[()]
+
+
+def _chosen(index: Node, column: Iterable[NodeNumber]) -> Node:
+    """The entry at an index."""
+    found = NAN
+    for k, entry in reversed(list(enumerate(column))):
+        found = select(equal(index, constant(k)), entry.node, found)
+    return found
+
+
+@entries.dispatch
+def scatter_add_entries(op: ScatterAdd, y: Node, values: Values, inside: Evaluator) -> Array:
+    """At indices that are not known: in each row the sum of the updates whose index it is."""
+    indices, updates = values
+    if is_known(indices):
+        return evaluate(op, (indices, np.asarray(updates, dtype=object)))
+    places = as_nodes(indices)
+    rows = np.asarray(updates, dtype=object).reshape(len(places), -1)
+    made = [
+        [NodeNumber(_at_place(places, k, column)) for column in rows.T] for k in range(int(op.size))
+    ]
+    return np.array(made, dtype=object).reshape(y.shape)
+
+
+def _at_place(places: Sequence[Node], k: int, updates: Iterable[NodeNumber]) -> Node:
+    """The sum of the updates at place k."""
+    pairs = zip(places, updates, strict=True)
+    return add_all(select(equal(place, constant(k)), update.node, constant(0)) for place, update in pairs)
+
+
+@entries.dispatch
+def positions_entries(op: Positions, y: Node, values: Values, inside: Evaluator) -> Array:
+    """Of indices that are not known: NaN where one is out of the range of its axis."""
+    if all(map(is_known, values)):
+        return evaluate(op, values)
+    whole: Any = 0
+    for value, length in zip(values, op.shape, strict=True):
+        index = np.asarray(value, dtype=object)
+        from_start = np.empty(index.shape, dtype=object)
+        for place in np.ndindex(index.shape):
+            from_start[place] = NodeNumber(_in_range(index[place].node, int(length), op.from_end))
+        whole = whole * int(length) + from_start
+    return whole[()]
+
+
+def _in_range(index: Node, length: int, from_end: bool) -> Node:
+    """An index counted from the start; NaN where there is no such place."""
+    zero, n = constant(0), constant(length)
+    below = NAN
+    if from_end:
+        below = select(compare("<=", constant(-length), index), add(index, n), NAN)
+    above = select(compare("<", index, n), index, NAN)
+    return select(compare("<=", zero, index), above, below)
+
+
+@entries.dispatch
+def sorting_positions_entries(op: SortingPositions, y: Node, values: Values, inside: Evaluator) -> Array:
+    return by_definition(op, y, values, inside)
+
+
+# ---- loops and definitions ----------------------------------------------------------------------
+
+
+@entries.dispatch
+def scan_entries(op: Scan, y: Node, values: Values, inside: Evaluator) -> Array:
+    """All steps one after the other."""
+    state, xs, constants = values[0], values[1 : 1 + op.slices], values[1 + op.slices :]
+    history = np.empty(y.shape, dtype=object)
+    for t in range(len(xs[0])):
+        given = (state, *(x[t] for x in xs), *constants)
+        (state,) = inside.values(op.body.output_nodes, dict(zip(op.body.input_nodes, given, strict=True)))
+        history[t] = state
+    return history
+
+
+@entries.dispatch
+def sparse_solve_entries(op: SparseSolve, y: Node, values: Values, inside: Evaluator) -> Array:
+    return by_definition(op, y, values, inside)
+
+
+def by_definition(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
+    """The value of an op's definition."""
+    return inside.values([definition(op, y)], dict(zip(y.args, values, strict=True)))[0]
+
+
+# ---- what is not written out --------------------------------------------------------------------
+
+
+def refusal(op: Op, what: str) -> LoweringError:
+    """An op that has no form."""
+    return LoweringError(f"{what} ({type(op).__name__}) cannot be written out in scalars")
+
+
+@entries.dispatch
+def eigen_system_entries(op: EigenSystem, y: Node, values: Values, inside: Evaluator) -> Array:
+    raise refusal(op, "eigenvalues, eigenvectors or singular values: an iteration")
+
+
+@entries.dispatch
+def root_entries(op: Root, y: Node, values: Values, inside: Evaluator) -> Array:
+    raise refusal(op, "the solution of an equation: an iteration")
+
+
+@entries.dispatch
+def random_entries(op: RandomOp, y: Node, values: Values, inside: Evaluator) -> Array:
+    raise refusal(op, "random numbers: integer arithmetic")
