@@ -21,9 +21,10 @@ def print_header(name: str, layout: Layout) -> str:
     parts = [
         f"{_layout(layout)}\nvoid {name}(const double *x, double *y);",
         *([_with_arguments(name, layout)] if layout.has_arguments else []),
-        f"/* The same at many points: x[points][{name.upper()}_INPUTS], y[points][{name.upper()}_OUTPUTS]. */\n"
+        f"/* The same at many points: x[points][{layout.input_count}], y[points][{layout.output_count}]. */\n"
         f"void {name}_batch(const double *x, double *y, size_t points);",
-        f"/* The same with the addresses of x and y in an array. */\nvoid {name}_bound(const int64_t *frame);",
+        "/* The same with the addresses of x and y in an array. */\n"
+        f"void {name}_bound(const int64_t *frame);",
     ]
     prototypes = "\n\n".join(parts)
     return f"""\
@@ -82,7 +83,8 @@ def _with_arguments(name: str, layout: Layout) -> str:
     shapes = [f"  /* {format_shape(p.shape)} */" if p.shape else "" for p in places]
     lines = [f"    {text}{end}{shape}" for text, end, shape in zip(texts, ends, shapes, strict=True)]
     joined = "\n".join(lines)
-    return f"/* The same with a parameter for each of them; arrays row by row. */\nvoid {name}_args(\n{joined}\n);"
+    told = "/* The same with a parameter for each of them; arrays row by row. */"
+    return f"{told}\nvoid {name}_args(\n{joined}\n);"
 
 
 def parameters(layout: Layout) -> list[str]:

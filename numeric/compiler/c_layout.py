@@ -24,11 +24,11 @@ C_KEYWORDS = {
 CPP_KEYWORDS = {
     *("alignas", "alignof", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "char16_t", "char32_t"),
     *("char8_t", "co_await", "co_return", "co_yield", "compl", "concept", "const_cast", "consteval"),
-    *("constexpr", "constinit", "decltype", "delete", "dynamic_cast", "explicit", "export", "false", "friend"),
-    *("mutable", "namespace", "new", "noexcept", "not_eq", "nullptr", "operator", "or_eq", "private"),
-    *("protected", "public", "reinterpret_cast", "requires", "static_assert", "static_cast", "template"),
-    *("this", "thread_local", "throw", "true", "typeid", "typename", "using", "virtual", "wchar_t", "xor"),
-    "xor_eq",
+    *("constexpr", "constinit", "decltype", "delete", "dynamic_cast", "explicit", "export", "false"),
+    *("friend", "mutable", "namespace", "new", "noexcept", "not_eq", "nullptr", "operator", "or_eq"),
+    *("private", "protected", "public", "reinterpret_cast", "requires", "static_assert", "static_cast"),
+    *("template", "this", "thread_local", "throw", "true", "typeid", "typename", "using", "virtual"),
+    *("wchar_t", "xor", "xor_eq"),
 }
 """Of C++ alone: headers are read there too."""
 

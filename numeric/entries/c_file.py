@@ -19,6 +19,7 @@ from symad.numeric.modules.entry_point import plain_results
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.size_checks import needed_sizes, numbers_of, symbolic_sizes
 from symad.numeric.passes import prepare
+from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scalars.lower_c import print_c
@@ -79,7 +80,7 @@ def c_file(
     report: list[PassReport] = []
     labels = roles_of(whole, inner=False).labels
     numbers = _all_numbers(whole, sizes or {})
-    graph = plain_results(whole.at(numbers).ungrouped())
+    graph = write_definitions(plain_results(whole.at(numbers).ungrouped()))
     scalars = prepare(with_logistic(graph))
     if not is_scalar(scalars):
         scalars = prepare(with_logistic(in_scalars(graph, limit, report)))

@@ -16,7 +16,7 @@ import sympy
 from symad.core.graph import Node
 from symad.core.questions import Array, Values
 from symad.evaluation.node_numbers import NodeNumber
-from symad.numeric.entries.rules import NAN, Evaluator, add_all, by_definition, entries
+from symad.numeric.entries.rules import NAN, Evaluator, add_all, entries
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import div, mul, neg, sub

@@ -16,15 +16,17 @@ from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError, SymadError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
 from symad.numeric.entries import elimination  # noqa: F401  (registers answers)
-from symad.numeric.entries.rules import entries
+from symad.numeric.entries.rules import PYTHON, entries
 from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
 from symad.ops.arrays.sources import Source, input_node, symbol_of
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows, compressed_rows
+from symad.transforms.seeding import total_size
 
 LIMIT = 100_000
-"""Operations of functions that are written out. A compiler takes about half a minute for so many."""
+"""Operations of functions that are written out: gcc 12 takes a second for 1,500 of them at -O2, and for
+15,000 at -O0."""
 
 HEADROOM = 4
 """Before they are written out, operations are counted with those on zeros and ones, which are not written:
@@ -36,7 +38,7 @@ class WritingOut:
     """Evaluates nodes entry by entry, as long as there are not too many."""
 
     limit: int
-    count: float = 0
+    count: int = 0
 
     def values(self, outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
         """The values of some nodes, as arrays of `NodeNumber`, from those of others.
@@ -50,11 +52,19 @@ class WritingOut:
                 found[node] = self._value(node, [found[a] for a in node.args])
         return [found[node] for node in outputs]
 
-    def _value(self, node: Node, args: list[Any]) -> Any:
-        if not isinstance(node.op, Scan):  # its steps are counted one by one
-            self.count += max(int(flops(node.op, node)), int(size(node.shape)))
+    def add(self, operations: Any) -> None:
+        """Count operations, or entries of an array that are only moved.
+
+        Raises:
+            LoweringError: there are too many.
+        """
+        self.count += int(operations)
         if self.count > HEADROOM * self.limit:
             raise too_large(f"more than {HEADROOM * self.limit:,}", self.limit)
+
+    def _value(self, node: Node, args: list[Any]) -> Any:
+        if not isinstance(node.op, Scan):  # its steps are counted one by one
+            self.add(max(flops(node.op, node), size(node.shape)))
         try:
             if isinstance(node.op, Source):
                 return as_numbers(evaluate(node.op, ()))
@@ -63,15 +73,15 @@ class WritingOut:
             raise
         except (SymadError, TypeError, ValueError, AttributeError) as error:
             raise LoweringError(
-                f"the op {type(node.op).__name__} cannot be written out in scalars: {error}"
+                f"the op {type(node.op).__name__} cannot be written out in scalars: {error}; {PYTHON} has it"
             ) from error
 
 
 def too_large(count: str, limit: int) -> LoweringError:
     """The error for functions of more operations than the limit."""
     return LoweringError(
-        f"written out in scalars it has {count} operations, and the limit is {limit:,}; give smaller sizes or "
-        "a larger limit, c_file(f, limit=...) or --limit; or keep loops: lower(f, backend='c') saved as .py"
+        f"written out in scalars it has {count} operations, and the limit is {limit:,}; give smaller sizes, "
+        f"or a larger limit by c_file(f, limit=...) or --limit; or take {PYTHON}, which keeps loops"
     )
 
 
@@ -87,15 +97,17 @@ def in_scalars(graph: Graph, limit: int = LIMIT, report: list[PassReport] | None
         LoweringError: an op has no form in scalars, or there are more operations.
     """
     prepared = run_graph_passes(graph, ENTRY_GRAPH, report)
+    inside = WritingOut(limit)
+    inside.add(total_size(graph.input_nodes))
     point = {node: as_numbers(_entries_of_input(node)) for node in graph.input_nodes}
     wanted = [node for output in prepared.output_nodes for node in _computed(output)]
-    values = iter(WritingOut(limit).values(wanted, point))
+    values = iter(inside.values(wanted, point))
     outputs = tuple([_packed(output, values) for output in prepared.output_nodes])
     inputs = tuple(node for value in point.values() for node in as_nodes(value))
     made = Graph(inputs, outputs, graph.structure, graph.name)
     if report is not None:
         report.append(PassReport("scalars", "nodes", len(prepared.nodes), len(made.nodes), True))
-    operations = sum(1 for node in made.nodes if node.args)
+    operations = sum(1 for node in made.nodes if node.args and not node.shape)
     if operations > limit:
         raise too_large(f"{operations:,}", limit)
     return made
@@ -108,7 +120,8 @@ def _entries_of_input(node: Node) -> Any:
     title = short_name(symbol_of(node))
     made = np.empty(node.shape, dtype=object)
     for place in np.ndindex(made.shape):
-        made[place] = NodeNumber(input_node(sympy.Dummy(f"{title}[{', '.join(map(str, place))}]", real=True)))
+        symbol = sympy.Dummy(f"{title}[{', '.join(map(str, place))}]", real=True)
+        made[place] = NodeNumber(input_node(symbol))
     return made
 
 
@@ -129,4 +142,5 @@ def _packed(output: Node, values: Iterator[Any]) -> Node:
         flat = part.ravel() if isinstance(part, np.ndarray) else part
         data[places] = data[places] + flat if adds else flat
     stored = pack_scalars(as_nodes(data), (len(data),))
-    return compressed_rows(op.shape, op.rows, op.columns, [(stored, np.arange(len(data)))])
+    rows, columns = map(int, op.shape)
+    return compressed_rows((rows, columns), op.rows, op.columns, [(stored, np.arange(len(data)))])

@@ -7,7 +7,6 @@ numbers that are not known yet, such as an index, and for sums that read better 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,12 +23,12 @@ from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul, add, mul, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
+from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, indicator, logic, select
 from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.random import RandomOp
 from symad.ops.linalg.eigen import EigenSystem
 from symad.ops.linalg.root import Root
-from symad.ops.loops.scan import Scan
+from symad.ops.loops.scan import Scan, fresh_input
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 NAN = constant(float("nan"))
@@ -47,7 +46,7 @@ if not TYPE_CHECKING:  # plum dispatches on the op alone
 
 
 @question
-def entries(op: Op, y: Node, values: Values, inside: Evaluator) -> Array:
+def entries(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
     """The value of ``y = op(*y.args)`` as an array of `NodeNumber`, from such arrays."""
 
 
@@ -114,15 +113,15 @@ def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Ar
         diagonal = np.einsum(array, list(part), distinct)
         views.append((diagonal, [label in part for label in kept]))
     whole = tuple(lengths[label] for label in kept)
-    inner = int(np.prod(whole[len(op.output) :]))
-    columns = [_spread(array, there, whole).reshape(-1, inner) for array, there in views]
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rank = len(op.output)
+    flat = int(np.prod(whole[:rank])), int(np.prod(whole[rank:]))
+    columns = [_spread(array, there, whole).reshape(flat).tolist() for array, there in views]
     made = np.empty(len(columns[0]), dtype=object)
-    made[:] = [NodeNumber(_sum_of_products(row)) for row in rows]
-    return made.reshape(whole[: len(op.output)])[()]
+    made[:] = [NodeNumber(_sum_of_products(row)) for row in zip(*columns, strict=True)]
+    return made.reshape(whole[:rank])[()]
 
 
-def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> Array:
+def _spread(array: Any, there: Sequence[bool], whole: tuple[int, ...]) -> Any:
     """An array repeated along the axes that it lacks."""
     lengths = iter(array.shape)
     shape = [next(lengths) if flag else 1 for flag in there]
@@ -175,9 +174,7 @@ def scatter_add_entries(op: ScatterAdd, y: Node, values: Values, inside: Evaluat
         return evaluate(op, (indices, np.asarray(updates, dtype=object)))
     places = as_nodes(indices)
     rows = np.asarray(updates, dtype=object).reshape(len(places), -1)
-    made = [
-        [NodeNumber(_at_place(places, k, column)) for column in rows.T] for k in range(int(op.size))
-    ]
+    made = [[NodeNumber(_at_place(places, k, column)) for column in rows.T] for k in range(int(op.size))]
     return np.array(made, dtype=object).reshape(y.shape)
 
 
@@ -194,11 +191,9 @@ def positions_entries(op: Positions, y: Node, values: Values, inside: Evaluator)
         return evaluate(op, values)
     whole: Any = 0
     for value, length in zip(values, op.shape, strict=True):
-        index = np.asarray(value, dtype=object)
-        from_start = np.empty(index.shape, dtype=object)
-        for place in np.ndindex(index.shape):
-            from_start[place] = NodeNumber(_in_range(index[place].node, int(length), op.from_end))
-        whole = whole * int(length) + from_start
+        from_start = np.empty(np.size(value), dtype=object)
+        from_start[:] = [NodeNumber(_in_range(node, int(length), op.from_end)) for node in as_nodes(value)]
+        whole = whole * int(length) + from_start.reshape(np.shape(value))
     return whole[()]
 
 
@@ -214,7 +209,28 @@ def _in_range(index: Node, length: int, from_end: bool) -> Node:
 
 @entries.dispatch
 def sorting_positions_entries(op: SortingPositions, y: Node, values: Values, inside: Evaluator) -> Array:
-    return by_definition(op, y, values, inside)
+    """Position k holds the i that stands behind k others: n² comparisons, equal ones and NaN as in NumPy."""
+    lanes = np.asarray(values[0], dtype=object).reshape(-1, int(y.shape[-1]))
+    made = [list(map(NodeNumber, _sorted_positions(as_nodes(lane)))) for lane in lanes]
+    return np.array(made, dtype=object).reshape(y.shape)
+
+
+def _sorted_positions(x: Sequence[Node]) -> list[Node]:
+    ranks = []
+    for i, mine in enumerate(x):
+        before = [logic("not", _less(mine, other)) for other in x[:i]]
+        before += [_less(other, mine) for other in x[i + 1 :]]
+        ranks.append(add_all(map(indicator, before)))
+    places = [constant(k) for k in range(len(x))]
+    return [
+        add_all(select(equal(rank, k), place, constant(0)) for rank, place in zip(ranks, places, strict=True))
+        for k in places
+    ]
+
+
+def _less(a: Node, b: Node) -> Node:
+    """A < b, where NaN is larger than all numbers."""
+    return logic("or", compare("<", a, b), logic("and", compare("==", a, a), compare("!=", b, b)))
 
 
 # ---- loops and definitions ----------------------------------------------------------------------
@@ -238,28 +254,35 @@ def sparse_solve_entries(op: SparseSolve, y: Node, values: Values, inside: Evalu
 
 
 def by_definition(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
-    """The value of an op's definition."""
-    return inside.values([definition(op, y)], dict(zip(y.args, values, strict=True)))[0]
+    """The value of an op's definition, on placeholders: it may look into what the arguments are made of."""
+    given = tuple(fresh_input(np.shape(value)) for value in values)
+    meaning = definition(op, Node.of(op, given))
+    return inside.values([meaning], dict(zip(given, values, strict=True)))[0]
 
 
 # ---- what is not written out --------------------------------------------------------------------
 
 
+PYTHON = "the Python file of lower(f, backend='c')"
+"""What has everything that C alone lacks."""
+
+
 def refusal(op: Op, what: str) -> LoweringError:
     """An op that has no form."""
-    return LoweringError(f"{what} ({type(op).__name__}) cannot be written out in scalars")
+    name = type(op).__name__
+    return LoweringError(f"{what} (the op {name}) cannot be written out in scalars; {PYTHON} has it")
 
 
 @entries.dispatch
 def eigen_system_entries(op: EigenSystem, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "eigenvalues, eigenvectors or singular values: an iteration")
+    raise refusal(op, "eigenvalues, eigenvectors or singular values, found by an iteration")
 
 
 @entries.dispatch
 def root_entries(op: Root, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "the solution of an equation: an iteration")
+    raise refusal(op, "the solution of an equation, found by an iteration")
 
 
 @entries.dispatch
 def random_entries(op: RandomOp, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "random numbers: integer arithmetic")
+    raise refusal(op, "random numbers, made by integer arithmetic")

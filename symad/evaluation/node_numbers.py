@@ -144,12 +144,12 @@ def as_numbers(value: Any) -> Any:
     """A value whose numbers are all nodes: one of them, or an array.
 
     Raises:
-        EvaluationError: some number cannot become a node.
+        TraceError: something is no real number.
     """
     if not isinstance(value, np.ndarray):
-        return value if isinstance(value, NodeNumber) else NodeNumber(_as_node(value))
+        return value if isinstance(value, NodeNumber) else NodeNumber(constant(value))
     made = np.empty(value.size, dtype=object)
-    made[:] = [v if isinstance(v, NodeNumber) else NodeNumber(_as_node(v)) for v in value.ravel().tolist()]
+    made[:] = [v if isinstance(v, NodeNumber) else NodeNumber(constant(v)) for v in value.ravel().tolist()]
     return made.reshape(value.shape)
 
 

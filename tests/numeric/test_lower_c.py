@@ -133,7 +133,7 @@ def test_the_header_says_where_everything_stands() -> None:
     slopes = lower(symad.value_and_gradient(x**2 * y, (x, y)), backend="c").c_header
     assert "y[1] = output 2: x_bar\n   y[2] = output 3: y_bar\n" in slopes
     assert "y[0] = output 1\n" in lower((x, y), backend="c").c_header
-    assert header.count("*/") == header.count("/*") == 3
+    assert header.count("*/") == header.count("/*") == 5
     sparse = lower(symad.hessian(x**2 + y**2, (x, y), sparse=True), backend="c").c_header
     assert "y[0..1] = output 1, the stored entries of a sparse matrix (2, 2), row by row" in sparse
 

@@ -424,20 +424,73 @@ def test_backend_c_writes_the_file_and_its_header(model, tmp_path, capsys):
     assert "backend='c' prints C" in capsys.readouterr().err
 
 
-def test_backend_c_says_what_is_no_c_that_stands_alone(tmp_path, capsys):
-    path = tmp_path / "m.py"
-    path.write_text(
-        "from sympy import *\nx = symbols('x')\nX = MatrixSymbol('X', 3, 3)\n"
-        "bessel = besselj(1, x)\nmatrix = HadamardProduct(X * X, X)\n"
-    )
-    assert main(["lower", f"{path}:bessel", "--backend", "c"]) == OK
+ARRAYS = """
+from sympy import *
+x = symbols("x")
+X = MatrixSymbol("X", 3, 3)
+n = symbols("n", integer=True, positive=True)
+A = MatrixSymbol("A", n, n)
+bessel = besselj(1, x)
+matrix = HadamardProduct(X * X, X)
+square = Trace(A.T * A)
+
+
+def loss(W, X):
+    return ((X @ W) ** 2).sum()
+"""
+
+
+def test_backend_c_writes_arrays_too(tmp_path, capsys):
+    path, out = tmp_path / "m.py", tmp_path / "m.c"
+    path.write_text(ARRAYS)
+    assert main(["lower", f"{path}:matrix", "--backend", "c", "-o", str(out)]) == OK
+    assert "double w[" in out.read_text() and "Its Python file" not in out.read_text()
+    header = (tmp_path / "m.h").read_text()
+    assert "#define SYMAD_MATRIX_SIZE_X 9\n" in header and "x[0..8] = X, shape (3, 3), row by row" in header
+    printed = capsys.readouterr().out
+    assert f"{out}: symad_matrix, " in printed and f"{tmp_path / 'm.h'}: symad_matrix, " in printed
+    assert main(["lower", f"{path}:square", "--backend", "c", "-o", str(out)]) == USAGE
+    assert "leaves n open" in capsys.readouterr().err
+    sized = ["lower", f"{path}:square", "--sizes", "n=2", "--of", "gradient"]
+    assert main([*sized, "--backend", "c", "-o", str(out)]) == OK
+    header = (tmp_path / "m.h").read_text()
+    assert "#define SYMAD_SQUARE_GRADIENT_DIM_N 2\n" in header and "A_bar, shape (2, 2)" in header
+    function = ["lower", f"{path}:loss", "--inputs", "W=4,3", "X=n,4", "--sizes", "n=2", "--backend", "c"]
+    capsys.readouterr()
+    assert main([*function, "--passes"]) == OK
     printed = capsys.readouterr()
-    assert "scipy" in printed.out and "a function that C lacks" in printed.err
-    assert main(["lower", f"{path}:matrix", "--backend", "c", "-o", str(tmp_path / "m.h")]) == USAGE
-    assert "has arrays" in capsys.readouterr().err
-    assert main(["lower", f"{path}:matrix", "--backend", "c", "-o", str(tmp_path / "m.c")]) == OK
-    assert "has arrays" in capsys.readouterr().err
-    assert (tmp_path / "m.c").read_text().startswith("/* The loops of matrix")
+    assert "#include <math.h>" in printed.out and "scalars: " in printed.err
+
+
+def test_sizes_are_for_every_backend(tmp_path, capsys):
+    path = tmp_path / "m.py"
+    path.write_text(ARRAYS)
+    assert main(["lower", f"{path}:square", "--sizes", "n=2", "--of", "gradient", "--style", "plain"]) == OK
+    printed = capsys.readouterr().out
+    assert "A_bar" in printed and "(2, 2)" in printed
+    wrong = {"m=2": "has no size m; its symbolic sizes: n", "n=two": "as in n=4", "2": "as in n=4"}
+    for sizes, message in wrong.items():
+        assert main(["lower", f"{path}:square", "--sizes", sizes]) == USAGE
+        assert message in capsys.readouterr().err
+
+
+def test_what_is_no_c_that_stands_alone_is_an_error(tmp_path, capsys):
+    path = tmp_path / "m.py"
+    path.write_text(ARRAYS)
+    in_c = ["--backend", "c"]
+    for arguments, message in (
+        ([f"{path}:bessel", *in_c], "besselj is not in C's math.h"),
+        ([f"{path}:matrix", *in_c, "-o", str(tmp_path / "m.h")], "ends in .c"),
+        ([f"{path}:matrix", *in_c, "--style", "plain"], "leave out --style and --dtype"),
+        ([f"{path}:matrix", *in_c, "--dtype", "float32"], "also in float32"),
+        ([f"{path}:matrix", *in_c, "--limit", "10"], "the limit is 10; give smaller sizes"),
+        ([f"{path}:matrix", "--limit", "10"], "--limit is for C that stands alone"),
+    ):
+        assert main(["lower", *arguments]) == USAGE
+        assert message in capsys.readouterr().err
+    out = tmp_path / "m.py.py"
+    assert main(["lower", f"{path}:matrix", *in_c, "-o", str(out)]) == OK
+    assert "import numpy as np" in out.read_text()
 
 
 def test_a_reader_who_stops_is_no_error_and_no_verdict():

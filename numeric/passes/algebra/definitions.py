@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
-from symad.ops.arrays.sources import Constant, Input
+from symad.ops.arrays.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
@@ -24,7 +24,14 @@ SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
 
 def write_definitions(graph: Graph) -> Graph:
     """The graph with the definitions of fused ops without forms in their places."""
-    return written(graph, lambda node: isinstance(node.op, (PairSumTangent, Undefined)))
+    return written(graph, _lacks_form)
+
+
+def _lacks_form(node: Node) -> bool:
+    """Fused ops without a form, and sizes that have become numbers: targets divide those as integers."""
+    op = node.op
+    known = isinstance(op, Dimension) and isinstance(op.expression, int)
+    return known or isinstance(op, (PairSumTangent, Undefined))
 
 
 def write_scalar_definitions(graph: Graph) -> Graph:

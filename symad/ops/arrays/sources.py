@@ -21,6 +21,7 @@ from symad.core.questions import (
     Tangents,
     Values,
     batch,
+    definition,
     evaluate,
     flops,
     jvp,
@@ -268,9 +269,15 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
     return op.array
 
 
+@definition.dispatch
+def dimension_definition(op: Dimension, y: Node) -> Any:
+    """A number, once the sizes are known."""
+    return constant(op.expression) if isinstance(op.expression, int) else None
+
+
 @evaluate.dispatch
 def dimension_evaluate(op: Dimension, values: Values) -> Any:
-    if op.expression.free_symbols:
+    if not isinstance(op.expression, int) and op.expression.free_symbols:
         raise EvaluationError(f"the size {op.expression} is not fixed by the arrays given")
     return int(op.expression)
 
