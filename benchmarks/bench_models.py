@@ -4,8 +4,11 @@ For each case of benchmarks/model_cases.py and each precision: all values and gr
 first, then every contestant runs in turn in rounds, in one process; the table holds medians of process
 CPU time, the ratio to the best peer, and two ratios to the model's matrix products (also those that causal
 masks hide) by the faster of two libraries: to these products alone, run in their shapes, and to the floor,
-their operations at the rate of one large product. All take part in the rounds. Setup (trace, differentiate,
-print, compile; JAX's trace and compilation) is wall time, first call included.
+their operations at the rate of one large product. All take part in the rounds. Code of NumPy multiplies by
+NumPy's own library: "same BLAS" is its ratio to the best peer if its products took as long as with that of
+compiled code, which is the peers' own (MKL) where it is installed. The LSTM is also written by hand in
+NumPy. Setup (trace, differentiate, print, compile; JAX's trace and compilation) is wall time, first call
+included.
 
 Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
 """
@@ -33,6 +36,7 @@ from typing import Any  # noqa: E402
 
 import model_cases  # noqa: E402
 import numpy as np  # noqa: E402
+from lstm_by_hand import lstm_by_hand  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
@@ -100,12 +104,25 @@ def by_torch(case: model_cases.Case, form: str, dtype: str, compiled: bool) -> R
     return run
 
 
+def by_hand(case: model_cases.Case, dtype: str) -> Run:
+    """The LSTM in NumPy by hand."""
+    values = [np.asarray(a, dtype) for a in {**case.weights, **case.data}.values()]
+    (steps, batch, width), (hidden, outputs) = case.data["x"].shape, case.weights["V"].shape
+    function = lstm_by_hand(steps, batch, width, hidden, outputs, dtype)
+    return lambda: function(*values)
+
+
+BY_HAND = "NumPy by hand"
+
+
 def contestants(case: model_cases.Case, dtype: str, compiled: bool) -> dict[str, tuple[Run, float]]:
     """Every contestant by name, with the seconds from nothing to the first result."""
     makers: dict[str, Callable[[], Run]] = {
         "symad": lambda: ours(case, dtype, "numpy"),
         "symad compiled": lambda: ours(case, dtype, "c"),
     }
+    if case.name == "lstm":
+        makers[BY_HAND] = lambda: by_hand(case, dtype)
     makers["jax"] = lambda: by_jax(case, dtype)
     for form in case.torch:
         makers[f"torch {form}"] = lambda form=form: by_torch(case, form, dtype, False)
@@ -222,6 +239,10 @@ def versions() -> dict[str, str]:
     return found
 
 
+OURS, THEIRS = "NumPy's alone", "compiled code's alone"
+"""The products of a model and nothing else, by two libraries."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", default=list(model_cases.CASES))
@@ -232,7 +253,8 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110)
     console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
-    columns = ("case", "dtype", "contestant", "ms", "ratio", "to products", "to floor", "setup s")
+    measures = ("ms", "ratio", "same BLAS", "to products", "to floor", "setup s")
+    columns = ("case", "dtype", "contestant", *measures)
     table = Table(*columns, title="value and gradient, one thread")
     rows = []
     for name in options.cases:
@@ -242,24 +264,28 @@ def main() -> None:
             compare(runs, dtype)
             shapes = of_gradient(case)
             large = {name: (run, 0.0) for name, run in large_products(dtype).items()}
-            libraries = {"NumPy's alone": np.matmul, "compiled code's alone": product_function(dtype)}
+            libraries = {OURS: np.matmul, THEIRS: product_function(dtype)}
             alone = {k: (products_alone(shapes, dtype, f), 0.0) for k, f in libraries.items()}
             took = medians({**runs, **large, **alone}, options.rounds)
             least = min(took.pop(name) for name in large) * flops(shapes) / (2 * SIZE**3)
-            same = min(took.pop(name) for name in alone)
-            peers = [t for k, t in took.items() if not k.startswith("symad")]
+            products_by = {name: took.pop(name) for name in alone}
+            same, gap = min(products_by.values()), products_by[THEIRS] - products_by[OURS]
+            peers = [t for k, t in took.items() if not k.startswith("symad") and k != BY_HAND]
             best = min(peers or took.values())
             for k, (contestant, seconds) in enumerate(took.items()):
                 setup = runs[contestant][1]
                 ratio = seconds / best
+                by_numpy = contestant in ("symad", BY_HAND)
+                as_theirs = (seconds + gap) / best if by_numpy else ratio
                 to_same, to_floor = (f"{seconds / t:.2f}" if least else "-" for t in (same, least))
                 table.add_row(
                     name if k == 0 else "", dtype if k == 0 else "", contestant, f"{1e3 * seconds:.2f}",
-                    f"{ratio:.2f}", to_same, to_floor, f"{setup:.2f}", end_section=k == len(took) - 1,
+                    f"{ratio:.2f}", f"{as_theirs:.2f}" if by_numpy else "", to_same, to_floor, f"{setup:.2f}",
+                    end_section=k == len(took) - 1,
                 )  # fmt: skip
                 rows.append(
                     {"case": name, "dtype": dtype, "contestant": contestant, "seconds": seconds,
-                     "ratio": ratio, "products": same, "floor": least, "setup": setup}
+                     "ratio": ratio, "same BLAS": as_theirs, "products": same, "floor": least, "setup": setup}
                 )  # fmt: skip
     console.print(table)
     if options.json:

@@ -23,6 +23,7 @@ from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
+from symad.numeric.passes.blocking.blocked_products import block_products
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loops.cancel_pads import drop_pads
 from symad.numeric.passes.loops.feature_major import feature_major
@@ -156,6 +157,7 @@ NUMPY_GRAPH = (
     GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays go block by block"),
     GraphPass("parts of states", split_states, "keep", "parts of a state are states of their own"),
     GraphPass("wide products", widen_products, "keep", "W h + U x + b is one product in a step"),
+    GraphPass("blocked products", block_products, "wide products", "copies for products stay in the cache"),
 )
 """Of array graphs in NumPy, last: its functions work on whole arrays."""
 

@@ -288,9 +288,9 @@ class InPlacePrinter(ArrayPrinter):
             self.text[node] = self.name_for(node)
             return [f"{self.text[node]} = {copied}"]
         if isinstance(node.op, Einsum):
-            product = self.writer.product(node)
-            if product is not None:
-                return [product_line(node, product, self)]
+            line = product_line(node, self)
+            if line is not None:
+                return [line]
         first = self._begun(node) if isinstance(node.op, Concatenate) else []
         lines = super().statement(node)
         slot = self.slots.get(node)

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, recycled_product
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text, recycled_product
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
+from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.contractions import MatrixProduct
 
+SUMMED = '''def _summed(a, b, steps):
+    """The sum of a[t] @ b[t].T over t, some steps at a time: what BLAS reads is in the cache."""
+    count, rows, width = a.shape
+    columns = b.shape[1]
+    total, more = (_new((rows, columns), a.dtype) for _ in range(2))
+    left, right = (_new((n*steps*width,), a.dtype) for n in (rows, columns))
+    for start in range(0, count, steps):
+        part = slice(start, start + steps)
+        size = min(steps, count - start)*width
+        first = left[:rows*size].reshape(rows, size)
+        first.reshape(rows, -1, width)[...] = a[part].transpose(1, 0, 2)
+        second = right[:size*columns].reshape(size, columns)
+        second.reshape(-1, width, columns)[...] = b[part].transpose(0, 2, 1)
+        $multiply(first, second, more if start else total)
+        if start:
+            total += more
+    return total
+'''
 
-def product_line(node: Node, product: MatrixProduct, printer: Any) -> str:
-    """The statement of a matrix product."""
+
+def product_line(node: Node, printer: Any) -> str | None:
+    """The statement of a matrix product; None for other contractions."""
     slot = printer.slots.get(node)
+    steps = steps_at_a_time(node)
+    if steps is not None:
+        made = _summed(node, steps, printer)
+        printer.text[node] = slot or printer.name_for(node)
+        return assigned(slot, made) if slot is not None else f"{printer.text[node]} = {made}"
+    product = printer.writer.product(node)
+    if product is None:
+        return None
     dotted = _dotted(node, product, slot, printer) if printer.depth else None
     if dotted is not None:
         return dotted
@@ -25,6 +54,14 @@ def product_line(node: Node, product: MatrixProduct, printer: Any) -> str:
     made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
     printer.text[node] = printer.name_for(node)
     return f"{printer.text[node]} = {made}"
+
+
+def _summed(node: Node, steps: int, printer: Any) -> str:
+    """The sum of the products of all steps, in memory that is used again."""
+    new_text(node.shape, printer)
+    helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
+    left, right = (printer.text[arg] for arg in node.args)
+    return f"{helper}({left}, {right}, {steps})"
 
 
 def is_plain(product: MatrixProduct) -> bool:
