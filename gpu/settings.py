@@ -25,7 +25,7 @@ class Options:
     fast: bool = False
     tensor_cores: bool = True
     wide: bool = False
-    autotune: bool = False
+    autotune: bool = True
     pair_products: str = "off"
 
 
@@ -64,10 +64,11 @@ def options(
         capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
             products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
         pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them), and
-            their gradients, on tensor cores, for float32 points of at least 32 components, from compute
+            their gradients, on tensor cores, for float32 points of 32 to 128 components, from compute
             capability 8.0; the error bounds stand in `symad.gpu.pairs.products`. "off" is the default.
-        autotune: measure the tile shapes of attention at the first call of each shape, once for each device,
-            and keep the fastest; that call waits. Off by default: the order of estimates decides.
+        autotune: choose the tile shapes of attention by trial runs at the first call with much work, once
+            for each device and order of sizes; the choice is kept in a file beside CuPy's compiled kernels,
+            so that later processes add in the same order. Off, estimates decide. On by default.
         fast: allow approximate instructions in kernel sums and scores of attention (tanh, absolute error
             about 5e-4). Off by default.
         tensor_cores: False computes the products of attention in float32 by ordinary arithmetic, instead of

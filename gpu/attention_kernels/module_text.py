@@ -43,6 +43,11 @@ def _launch(launch, name, rows, heads, batch, args):
     kernel((-(-rows//own)*slices, heads, batch), (threads,), args, shared_mem=shared)
 
 
+def _launch_all(launches, *call):
+    for launch in launches:
+        _launch(launch, *call)
+
+
 def _ready(a, dtype, width):
     """The array as the kernels read it: contiguous, rows filled up with zeros to a width."""
     a = cp.ascontiguousarray(a, dtype=dtype)
@@ -61,32 +66,7 @@ def _sizes(q, k, scale, arguments, real):
 
 FIRST = '''def _run(plans, name, rows, heads, batch, args):
     """Launch the first of the tiles that this device can hold."""
-    for launch in _fitting(plans)[0]:
-        _launch(launch, name, rows, heads, batch, args)
-'''
-
-FASTEST = '''_FASTEST = {}
-
-
-def _run(plans, name, rows, heads, batch, args):
-    """Launch the fastest of the tiles that fit, which the first call of these sizes measures."""
-    key = cp.cuda.Device().id, id(plans), rows, heads, batch
-    if key not in _FASTEST:
-        found, times = _fitting(plans), []
-        if cp.cuda.get_current_stream().is_capturing():
-            found = found[:1]  # nothing can be measured
-        for launches in found[:len(found)*(len(found) > 1)]:
-            start, stop = cp.cuda.Event(), cp.cuda.Event()
-            for _ in range(2):  # the first time compiles
-                start.record()
-                for launch in launches:
-                    _launch(launch, name, rows, heads, batch, args)
-                stop.record()
-            stop.synchronize()
-            times.append(cp.cuda.get_elapsed_time(start, stop))
-        _FASTEST[key] = found[times.index(min(times))] if times else found[0]
-    for launch in _FASTEST[key]:
-        _launch(launch, name, rows, heads, batch, args)
+    _launch_all(_fitting(plans)[0], name, rows, heads, batch, args)
 '''
 
 FORWARD = '''def _attention(q, k, v, plans, arguments, scale, dtype, real, widths):
@@ -185,8 +165,7 @@ ATOMIC = '''def _atomic_bars(plans, common, results, sums, sizes):
     total = cp.zeros(results[0].shape, dtype=cp.float32)
     args = (*common, results[1], results[2], sums[1], total, *sizes)
     launches = _fitting(plans["backward_kv"])[0]  # no trial runs, which would add too
-    for launch in launches:
-        _launch(launch, "attention_backward_kv", m, groups, batch, args)
+    _launch_all(launches, "attention_backward_kv", m, groups, batch, args)
     threads, _, _, _, source = launches[0]
     kernel, count = _module(source).get_function("attention_round"), total.size
     kernel((-(-count//(2*threads)),), (threads,), (total, results[0], cp.int64(count)))

@@ -18,6 +18,7 @@ from symad.core.graph import Graph, Node, topological
 from symad.errors import ShapeError
 from symad.gpu.attention_kernels import module_text as texts
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
+from symad.gpu.attention_kernels.fastest_tiles import IMPORTS, fastest_text
 from symad.gpu.attention_kernels.plan import (
     ELEMENTS,
     PLAIN_FLOAT32,
@@ -145,7 +146,8 @@ class _Writer:
         self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
         self.compiled = self._compile()
         printer.helper("_module", texts.MODULE)
-        run = texts.FASTEST if current().autotune else texts.FIRST
+        run = fastest_text() if current().autotune else texts.FIRST
+        printer.imports |= IMPORTS if current().autotune else set()
         for name, source in (("_launch", texts.LAUNCH), ("_run", run), ("_statistics", texts.STATISTICS)):
             if name != "_statistics" or isinstance(op, AttentionSecond):
                 printer.helper(name, source)

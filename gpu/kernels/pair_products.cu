@@ -161,9 +161,6 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
   Real* stats = payload + ROWS * C;
   const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   const int row0 = int(blockIdx.x) * ROWS, column0 = int(blockIdx.z) * C;
-  const smem_t own_at = smem_address(memory) + smem_t(Points::size(16 * warp) + P::template lane_a<DEPTH>(lane));
-  const smem_t other_at = smem_address(other) + smem_t(P::template lane_b<DEPTH>(lane));
-  const smem_t other_down = smem_address(other) + smem_t(P::template lane_bt<DEPTH>(lane));
   Real p[PAIR_ENTRIES], p_total[PAIR_ENTRIES];
 #pragma unroll
   for (int e = 0; e < PAIR_ENTRIES; ++e) p[e] = params[e], p_total[e] = 0;
@@ -189,6 +186,10 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
     load_rows<STREAM, C>(payload, stream_payload, first, m, column0, columns);
     if (COLUMN && STATS) load_rows<STREAM, 2>(stats, stream_stats, first, m, 0, 2);
     block_sync();
+    // Computed anew for each tile: held in registers they would spill.
+    const int thread = opaque(int(threadIdx.x)), warp = thread / 32, lane = thread % 32, g = lane / 4, t = lane % 4;
+    const smem_t own_at = smem_address(memory) + smem_t(Points::size(16 * warp) + P::template lane_a<DEPTH>(lane));
+    const smem_t other_at = smem_address(other) + smem_t(P::template lane_b<DEPTH>(lane));
     Real s[1][BLOCKS][4];
     clear(s[0]);
     product_abt<E, DEPTH>(s, own_at, other_at);
@@ -241,6 +242,7 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
 #pragma unroll
       for (int e = 0; e < C; ++e) b_total[r][e] += b_bar[r][e];
     }
+    const smem_t other_down = smem_address(other) + smem_t(P::template lane_bt<DEPTH>(opaque(int(threadIdx.x)) % 32));
     product_wb<E, DEPTH, true>(out, s, other_down);  // last, so that the sums of this tile hold no registers
   }
   block_sync();

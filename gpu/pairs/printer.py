@@ -13,7 +13,7 @@ from symad.errors import LoweringError
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
-from symad.gpu.pairs.products import COLUMNS, ROWS, has_products, products_bytes, products_source
+from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.library import real_type
 from symad.gpu.settings import current
@@ -185,7 +185,7 @@ def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, print
     if kind == "off" or printer.dtype != "float32" or not has_products(function):
         return []
     source = products_source(function, chosen, reduce, kind)
-    columns = min(chosen.columns, COLUMNS)
+    columns = payload_columns(function.dimension, chosen.columns, kind)
     shared = products_bytes(function.dimension, columns, kind)
     return [
         f'    "products": {{"columns": {columns}, "tile": {ROWS}, "forward": {ROWS}, "backward": {ROWS},',

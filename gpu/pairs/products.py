@@ -1,8 +1,8 @@
-"""Kernel sums on tensor cores: functions of inner products and norms of points with 32 components or more.
+"""Kernel sums on tensor cores: functions of inner products and norms of points with 32 to 128 components.
 
 With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one product of matrices for all pairs.
 Where it is asked for by name (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are
-computed so. For at most 128 components the errors are below
+computed so. The errors are below
 
     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of each factor, float32 sums;
     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
@@ -23,19 +23,23 @@ from symad.gpu.pairs.kernel_text import PairPlan, pair_text
 from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
-LEAST = 32
-"""Components of a point from which on tensor cores are used; an estimate from counts of instructions."""
+LEAST, MOST = 32, 128
+"""Components of a point with which tensor cores are used: from below an estimate from counts of instructions,
+from above what the registers of a thread hold, and the error bounds are for."""
 
 ELEMENTS = {"tf32x3": ELEMENT_TYPES["float32"], "bf16": ELEMENT_TYPES["bfloat16"]}
-COLUMNS = 8
-"""Payload columns of a launch: sums that a lane keeps for each of its rows."""
-
 ROWS = 64
 
 
 def has_products(function: PairFunction) -> bool:
-    """Whether a pair function is one of inner products and norms."""
-    return function.dimension >= LEAST and not function.loose and _coefficients(function) is not None
+    """Whether a pair function is one of inner products and norms, of points that the kernel takes."""
+    fits = LEAST <= function.dimension <= MOST
+    return fits and not function.loose and _coefficients(function) is not None
+
+
+def payload_columns(dimension: int, columns: int, kind: str) -> int:
+    """Payload columns of a launch: a lane keeps sums of each for its rows, in registers that do not spill."""
+    return min(columns, 4 if kind == "tf32x3" and dimension > 64 else 8)
 
 
 def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: str) -> str:
@@ -59,7 +63,7 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
             pair_text(function, sizes, reduce, Style("float", False)),
             f"typedef {element.name} E;",
             f"constexpr int DEPTH = {_depth(function.dimension, kind)};",
-            f"constexpr int PRODUCT_COLUMNS = {min(sizes.columns, COLUMNS)};",
+            f"constexpr int PRODUCT_COLUMNS = {payload_columns(function.dimension, sizes.columns, kind)};",
             "DEVICE void pair_sigma(Real s, Real nx, Real ny, Real* sigma) {",
             *lines,
             "}",
@@ -75,7 +79,7 @@ def products_bytes(dimension: int, columns: int, kind: str) -> int:
     """Shared memory of a block: two tiles of points, their norms, the payload, and statistics."""
     width = _depth(dimension, kind) * ELEMENTS[kind].bytes
     pitch = 32 if width <= 32 else 64 if width <= 64 else -(-width // 128) * 128
-    return 2 * ROWS * pitch + 4 * ROWS * (4 + min(columns, COLUMNS))
+    return 2 * ROWS * pitch + 4 * ROWS * (4 + payload_columns(dimension, columns, kind))
 
 
 def _depth(dimension: int, kind: str) -> int:

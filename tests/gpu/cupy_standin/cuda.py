@@ -101,6 +101,7 @@ class CompileException(Exception):
 compiler = types.SimpleNamespace(CompileException=CompileException)
 runtime = types.SimpleNamespace(
     getDeviceCount=lambda: 2, deviceSynchronize=synchronised, CUDARuntimeError=CUDARuntimeError,
+    getDeviceProperties=lambda number: {"name": b"stand-in"}, runtimeGetVersion=lambda: 13000,
     CUDA_R_32F=0, CUDA_R_64F=1, CUDA_R_16F=2, CUDA_R_16BF=14,
 )  # fmt: skip
 _devices = [0]
