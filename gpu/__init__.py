@@ -33,3 +33,8 @@ def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'symad.gpu' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, those that are loaded on use among them."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -105,6 +105,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, not what they are made of."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 def softmax(x: Array, axis: Any = -1) -> Any:
     """exp(x) / Σ exp(x), the sum over ``axis`` (the last by default, None for all elements).
 

@@ -47,6 +47,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, not what they are made of."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 def assert_derivative(
     f: Traceable, wrt: Wrt | None = None, *, level: str = "measured", **candidate: sympy.Expr
 ) -> Certificate:

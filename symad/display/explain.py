@@ -27,7 +27,7 @@ MOST_NODES = 400
 """Larger graphs are not tabulated."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Tables with a title; prints as aligned text, shows as Markdown in notebooks."""
 
@@ -56,6 +56,9 @@ class Explanation:
 
     def _repr_latex_(self) -> str:
         return self.to_latex()
+
+    def __repr__(self) -> str:
+        return visible(f"<Explanation of {self.title}: {len(self.tables)} tables>")
 
     def __str__(self) -> str:
         return self.to_text()

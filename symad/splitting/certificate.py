@@ -19,7 +19,7 @@ from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Certificate, Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Splitting(Certificate):
     """A certificate about parts of data; ``rules`` has one word for each output, as the entries have claims.
 

@@ -74,6 +74,8 @@ def cut_of(graph: Graph, over: Mapping[Any, int]) -> Cut:
             or an input whose length is the same symbol and that is not named.
     """
     names = [str(s) for s in graph.inputs]
+    if not isinstance(over, Mapping):
+        raise ShapeError(f"over is {over!r}: give a dict from inputs to the axis that is cut, as {{'X': 0}}")
     chosen: dict[int, int] = {}
     for key, axis in dict(over).items():
         if str(key) not in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
@@ -54,7 +54,7 @@ class Plan:
 
     policy: str
     length: int
-    actions: tuple[Action, ...]
+    actions: tuple[Action, ...] = field(repr=False)
 
     @property
     def evaluations(self) -> int:

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import sympy
 
 import symad
 
@@ -17,6 +19,27 @@ def test_dir_shows_what_all_names():
     shown = {name for name in dir(symad) if not name.startswith("_")}
     assert shown == {*symad.__all__, *symad._MODULES} and shown >= BRIDGES
     assert {"check", "verify", "equal", "color", "function", "torch", "jax", "models", "numeric"} <= shown
+
+
+@pytest.mark.parametrize("module", ["functions", "gpu", "numeric", "testing"])
+def test_dir_of_a_module_shows_its_public_names(module):
+    shown = {name for name in dir(import_module(f"symad.{module}")) if not name.startswith("_")}
+    assert shown == set(import_module(f"symad.{module}").__all__)
+
+
+def test_what_is_shown_at_the_prompt_is_a_line():
+    x = sympy.Symbol("x", real=True)
+    graph = symad.trace(sympy.sin(x) * x)
+    certificate = symad.check(graph)
+    assert repr(certificate) == f"<Certificate {str(certificate).splitlines()[0]}>"
+    assert repr(graph.explain(x=1.0)).startswith("<Explanation of f(x) at x = 1: ")
+    total = symad.trace(lambda X: (X**2).sum(), [(sympy.Symbol("n", integer=True, positive=True),)])
+    sums = symad.splits(total, {"X": 0})
+    made = (certificate, graph, graph.explain(), sums, symad.memory_plan(100, "sqrt"))
+    shown = [repr(one) for one in made]
+    assert max(map(len, shown)) < 120 and not any("\n" in text for text in shown)
+    with pytest.raises(symad.errors.ShapeError, match="give a dict"):
+        symad.splits(total, ["X"])
 
 
 @pytest.mark.parametrize("name", sorted({*symad.__all__, *symad._MODULES}))

@@ -142,7 +142,7 @@ def _arrived(plain: tuple[Any, ...], kind: str, counts: tuple[int, ...], graph: 
     return replace(Comparison(*plain), derivative=Derivative(kind, *groups))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What is known about some equalities, entry by entry.
 
@@ -221,6 +221,9 @@ class Certificate:
     def __bool__(self) -> bool:
         """Whether every entry is proved or tested."""
         return self.status in ("proved", "tested")
+
+    def __repr__(self) -> str:
+        return f"<Certificate {METHODS['headline'](self)}>"
 
     def __str__(self) -> str:
         return str(METHODS["text"](self))

@@ -245,4 +245,9 @@ def as_html(certificate: Certificate) -> str:
     return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")
 
 
-METHODS.update(text=as_text, markdown=as_markdown, html=as_html)
+METHODS.update(
+    headline=lambda certificate: visible(headline(certificate)),
+    text=as_text,
+    markdown=as_markdown,
+    html=as_html,
+)
