@@ -73,6 +73,7 @@ linkcheck_retries = 2
 
 templates_path = ["_templates"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the default underlines names of modules
 html_title = "symad"
 html_static_path = ["_static"]
 html_css_files = ["symad.css"]

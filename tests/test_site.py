@@ -1,5 +1,7 @@
 """The site: every page is reached, every link within it leads somewhere, it is built without a network."""
 
+import ast
+import importlib
 import importlib.util
 import os
 import re
@@ -55,6 +57,23 @@ def test_every_page_is_in_a_table_of_contents():
     pages = {p.relative_to(DOCS).with_suffix("").as_posix() for p in PAGES} - {"index"}
     pages |= {p.relative_to(DOCS).with_suffix("").as_posix() for p in (DOCS / "notebooks").glob("*.ipynb")}
     assert pages == listed
+
+
+def test_every_public_name_has_a_page_of_the_reference():
+    listed, module = set(), ""
+    for line in (DOCS / "reference" / "index.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.rpartition(" ")[2]
+        elif re.fullmatch(r"   [A-Za-z_][\w.]*", line):
+            listed.add(f"{module}.{line.strip()}")
+    again = {f"symad.functions.{name}" for name in ("register_function", "remat", "stop_gradient")}
+    for module in ("symad", "symad.functions", "symad.numeric", "symad.numeric.scale", "symad.gpu"):
+        names = {f"{module}.{name}" for name in importlib.import_module(module).__all__}
+        assert names - listed - again <= {"symad.functions", "symad.numeric"}, module  # whose names stand there
+    for module in ("torch", "jax"):
+        source = (ROOT / "symad" / module / "__init__.py").read_text(encoding="utf-8")
+        names = ast.literal_eval(re.search(r"__all__ = (\[.*?\])", source, re.DOTALL)[1])
+        assert {f"symad.{module}.{name}" for name in names} <= listed
 
 
 def configuration(monkeypatch, **environment):

@@ -61,7 +61,7 @@ def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Any:
 
 
 def associative_scan(combine: Callable[..., Any], elements: Any, reverse: bool = False) -> Any:
-    """All e_1, e_1·e_2, e_1·e_2·e_3, ... of an associative product, in O(log T) steps of whole arrays.
+    """All e_1, e_1·e_2, e_1·e_2·e_3, … of an associative product, in O(log T) steps of whole arrays.
 
     Neighbours are joined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
     applications"). ``combine`` is traced once and applied to all pairs of a level together; derivatives

@@ -40,7 +40,14 @@ from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 from symad.verification.settled import bounds_of, box_of, only_tested, within
 
-MISSING = object()
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "..."
+
+
+MISSING = _NotGiven()
+"""The candidates that were not given; signatures in the documentation show it."""
 
 
 @undecided_outside
