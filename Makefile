@@ -74,7 +74,9 @@ gpu-bench: $(VENV)/cupy.installed $(VENV)/torch.tried $(VENV)/peers.tried
 	$(BIN)/python benchmarks/gpu/pairwise.py
 	$(BIN)/python benchmarks/gpu/models.py
 
+# Pages of the reference are made anew: those of names that are gone would be errors.
 docs: $(VENV)/docs.installed
+	rm -rf docs/reference/generated
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 # Follows every link to another site: needs a network.

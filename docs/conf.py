@@ -86,8 +86,17 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
+def forget_sources_that_are_none(app):
+    """Objects of built-in types have no source; viewcode would list a page for them that is not written."""
+    modules = getattr(app.env, "_viewcode_modules", {})
+    for name in [name for name, entry in modules.items() if not entry]:
+        del modules[name]
+    return []
+
+
 def setup(app):
     """The cheat sheet as a page to print is made with the site."""
     from make_cheatsheet import write
 
     app.connect("builder-inited", lambda app: write(Path(app.outdir) / "_static" / "cheatsheet.pdf"))
+    app.connect("html-collect-pages", forget_sources_that_are_none, priority=100)  # before viewcode

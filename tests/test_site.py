@@ -67,9 +67,11 @@ def test_every_public_name_has_a_page_of_the_reference():
         elif re.fullmatch(r"   [A-Za-z_][\w.]*", line):
             listed.add(f"{module}.{line.strip()}")
     again = {f"symad.functions.{name}" for name in ("register_function", "remat", "stop_gradient")}
-    for module in ("symad", "symad.functions", "symad.numeric", "symad.numeric.scale", "symad.gpu"):
-        names = {f"{module}.{name}" for name in importlib.import_module(module).__all__}
-        assert names - listed - again <= {"symad.functions", "symad.numeric"}, module  # whose names stand there
+    for name in ("color", "jacobian_sparsity", "hessian_sparsity", "ORDERS"):
+        again.add(f"symad.sparsity.{name}")
+    for part in ("", ".functions", ".numeric", ".numeric.scale", ".gpu", ".sparsity"):
+        names = {f"symad{part}.{name}" for name in importlib.import_module(f"symad{part}").__all__}
+        assert names - listed - again <= {"symad.functions", "symad.numeric"}  # modules
     for module in ("torch", "jax"):
         source = (ROOT / "symad" / module / "__init__.py").read_text(encoding="utf-8")
         names = ast.literal_eval(re.search(r"__all__ = (\[.*?\])", source, re.DOTALL)[1])
