@@ -86,11 +86,15 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def forget_sources_that_are_none(app):
-    """Objects of built-in types have no source; viewcode would list a page for them that is not written."""
+def forget_links_to_nowhere(app):
+    """What viewcode would link in vain: sources of built-in types, names of which another page tells."""
     modules = getattr(app.env, "_viewcode_modules", {})
-    for name in [name for name, entry in modules.items() if not entry]:
-        del modules[name]
+    for module in [module for module, entry in modules.items() if not entry]:
+        del modules[module]
+    for _, _, pages, documented in modules.values():
+        for name, page in list(pages.items()):
+            if not f"{documented}.{name}".startswith(page.rpartition("/")[2]):
+                del pages[name]
     return []
 
 
@@ -99,4 +103,4 @@ def setup(app):
     from make_cheatsheet import write
 
     app.connect("builder-inited", lambda app: write(Path(app.outdir) / "_static" / "cheatsheet.pdf"))
-    app.connect("html-collect-pages", forget_sources_that_are_none, priority=100)  # before viewcode
+    app.connect("html-collect-pages", forget_links_to_nowhere, priority=100)  # before viewcode

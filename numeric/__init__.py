@@ -38,4 +38,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """The public names, those that are loaded on use among them."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted(__all__)
