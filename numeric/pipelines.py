@@ -40,6 +40,7 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.aliases import drop_aliases
+from symad.numeric.program_passes.boxes import put_together
 from symad.numeric.program_passes.by_twos import by_twos
 from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
@@ -211,14 +212,17 @@ BY_TWOS = ProgramPass(
 )
 
 
-def in_place(dtype: str) -> tuple[ProgramPass, ...]:
+def in_place(dtype: str, in_steps: bool = False) -> tuple[ProgramPass, ...]:
     """First of array code in NumPy, with no check: set-up time counts. The tests check each.
 
-    The type of the module's numbers decides which functions write into arrays.
+    The type of the module's numbers decides which functions write into arrays. ``in_steps``: the program is
+    a step of a loop.
     """
+    fill = partial(put_together, in_steps=in_steps)
+    boxes = ProgramPass("fill", fill, "write over", "sums of padded arrays are arrays filled part by part")
     run = partial(write_over, dtype=dtype)
     over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
-    return REPEATS, over, BY_TWOS
+    return REPEATS, over, boxes, BY_TWOS
 
 
 def releases(least: int) -> ProgramPass:

@@ -12,10 +12,10 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
-from symad.numeric.numpy_arrays.box_sums import boxes
 from symad.numeric.passes.blocking.row_blocks import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.loops.sink_into_loop import sink
+from symad.numeric.passes.memory_layout.box_sums import boxes
 from symad.ops.loops.scan import Scan
 
 

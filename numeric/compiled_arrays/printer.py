@@ -216,7 +216,7 @@ class NativePrinter(InPlacePrinter):
 
     def _operands(self, node: Node) -> tuple[Expression, ...]:
         """What the statement of a node reads."""
-        expression = self.assigned[node][0].expression
+        expression = self.placed.steps[node][0].expression
         assert isinstance(expression, Compute)
         return expression.args
 
@@ -240,7 +240,7 @@ class NativePrinter(InPlacePrinter):
             if value in self.slots:
                 places.append(self.slots[value])
             elif value in self.boxed:
-                opened, place = self.box_place(value)
+                opened, place = self.parts.place(value, self.boxed.pop(value), self)
                 lines += opened
                 places.append(place)
             elif kind == self.dtype and isinstance(ending, Name):  # an array of its own

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.numpy_arrays.elementwise_helpers import (
     CLEAR,
@@ -18,7 +19,10 @@ from symad.numeric.numpy_arrays.elementwise_helpers import (
     SILU,
     SOFTMAX_TANGENT,
     SOFTPLUS,
+    WITHOUT_OUT,
 )
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read
 from symad.numeric.program_passes.memory import ufunc_name
@@ -64,11 +68,6 @@ class Step:
             return f"{name} = {self.text(np_)}"
         return self.text(np_)
 
-def into(steps: Sequence[Step], slot: str) -> list[Step]:
-    """The steps, the last of which writes into ``slot``."""
-    return [*steps[:-1], replace(steps[-1], out=slot)]
-
-
 Call = tuple[str, tuple[str, ...]]
 """The name of a function, and the texts of its arguments."""
 Rule = Callable[[Compute, Any], "Call | None"]
@@ -100,6 +99,54 @@ def _factor(expression: Expression, power: int, printer: Any) -> str:
     if power == 1 and isinstance(expression, Compute) and expression.shape and is_indicator(expression):
         return str(printer.text_of(expression.args[0]))
     return operand(expression, printer)
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+def step_lines(node: Node, printer: Any) -> list[str] | None:
+    """The statements of an elementwise node, in place where the program says so; None for other nodes."""
+    group = printer.placed.steps[node]
+    serial, slot = printer.serial, printer.slots.get(node)
+    beside = slot in printer.parts.names  # among the parts of a sparse matrix
+    free = beside and all(printer.text[a] != slot for a in node.args)
+    stem = printer.stem(node)
+    named = Name(printer.names.free(stem), serial + 1, stem) if stem else None
+    fresh: str = slot if free else named or printer.value_name()
+    target = None if group[0].over is None else printer.text_of(Read(group[0].over))
+    made: list[Step] = []
+    for each in group:
+        call = call_of(each.expression, printer)
+        if call is None:
+            printer.serial = serial
+            return None
+        made.append(Step(*call, target))
+        target = target or fresh
+        printer.placed.texts[each.value] = target
+    if made[-1].function in WITHOUT_OUT:
+        slot = None
+    name: str = fresh if slot is not None or not free else printer.value_name()
+    if slot is not None:
+        made = [replace(step, out=step.out or slot) if free else step for step in made]
+        made, name = [*made[:-1], replace(made[-1], out=slot)], slot
+    elif made[0].out is not None:
+        name, printer.serial = made[0].out, serial
+    elif made[0].function not in WITHOUT_OUT and is_recycled(node, printer):
+        first = replace(made[0], out=new_text(node.shape, printer))
+        printer.text[node] = name
+        _take(named if name is named else None, printer)
+        return [f"{name} = {first.text(printer.np)}", *(step.line(name, printer.np) for step in made[1:])]
+    printer.text[node] = name
+    _take(named if name is named or (fresh is named and len(made) > 1) else None, printer)
+    begun = made[0].out or (fresh if len(made) > 1 else name)
+    return [made[0].line(begun, printer.np), *(step.line(name, printer.np) for step in made[1:])]
+
+
+def _take(name: Name | None, printer: Any) -> None:
+    """See that nothing else gets a name that is used now."""
+    if name is not None:
+        printer.names.taken.add(name)
+        printer.serial = max(printer.serial, name.number)
 
 
 # ---- numbers -------------------------------------------------------------------------------------

@@ -6,26 +6,22 @@ Repetition of smaller arrays along axes is left to NumPy's broadcasting.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
-from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
-from symad.numeric.numpy_arrays.elementwise_helpers import WITHOUT_OUT
-from symad.numeric.numpy_arrays.elementwise_statements import RULES, Step, call_of, into
+from symad.numeric.numpy_arrays.elementwise_statements import RULES, step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
+from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.loops import arrays_of_states, loop_lines
-from symad.numeric.numpy_arrays.ops.overlays import overlay_index, overlay_lines, overlay_room
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines
-from symad.numeric.numpy_arrays.owners import copies, made_over, owner
+from symad.numeric.numpy_arrays.owners import copies, owner
+from symad.numeric.numpy_arrays.placed_statements import Placed
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.sparse_parts import Parts
@@ -35,17 +31,16 @@ from symad.numeric.passes.blocking.row_blocks import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.pipelines import ProgramPass, in_place
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Index, Read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, assignments
-from symad.numeric.program_passes.memory import is_fresh, is_view
+from symad.numeric.program.statements import Statement
+from symad.numeric.program_passes.memory import is_fresh
 from symad.numeric.program_passes.numbers import literal
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Pad, Reshape, Slice
+from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
@@ -66,12 +61,10 @@ class InPlacePrinter(ArrayPrinter):
         """Nodes whose memory is never overwritten: that of results, and of values from outside."""
         self.starts: set[Node] = set()
         """What only stands before other arrays, written with them."""
-        self.assigned: dict[Node, list[Assign]] = {}
-        """The statements of the program that make a node, the last its value."""
-        self.between: dict[Value, str] = {}
-        """The texts of values between these statements."""
-        self.views: dict[tuple[Node, BoxIndex], Name] = {}
-        """The names of boxes of a loop's arrays in which several operations write."""
+        self.placed = Placed(self.block.program, {})
+        """The statements of the program by the nodes that they make."""
+        self.views: list[Name] = []
+        """The names of parts of arrays in which several operations write."""
         self.whole: set[str] = set()
         """The names of places in loops that are contiguous."""
         self.floats: set[Node] = set()
@@ -80,12 +73,10 @@ class InPlacePrinter(ArrayPrinter):
         """The number of loops around what is being written."""
         self.numbers: dict[str, str] = {}
         """The names of numbers that loops use, by their text."""
-        self.fresh = ""
-        """The name of the array that is being made."""
         self.slots: dict[Node, Name | Part] = {}
         """Where results of a loop's body, and boxes of arrays, go."""
-        self.boxed: dict[Node, tuple[Node, BoxIndex]] = {}
-        """Padded arrays: the sum that they are boxes of, and the index of the box."""
+        self.boxed: dict[Node, Node] = {}
+        """Parts of sparse matrices that have no place yet, and the matrices."""
         self.fixed: dict[str, Turned | Name] = {}
         """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
         self.users: dict[Node, list[Node]] = {}
@@ -98,7 +89,7 @@ class InPlacePrinter(ArrayPrinter):
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
         outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views
-        self.starts, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
+        self.starts, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, []
         self.parts = Parts()
         self.depth += repeated
         with super().inside(inputs, repeated):
@@ -108,15 +99,19 @@ class InPlacePrinter(ArrayPrinter):
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have places of their own."""
-        around = self.over, self.lasting, self.assigned, self.between
+        around = self.over, self.lasting, self.placed
         lines = super().statements(outputs)
-        self.over, self.lasting, self.assigned, self.between = around
+        self.over, self.lasting, self.placed = around
         return lines
 
     def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
         """See `ArrayPrinter.laid_out_together`."""
         self.lasting = {owner(node) for node in (*outputs, *self.text)}
-        self._find_boxes([node for node in order if node not in self.text], outputs)
+        for node in order:
+            for arg in node.args if node not in self.text else ():
+                self.users.setdefault(arg, []).append(node)
+        for node in outputs:
+            self.users.setdefault(node, []).append(node)
         self.parts.note(order, outputs, self)
         groups = [[part] for gathered in self.parts.gathers.values() for part in gathered.starts]
         for node in order:
@@ -124,34 +119,24 @@ class InPlacePrinter(ArrayPrinter):
                 continue
             if isinstance(node.op, (Scan, Loop)):
                 groups += arrays_of_states(node, self)
-            elif copies(node) and (self._written_later(node) or self._is_start(node)):
+            elif copies(node) and self._is_start(node):
                 groups.append([node.args[0], node])  # the argument is read where the node is
         return groups
 
     def passes(self) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
-        return (*in_place(self.dtype), *super().passes())
+        return (*in_place(self.dtype, bool(self.depth)), *super().passes())
 
-    def placed(self, program: Program) -> Program:
-        """See `ArrayPrinter.placed`."""
-        waiting: list[Assign] = []
-        nodes = self.block.nodes
-        self.over, self.assigned, self.between = {}, {}, {}
-        for statement in program.statements:
-            for made in assignments(statement):
-                waiting.append(made)
-                if made.value in nodes:
-                    node, over = nodes[made.value], waiting[0].over
-                    self.assigned[node] = waiting
-                    self.over |= {node: nodes[over]} if over is not None else {}
-                    waiting = []
-        return program
+    def look_at(self, program: Program) -> None:
+        """See `ArrayPrinter.look_at`."""
+        self.placed = Placed(program, self.block.nodes)
+        self.over = self.placed.over
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
         outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots
         self.starts, self.parts = set(self.starts), Parts()
-        self.users, self.boxed, self.buffers, self.views, self.slots = {}, {}, {}, {}, {}
+        self.users, self.boxed, self.buffers, self.views, self.slots = {}, {}, {}, [], {}
         made = super().in_place_of(stands_for)
         self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
         return made
@@ -206,38 +191,6 @@ class InPlacePrinter(ArrayPrinter):
             turned = self.fixed[matrix] = self.called(f"{stem}_T" if stem else "")
         return turned or super().transposed(matrix)
 
-    def _find_boxes(self, order: Sequence[Node], outputs: Sequence[Node]) -> None:
-        """Note the boxes of sums of padded arrays, and what can be computed where it goes."""
-        for node in order:
-            for arg in node.args:
-                self.users.setdefault(arg, []).append(node)
-        for node in outputs:
-            self.users.setdefault(node, []).append(node)
-        users = Counter(a for node in order for a in set(node.args))
-        users.update(outputs)
-        for node in order:
-            if isinstance(node.op, Overlay):
-                self._find_first(node, users)
-            found = boxes(node)
-            if found is None or any(users[pad] > 1 for pad in found):
-                continue
-            for pad, box in found.items():
-                inner, single = source(pad)
-                index = box_index(box, node.shape, single)
-                self.boxed[pad] = (node, index)
-                alone = users[inner] == 1 and users[pad.args[0]] == 1 and not isinstance(inner.op, Pad)
-                if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
-                    self.boxed[inner] = (node, index)
-                    if self.depth:  # its operands there, too: small arrays stay in the cache
-                        self.boxed |= dict.fromkeys(made_over(inner, users), (node, index))
-
-    def _find_first(self, node: Node, users: Counter[Node]) -> None:
-        """Note that the first part of an overlay is computed where it goes, if nothing else needs it."""
-        first, index = node.args[0], overlay_index(node, 0, self)
-        taken_ = first in self.text or first in self.slots or first in self.boxed or is_view(first)
-        if users[first] == 1 and not taken_ and first.shape != node.shape and is_fresh(first):
-            self.boxed |= dict.fromkeys([first, *made_over(first, users)], (node, index))
-
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
         return side_by_side(node, fits, self.users)
@@ -255,10 +208,9 @@ class InPlacePrinter(ArrayPrinter):
             return gathered_lines(node, self.parts.gathers[node], self)
         if node in self.boxed:
             return self._box(node)
-        if isinstance(node.op, Overlay):
-            return overlay_lines(node, self)
-        if node in self.buffers:
-            self.text[node] = self.buffers.pop(node)
+        (*_, made) = self.placed.steps[node]
+        if isinstance(made.expression, Read):
+            self.text[node] = self.text_of(made.expression)
             return []
         if self._written_later(node):
             return []
@@ -274,7 +226,7 @@ class InPlacePrinter(ArrayPrinter):
         if node.shape and _is_indicator(node):
             self.text[node] = self.value_name()
             return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.type_text})"]
-        lines = self.steps(node) if node.shape else None
+        lines = step_lines(node, self) if node.shape else None
         if lines is not None:
             return lines
         if isinstance(node.op, Stack) and node.args[0].shape and self._in_place(node):
@@ -308,12 +260,9 @@ class InPlacePrinter(ArrayPrinter):
         return super().statement(start)
 
     def _box(self, node: Node) -> list[str]:
-        """The statements of one box, or of what is computed in it."""
-        lines, place = self.box_place(node)
-        if isinstance(node.op, Pad):
-            inner, _ = source(node)
-            text = self.text[inner]
-            return lines if text == place else [*lines, assigned(place, text)]
+        """The statements of a part of a sparse matrix, or of what is computed in its place."""
+        whole = self.boxed.pop(node)
+        lines, place = self.parts.place(node, whole, self)
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]
@@ -322,44 +271,18 @@ class InPlacePrinter(ArrayPrinter):
             self.text[node] = place
         return lines
 
-    def box_place(self, node: Node) -> tuple[list[str], Name | Part]:
-        """Where a box goes, and the statement that makes the array around it if there is none yet."""
-        whole, index = self.boxed.pop(node)
-        if whole in self.parts.gathers:
-            return self.parts.place(node, whole, self)
-        if (whole, index) in self.views:
-            return [], self.views[whole, index]
-        lines: list[str] = []
-        if whole not in self.buffers and isinstance(whole.op, Overlay):
-            self.buffers[whole], made = overlay_room(whole, self)
-            lines += made
-        if whole not in self.buffers:
-            name = self.slots.get(whole)
-            full = fills(list((boxes(whole) or {}).values()), whole.shape)
-            if name is None or not full:
-                name = self.name_for(whole)
-                make = "empty" if full else "zeros"
-                shape_text, kind = self.dims(whole.shape), self.type_text
-                lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
-            self.buffers[whole] = name
-        place = Part(self.buffers[whole], *index)
-        alike = self.depth or isinstance(whole.op, Overlay)
-        if alike and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
-            view = self.views[whole, index] = self.value_name()
-            lines.append(f"{view} = {place}")
-            return lines, view
-        return lines, place
+    def opened(self, statement: Statement) -> list[str]:
+        """See `ArrayPrinter.opened`."""
+        return self.placed.opened(statement, self)
+
+    def closed(self, statement: Statement) -> list[str]:
+        """See `ArrayPrinter.closed`."""
+        return self.placed.closed(statement, self)
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""
-        users = self.users.get(node, [])
-        if isinstance(node.op, Slice):
-            return bool(users) and all(view_of_slice(u) is not None for u in users)
-        if isinstance(node.op, Reshape):
-            return bool(users) and all(
-                isinstance(u.op, Pad) and u in self.boxed and source(u)[0] is not node for u in users
-            )
-        return False
+        users = self.users.get(node, []) if isinstance(node.op, Slice) else []
+        return bool(users) and all(view_of_slice(u) is not None for u in users)
 
     def _is_start(self, node: Node) -> bool:
         """Whether an array only stands before others along the first axis: loops often have put it there."""
@@ -396,51 +319,6 @@ class InPlacePrinter(ArrayPrinter):
             return bool(made.op.array.dtype.kind == "f")
         return isinstance(made.op, (Input, Constant)) or made in self.floats or is_fresh(made)
 
-    def steps(self, node: Node) -> list[str] | None:
-        """The statements of an elementwise node, in place where an operand ends."""
-        group = self.assigned[node]
-        serial = self._serial
-        place = self.slots.get(node, "")
-        free = place in self.parts.names and all(self.text[a] != place for a in node.args)
-        stem = self.stem(node)
-        named = Name(self.names.free(stem), serial + 1, stem) if stem else None
-        self.fresh = place if free else named or self.value_name()
-        target = None if group[0].over is None else self.text_of(Read(group[0].over))
-        made: list[Step] = []
-        for each in group:
-            call = call_of(each.expression, self)
-            if call is None:
-                self._serial = serial
-                return None
-            made.append(Step(*call, target))
-            target = target or self.fresh
-            self.between[each.value] = target
-        slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
-        name: str = self.fresh if slot is not None or self.fresh != place else self.value_name()
-        if slot is not None and slot == self.fresh:
-            made = [replace(step, out=step.out or slot) for step in made]
-        if slot is not None:
-            made, name = into(made, slot), slot
-        elif made[0].out is not None:
-            name = made[0].out
-            self._serial = serial
-        elif made[0].function not in WITHOUT_OUT and is_recycled(node, self):
-            made = [replace(made[0], out=new_text(node.shape, self)), *made[1:]]
-            self.text[node] = name
-            self._take(named if name is named else None)
-            rest = (step.line(name, self.np) for step in made[1:])
-            return [f"{name} = {made[0].text(self.np)}", *rest]
-        self.text[node] = name
-        self._take(named if name is named or (self.fresh is named and len(made) > 1) else None)
-        first = made[0].out or (self.fresh if len(made) > 1 else name)
-        return [made[0].line(first, self.np), *(step.line(name, self.np) for step in made[1:])]
-
-    def _take(self, name: Name | None) -> None:
-        """See that nothing else gets a name that is used now."""
-        if name is not None:
-            self.names.taken.add(name)
-            self._serial = max(self._serial, name.number)
-
     def expression(self, node: Node) -> str:
         """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
         text = super().expression(node)
@@ -458,11 +336,7 @@ class InPlacePrinter(ArrayPrinter):
 
     def text_of(self, expression: Expression) -> str:
         """The text of a value, or of a constant that stands where it is read."""
-        if isinstance(expression, Read):
-            node = self.block.nodes.get(expression.value)
-            return self.between[expression.value] if node is None else self.text[node]
-        assert isinstance(expression, Compute)
-        return self.text[Node.of(expression.op, ())]
+        return self.placed.text_of(expression, self)
 
     def number(self, text: str, made: Expression | None = None) -> str:
         """The text of a number that is combined with arrays, and the expression that it is.

@@ -32,7 +32,7 @@ from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Free, assignments
+from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory import is_long, is_view, keeping
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
@@ -75,7 +75,8 @@ class ArrayPrinter:
         """What results are called by the role that they have."""
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
-        self._serial = 0
+        self.serial = 0
+        """The number of names that statements have made."""
         self.bounds: dict[Any, int] = {}
         """The largest values of sizes that change from block to block."""
         self.returned: set[Node] = set()
@@ -133,9 +134,9 @@ class ArrayPrinter:
     def value_name(self, stem: str = "v") -> Name:
         """A fresh name for an intermediate value."""
         while True:
-            self._serial += 1
-            if (name := f"{stem}{self._serial}") not in self.names.taken:
-                return Name(name, self._serial)
+            self.serial += 1
+            if (name := f"{stem}{self.serial}") not in self.names.taken:
+                return Name(name, self.serial)
 
     def own_name(self, stem: str = "") -> Name:
         """A fresh name that only the statements of one node know."""
@@ -146,8 +147,8 @@ class ArrayPrinter:
         """A fresh name for a value that a person calls ``stem``."""
         if not stem:
             return self.value_name()
-        self._serial += 1
-        return Name(self.names.unique(stem), self._serial, identifier(stem))
+        self.serial += 1
+        return Name(self.names.unique(stem), self.serial, identifier(stem))
 
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; an array in another order is called as it was."""
@@ -201,7 +202,9 @@ class ArrayPrinter:
         self.lives = lifetimes(program, keeping(program))
         self.row_numbers = self.row_numbers | only_indices(outputs)
         report, self.report = self.report, None
-        lines = self.written(self.placed(run_program_passes(program, self.passes(), report, check=False)))
+        made = run_program_passes(program, self.passes(), report, check=False)
+        self.look_at(made)
+        lines = self.written(made)
         self.own, self.ended, self.block, self.given, self.lives, self.at = around
         return lines
 
@@ -213,26 +216,35 @@ class ArrayPrinter:
         """What is done with the program of some statements before they are written."""
         return () if self.nesting else (releases(self.least_freed()),)
 
-    def placed(self, program: Program) -> Program:
-        """The program, of which is noted which nodes are written over others."""
-        return program
+    def look_at(self, program: Program) -> None:
+        """Note what the program says about nodes before they are written."""
 
     def written(self, program: Program) -> list[str]:
         """The lines of a program."""
         lines: list[str] = []
-        first = self._serial
+        first = self.serial
         statements = enumerate(self.block.program.statements)
         position = {made.value: k for k, statement in statements for made in assignments(statement)}
         for statement in program.statements:
             if isinstance(statement, Free):
                 lines += self.free_lines(statement, first)
                 continue
+            lines += self.opened(statement)
             for made in assignments(statement):
                 self.at = position.get(made.value, self.at)
                 node = self.block.nodes.get(made.value)  # none: a step of a node that follows
                 if node is not None and node not in self.text:
                     lines += self._with_own(node)
+            lines += self.closed(statement)
         return lines
+
+    def opened(self, statement: Statement) -> list[str]:
+        """What stands before the statements of nodes; statements of a program that are of no node."""
+        return []
+
+    def closed(self, statement: Statement) -> list[str]:
+        """What stands after the statements of nodes."""
+        return []
 
     def _with_own(self, node: Node) -> list[str]:
         """The statements of one node; names that no later statement reads end with them."""
@@ -247,14 +259,16 @@ class ArrayPrinter:
 
     def free_lines(self, statement: Free, first: int) -> list[str]:
         """What loops have left in their variables, and the names of values that end."""
-        nodes = [node for value in statement.values for node in self._written_over(self.block.nodes[value])]
+        known = self.block.nodes
+        ending = [known[value] for value in statement.values if value in known]
+        nodes = [node for end in ending for node in self._written_over(end)]
         texts = [*self.ended, *map(self.text.get, nodes)]
         names = {text for text in texts if isinstance(text, Name) and text.number > first}
-        ending = sorted(names, key=lambda name: name.number)
+        freed = sorted(names, key=lambda name: name.number)
         rows = list(dict.fromkeys(self.rows))
         self.rows, self.ended = [], []
         lines = [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
-        return [*lines, *([f"del {', '.join(ending)}"] if ending else [])]
+        return [*lines, *([f"del {', '.join(freed)}"] if freed else [])]
 
     def _written_over(self, node: Node) -> Iterator[Node]:
         """A node, and those whose memory it has taken, under their own names perhaps."""

@@ -49,7 +49,7 @@ class Parts:
             if found is None:
                 continue
             self.gathers[node] = found
-            printer.boxed |= {part: (node, ()) for part in found.direct}
+            printer.boxed |= dict.fromkeys(found.direct, node)
             for part in found.starts:
                 if fits(part):
                     self._put(part, node, fits, printer)
@@ -61,7 +61,7 @@ class Parts:
         """Let a part be computed where it goes, and before it what only it is made of, step by step."""
         at: Node | None = part
         while at is not None:
-            printer.boxed[at] = (whole, ())
+            printer.boxed[at] = whole
             self.placed_as[at] = part
             args = at.args if type(at.op) in RULES else ()
             near = (a for a in args if a.shape == part.shape and printer.users[a] == [at] and fits(a))

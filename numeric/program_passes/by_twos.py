@@ -32,11 +32,11 @@ def by_twos(program: Program) -> Program:
     """
     ordered: list[Statement] = []
     for statement in program.statements:
-        ordered += _steps(statement) if isinstance(statement, Assign) else [statement]
+        ordered += steps(statement) if isinstance(statement, Assign) else [statement]
     return program.with_statements(tuple(ordered))
 
 
-def _steps(statement: Assign) -> Iterator[Statement]:
+def steps(statement: Assign) -> Iterator[Assign]:
     """The statements of one."""
     expression = statement.expression
     first: Value | None = statement.over

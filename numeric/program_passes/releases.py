@@ -7,7 +7,7 @@ from dataclasses import fields
 from symad.core.graph import Graph
 from symad.numeric.program.expressions import Compute, Value, walk
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Free, Statement, assignments
+from symad.numeric.program.statements import Allocate, Free, Statement, assignments
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory import is_long, keeping
 
@@ -33,6 +33,8 @@ def release(program: Program, least: int) -> Program:
             showing.setdefault(lives.memory.get(made.value, made.value), []).append(made.value)
     def takes_memory(statement: Statement) -> bool:
         """Whether a statement makes an array of some length."""
+        if isinstance(statement, Allocate):
+            return is_long(statement.value.shape, least)
         new = (m for m in assignments(statement) if m.over is None and keeps(m.expression) is None)
         return any(is_long(made.value.shape, least) for made in new)
 

@@ -106,7 +106,12 @@ class Writer:
         return Text(f"{arg.inside(Level.ATOM)}.sum({which})")
 
     def index_text(self, expression: Index) -> Text:
-        """``array[places]``; whole axes at the end are left out."""
+        """``array[places]``."""
+        places = self.places(expression)
+        return Text(f"{self.text(expression.array).inside(Level.ATOM)}[{', '.join(places)}]")
+
+    def places(self, expression: Index) -> list[str]:
+        """What stands between the brackets of an index; whole axes at the end are left out."""
         lengths = iter(expression.array.shape)
         places = []
         for place in expression.places:
@@ -119,7 +124,7 @@ class Writer:
             )
         while len(places) > 1 and places[-1] == ":":
             places.pop()
-        return Text(f"{self.text(expression.array).inside(Level.ATOM)}[{', '.join(places)}]")
+        return places
 
     def interval(self, interval: Interval, length: Dim) -> str:
         """``start:stop:step``, as plain as it can be written."""

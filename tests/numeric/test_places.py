@@ -190,7 +190,8 @@ def test_repetitions_stand_where_they_are_read():
 def test_the_passes_are_told_once_loops_or_not():
     lines = []
     lower.lower(cases.LISTINGS["rnn"](), "float64", False, lines)
-    assert [line.name for line in lines][-4:] == ["repeat where read", "write over", "by twos", "release"]
+    expected = ["repeat where read", "write over", "fill", "by twos", "release"]
+    assert [line.name for line in lines][-5:] == expected
     assert [line.name for line in lines].count("release") == 1
 
 

@@ -18,8 +18,8 @@ from symad.numeric.compiled_arrays.c.chain_text import result_type
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
 from symad.numeric.fusion.c_expressions import has_c_form, statements
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.numpy_arrays.box_sums import boxes, fills
 from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.memory_layout.box_sums import boxes, fills
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Constant

@@ -62,7 +62,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     with printer.inside(inputs):
         inner = printer.statements(results)
         texts = [printer.text[result] for result in results]
-        kept = [*states, *printer.names_inside(first.number), *printer.views.values()]
+        kept = [*states, *printer.names_inside(first.number), *printer.views]
     printer.slots, printer.floats = around
     printer.text |= names
     passing = {  # only the next step needs these states

@@ -12,8 +12,8 @@ from typing import Any
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.numpy_arrays.box_sums import boxes, source
 from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
+from symad.numeric.passes.memory_layout.box_sums import boxes, source
 from symad.ops.arrays.shaping import Reshape, Slice, reshape, slice_axis
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
 from symad.ops.elementwise.arithmetic import ElementwiseOp

@@ -1,7 +1,7 @@
 """Sums of padded arrays that overlap: one array, to which each is added where it stands.
 
 The gradient of Σ (x_{i+1} − x_i)² is such a sum. No array is padded, and the first one may be computed where
-it goes. Sums whose parts do not meet are in `symad.numeric.numpy_arrays.box_sums`.
+it goes. Sums whose parts do not meet are in `symad.numeric.passes.memory_layout.box_sums`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
-from symad.core.questions import Nodes
-from symad.numeric.numpy_arrays.box_sums import boxes
+from symad.core.questions import Array, Nodes, Values, evaluate
+from symad.numeric.passes.memory_layout.box_sums import boxes
 from symad.ops.arrays.shaping import Pad
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 
@@ -32,6 +34,15 @@ class Overlay(Op):
 def overlay_shape(op: Overlay, args: Nodes) -> Shape:
     """(size,)."""
     return (op.size,)
+
+
+@evaluate.dispatch
+def overlay_evaluate(op: Overlay, values: Values) -> Array:
+    """Each part added where it stands."""
+    result = np.zeros(op.size, np.result_type(*values))
+    for start, sign, part in zip(op.start, op.signs, values, strict=True):
+        result[start : start + len(part)] += sign * part
+    return result
 
 
 def overlay_pads(graph: Graph) -> Graph:

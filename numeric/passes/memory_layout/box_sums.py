@@ -4,44 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
-from symad.core.graph import Node
+from symad.core.graph import Node, Op
+from symad.numeric.program.expressions import Compute
 from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.elementwise.arithmetic import Add
 
 Box = tuple[tuple[int, int], ...]
 """First and last position (excluded) along each axis."""
 
-BoxIndex = tuple[str, ...]
-"""The text of an index: for each axis, but whole ones at the end."""
+Padded: TypeAlias = "Node | Compute"
+"""An op with its arguments and its shape."""
 
 
 def boxes(node: Node) -> dict[Node, Box] | None:
     """The boxes of a sum of padded arrays by its arguments; None for anything else."""
-    if not isinstance(node.op, Add) or len(node.args) < 2 or set(node.op.signs) != {1}:
+    found = boxes_of(node.op, node.args) if len({*node.args}) == len(node.args) else None
+    return None if found is None else dict(zip(node.args, found, strict=True))
+
+
+def boxes_of(op: Op, args: Sequence[Padded]) -> list[Box] | None:
+    """The boxes of a sum of padded arrays, one for each argument; None if they meet, or for other ops."""
+    if not isinstance(op, Add) or len(args) < 2 or set(op.signs) != {1}:
         return None
-    found: dict[Node, Box] = {}
-    for arg in node.args:
+    found: list[Box] = []
+    for arg in args:
         box = _box(arg)
-        if box is None or arg in found:
+        if box is None or not all(_apart(box, other) for other in found):
             return None
-        found[arg] = box
-    listed = list(found.values())
-    apart = all(
-        any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other, strict=True))
-        for k, one in enumerate(listed)
-        for other in listed[:k]
-    )
-    return found if apart else None
+        found.append(box)
+    return found
 
 
-def _box(node: Node) -> Box | None:
-    op = node.op
+def _apart(one: Box, other: Box) -> bool:
+    return any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other, strict=True))
+
+
+def _box(array: Padded) -> Box | None:
+    op = array.op
     if not isinstance(op, Pad) or any(step != 1 for step in op.step):
         return None
     sides = []
-    for start, count, total in zip(op.start, node.args[0].shape, op.shape, strict=True):
+    for start, count, total in zip(op.start, array.args[0].shape, op.shape, strict=True):
         if not (isinstance(start, int) and isinstance(count, int) and isinstance(total, int)):
             return None
         sides.append((start, start + count))
@@ -82,24 +87,3 @@ def single_axes(short: Sequence[Any], long: Sequence[Any]) -> frozenset[int]:
         else:
             return frozenset()
     return frozenset(axes) if k == len(short) else frozenset()
-
-
-def box_index(box: Box, shape: Sequence[Any], single: frozenset[int]) -> BoxIndex:
-    """The index of a box; axes that the source does not have are single positions."""
-    parts = []
-    for axis, ((a, b), total) in enumerate(zip(box, shape, strict=True)):
-        if axis in single:
-            parts.append(str(a))
-        elif (a, b) == (0, total):
-            parts.append(":")
-        else:
-            parts.append(f"{a or ''}:{b if b != total else ''}")
-    return without_whole_axes(parts)
-
-
-def without_whole_axes(index: Sequence[str]) -> BoxIndex:
-    """An index without the axes at the end that it leaves as they are."""
-    count = len(index)
-    while count > 1 and index[count - 1] == ":":
-        count -= 1
-    return tuple(index[:count])

@@ -1,0 +1,116 @@
+"""What a program says beside the statements of nodes: places, parts of arrays, steps on the way to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symad.core.graph import Node
+from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.texts import Name, Part, assigned
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
+from symad.ops.arrays.shaping import Broadcast
+
+
+class Placed:
+    """The statements of a program by the nodes that they make, and the texts of its other values."""
+
+    def __init__(self, program: Program, nodes: Mapping[Value, Node]) -> None:
+        """``nodes``: which values of the program are nodes."""
+        every = [made for statement in program.statements for made in assignments(statement)]
+        later = {made.over for made in every}
+        self.nodes = nodes
+        self.texts: dict[Value, str] = {}
+        """The texts of values that no node stands for."""
+        self.steps: dict[Node, list[Assign]] = {}
+        """The statements that make a node, the last its value."""
+        self.over: dict[Node, Node] = {}
+        """The operand that a node is written over."""
+        self.filled: dict[Value, Node] = {}
+        """The nodes that arrays become that are filled part by part."""
+        self.parts = {made.value for made in every if isinstance(made.expression, Index)}
+        """Parts of arrays in which something is written."""
+        self.written_again = {made.over for made in every if made.value in later}
+        """Of these, those in which more is written afterwards."""
+        waiting: list[Assign] = []
+        for made in every:
+            node = nodes.get(made.value)
+            if node is None and (made.value in self.parts or made.over in self.parts):
+                continue
+            waiting.append(made)
+            if node is not None:
+                self.steps[node], over = waiting, waiting[0].over
+                if isinstance(made.expression, Read):
+                    self.filled[made.expression.value] = node
+                if over is not None and over in nodes:
+                    self.over[node] = nodes[over]
+                waiting = []
+
+    def text_of(self, expression: Expression, printer: Any) -> str:
+        """The text of a value, or of a constant that stands where it is read."""
+        if isinstance(expression, Read):
+            node = self.nodes.get(expression.value)
+            text: str = self.texts[expression.value] if node is None else printer.text[node]
+            return text
+        assert isinstance(expression, Compute)
+        if isinstance(expression.op, Broadcast):  # a number for all elements
+            return str(printer.writer.text(expression.args[0]))
+        return str(printer.text[Node.of(expression.op, ())])
+
+    def opened(self, statement: Statement, printer: Any) -> list[str]:
+        """The lines of a statement that no node stands for; note where nodes go."""
+        if isinstance(statement, Allocate):
+            return self._allocated(statement, printer)
+        lines: list[str] = []
+        for made in assignments(statement):
+            node = self.nodes.get(made.value)
+            if node is None and isinstance(made.expression, Index):
+                lines += self._part(made.value, made.expression, printer)
+            elif made.over in self.parts:
+                place = self.texts[made.over]
+                if node is not None:
+                    printer.slots[node] = place
+                    continue
+                call = call_of(made.expression, printer)
+                copy = assigned(place, self.text_of(made.expression, printer)) if call is None else ""
+                lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
+        return lines
+
+    def closed(self, statement: Statement, printer: Any) -> list[str]:
+        """What could not be computed in its place is copied there."""
+        lines = []
+        for made in assignments(statement):
+            node = self.nodes.get(made.value)
+            if node is not None and made.over in self.parts:
+                place = printer.slots.pop(node)
+                if printer.text[node] != place:
+                    lines.append(assigned(place, printer.text[node]))
+                    printer.text[node] = place
+        return lines
+
+    def _allocated(self, statement: Allocate, printer: Any) -> list[str]:
+        """A new array for the parts of a node, unless the node has a place."""
+        node = self.filled[statement.value]
+        slot: Name | Part | None = printer.slots.get(node)
+        if slot is not None and not statement.zeros:
+            self.texts[statement.value] = slot
+            return []
+        name = self.texts[statement.value] = printer.name_for(node)
+        if not statement.zeros and is_recycled(node, printer):
+            return [f"{name} = {new_text(node.shape, printer)}"]
+        function = f"{printer.np}.{'zeros' if statement.zeros else 'empty'}"
+        return [f"{name} = {function}({printer.dims(node.shape)}, dtype={printer.type_text})"]
+
+    def _part(self, value: Value, expression: Index, printer: Any) -> list[str]:
+        """A part of an array: it has a name if several operations write there."""
+        assert isinstance(expression.array, Read)
+        place = Part(self.text_of(expression.array, printer), *printer.writer.places(expression))
+        self.texts[value] = place
+        if value not in self.written_again:
+            return []
+        name = self.texts[value] = printer.value_name()
+        printer.views.append(name)
+        return [f"{name} = {place}"]

@@ -1,0 +1,207 @@
+"""Sums of padded arrays as one array that is filled part by part; what is padded is computed where it goes.
+
+Parts that do not meet are written to their places; parts that overlap are added where they stand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from symad.core.dims import plus
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.passes.memory_layout.box_sums import Box, boxes_of, fills, single_axes
+from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    Place,
+    Position,
+    Read,
+    Value,
+    values_read,
+)
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
+from symad.numeric.program_passes.by_twos import steps
+from symad.numeric.program_passes.memory import is_fresh, is_view
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+
+ZERO = Compute(constant(0).op, (), ())
+
+IN_PLACE = (Add, Mul, Pow, Apply, Cleared)
+"""Operations on floats that may write over an operand."""
+
+
+def put_together(program: Program, in_steps: bool) -> Program:
+    """The program with sums of padded arrays as arrays that are filled part by part.
+
+    Args:
+        program: in which is said what is written over what.
+        in_steps: whether the program is a step of a loop: operands are computed there, too, as small arrays
+            stay in the cache.
+    """
+    work = _Work(program, in_steps)
+    for made in work.made.values():
+        if isinstance(made.expression, Compute) and isinstance(made.expression.op, Overlay):
+            work.overlay(made, made.expression.op)
+        elif isinstance(made.expression, Compute) and isinstance(made.expression.op, Add):
+            work.sum_of_boxes(made)
+    return work.program() if work.instead else program
+
+
+class _Work:
+    """What becomes of statements."""
+
+    def __init__(self, program: Program, in_steps: bool) -> None:
+        self.given = program
+        self.in_steps = in_steps
+        every = [made for statement in program.statements for made in assignments(statement)]
+        self.made = {made.value: made for made in every}
+        self.position = {made.value: k for k, made in enumerate(every)}
+        self.shared = {value for group in program.shared for value in group}
+        self.before: dict[Value, list[Statement]] = {}
+        self.instead: dict[Value, list[Statement]] = {}
+        self.over: dict[Value, Value] = {}
+
+    @cached_property
+    def reads(self) -> Counter[Value]:
+        """How many values are made of each value, or are that result."""
+        found = Counter(v for made in self.made.values() for v in {*values_read(made.expression)})
+        found.update(v for result in self.given.results for v in values_read(result))
+        return found
+
+    def program(self) -> Program:
+        """The program with what was noted."""
+        ordered: list[Statement] = []
+        for statement in self.given.statements:
+            made = assignments(statement)
+            for each in made:
+                ordered += self.before.get(each.value, ())
+            if isinstance(statement, Together):
+                over = tuple(replace(each, over=self.over.get(each.value, each.over)) for each in made)
+                ordered.append(Together(over))
+            else:
+                ordered += self.instead.get(made[0].value, (statement,)) if made else (statement,)
+        return self.given.with_statements(tuple(ordered))
+
+    def behind(self, expression: Expression) -> Compute | None:
+        """What a value is made of."""
+        found = self.made.get(expression.value) if isinstance(expression, Read) else None
+        return found.expression if found is not None and isinstance(found.expression, Compute) else None
+
+    # ---- parts that do not meet ------------------------------------------------------------------
+
+    def sum_of_boxes(self, made: Assign) -> None:
+        """A sum of arrays padded into boxes that do not meet."""
+        assert isinstance(made.expression, Compute)
+        pads = [pad for pad in map(self.behind, made.expression.args) if pad is not None]
+        args = [a.value for a in made.expression.args if isinstance(a, Read)]
+        if len(pads) < len(made.expression.args) or len({*args}) < len(args):
+            return
+        found = boxes_of(made.expression.op, pads)
+        if found is None or any(self.reads[value] > 1 for value in args):
+            return
+        array = Value("", made.value.shape)
+        places = [self._fill(array, *pair) for pair in zip(args, pads, found, strict=True)]
+        first = min(places, key=self.position.__getitem__)
+        self.before.setdefault(first, []).insert(0, Allocate(array, zeros=not fills(found, array.shape)))
+        self.instead[made.value] = [Assign(made.value, Read(array))]
+
+    def _fill(self, array: Value, padded: Value, pad: Compute, box: Box) -> Value:
+        """Fill one box; the value before which the box is looked up."""
+        (inner,) = pad.args
+        axes: frozenset[int] = frozenset()
+        reshaped, behind = None, self.behind(inner)
+        if behind is not None and isinstance(behind.op, Reshape):
+            axes = single_axes(behind.args[0].shape, inner.shape)
+            if axes and isinstance(inner, Read):
+                reshaped, inner = inner.value, behind.args[0]
+        places = tuple(Position(a) if k in axes else Interval(a, b - a) for k, (a, b) in enumerate(box))
+        here = self.behind(inner)
+        alone = reshaped is None or self.reads[reshaped] == 1
+        alone = alone and here is not None and not isinstance(here.op, Pad) and not is_view(here)
+        self.instead[padded] = []
+        if reshaped is not None and self.reads[reshaped] == 1:
+            self.instead[reshaped] = []
+        if alone and isinstance(inner, Read) and self._is_free(inner.value):
+            return self._computed(inner.value, array, places, self.in_steps)
+        self.instead[padded] = self._copied(inner, array, places)
+        return padded
+
+    def _is_free(self, value: Value) -> bool:
+        """Whether a value is read once, and can be computed where it is told to be."""
+        return self.reads[value] == 1 and value not in self.shared and value not in self.instead
+
+    def _computed(self, value: Value, array: Value, places: Sequence[Place], back: bool) -> Value:
+        """Compute a value in a part of an array; the value that is computed there first."""
+        while back and (earlier := self._over(value)) is not None:
+            value = earlier
+        view = Assign(Value("", value.shape), Index(Read(array), tuple(places)))
+        *first, last = steps(self.made[value])
+        self.over[value] = view.value
+        self.instead[value] = [*first, replace(last, over=view.value)]
+        self.before[value] = [view]
+        return value
+
+    def _over(self, value: Value) -> Value | None:
+        """What a value is made over step by step, if nothing else needs that."""
+        over, op = self.made[value].over, getattr(self.made[value].expression, "op", None)
+        made = self.made.get(over) if over is not None else None
+        if over is None or made is None or not isinstance(op, IN_PLACE) or not self._is_free(over):
+            return None
+        found = made.expression
+        assert isinstance(found, Compute)
+        product = isinstance(found.op, Einsum) and len(found.args) == 2 == len(found.shape)
+        return over if product or isinstance(found.op, (*IN_PLACE, Fused)) else None
+
+    def _copied(self, given: Expression, array: Value, places: Sequence[Place]) -> list[Statement]:
+        """The statements that look a part of an array up, and copy something there."""
+        view = Assign(Value("", given.shape), Index(Read(array), tuple(places)))
+        return [view, Assign(Value("", given.shape), given, view.value)]
+
+    # ---- parts that overlap ----------------------------------------------------------------------
+
+    def overlay(self, made: Assign, op: Overlay) -> None:
+        """The first part in an array of zeros, the others added to it."""
+        assert isinstance(made.expression, Compute)
+        first, *rest = made.expression.args
+        added: list[Statement] = []
+        if made.over is not None and first == Read(made.over):
+            array = made.over
+        else:
+            array = Value("", made.value.shape)
+            added = self._begun(made.value, array, op, first)
+        for start, sign, part in zip(op.start[1:], op.signs[1:], rest, strict=True):
+            view = Assign(Value("", part.shape), Index(Read(array), (Interval(start, part.shape[0]),)))
+            total = Compute(Add((1, sign)), (Read(view.value), part), part.shape)
+            added += [view, Assign(Value("", part.shape), total, view.value)]
+        self.instead[made.value] = [*added, Assign(made.value, Read(array))]
+
+    def _begun(self, whole: Value, array: Value, op: Overlay, first: Expression) -> list[Statement]:
+        """The statements that put the first part into the array, unless it is computed there."""
+        start, (count,), stop = op.start[0], first.shape, plus(op.start[0], first.shape[0])
+        opened: list[Statement] = [Allocate(array)]
+        for begin, length in ((0, start), (stop, plus(op.size, -stop))):
+            if length != 0:
+                zeros = Compute(Broadcast((length,), ()), (ZERO,), (length,))
+                opened += self._copied(zeros, array, (Interval(begin, length),))
+        place = Interval(start, count)
+        here = self.behind(first)
+        if here is not None and is_fresh(here) and first.shape != whole.shape:
+            assert isinstance(first, Read)
+            if self._is_free(first.value):
+                at = self._computed(first.value, array, (place,), True)
+                self.before[at] = [*opened, *self.before[at]]
+                return []
+        return [*opened, *self._copied(first, array, (place,))]
