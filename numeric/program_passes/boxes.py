@@ -51,7 +51,10 @@ def put_together(program: Program, in_steps: bool) -> Program:
         in_steps: whether the program is a step of a loop: operands are computed there, too, as small arrays
             stay in the cache.
     """
-    work = _Work(program, in_steps)
+    every = [made for statement in program.statements for made in assignments(statement)]
+    if not any(isinstance(getattr(made.expression, "op", None), (Pad, Overlay)) for made in every):
+        return program
+    work = _Work(program, every, in_steps)
     for made in work.made.values():
         if isinstance(made.expression, Compute) and isinstance(made.expression.op, Overlay):
             work.overlay(made, made.expression.op)
@@ -63,10 +66,9 @@ def put_together(program: Program, in_steps: bool) -> Program:
 class _Work:
     """What becomes of statements."""
 
-    def __init__(self, program: Program, in_steps: bool) -> None:
+    def __init__(self, program: Program, every: Sequence[Assign], in_steps: bool) -> None:
         self.given = program
         self.in_steps = in_steps
-        every = [made for statement in program.statements for made in assignments(statement)]
         self.made = {made.value: made for made in every}
         self.position = {made.value: k for k, made in enumerate(every)}
         self.shared = {value for group in program.shared for value in group}

@@ -14,7 +14,7 @@ import sympy
 
 from symad.core.dims import same_shape
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.numeric.program_passes.numbers import literal
@@ -117,17 +117,11 @@ def _with(expression: Expression, read: dict[Read, Compute], keep: Collection[Ex
 
 def _read_by_softmax_alone(program: Program) -> set[Value]:
     """Selections that nothing but softmaxes read."""
-    readers: dict[Value, bool] = {}
-    for statement in program.statements:
-        for made in assignments(statement):
-            assert isinstance(made.expression, Compute)
-            if isinstance(made.expression.op, Select):
-                readers[made.value] = True
-            alone = isinstance(made.expression.op, Softmax)
-            for arg in made.expression.args if readers else ():
-                if isinstance(arg, Read) and arg.value in readers:
-                    readers[arg.value] &= alone
-    for result in program.results:
-        if isinstance(result, Read) and result.value in readers:
-            readers[result.value] = False
-    return {value for value, alone in readers.items() if alone}
+    every = [made for statement in program.statements for made in assignments(statement)]
+    found = {made.value for made in every if isinstance(getattr(made.expression, "op", None), Select)}
+    if found:
+        for made in every:
+            if not isinstance(made.expression, Compute) or not isinstance(made.expression.op, Softmax):
+                found -= {*values_read(made.expression)}
+        found -= {value for result in program.results for value in values_read(result)}
+    return found
