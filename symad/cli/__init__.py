@@ -30,7 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as in `symad ops | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE
-    except (SymadError, OSError) as error:
+    except OSError as error:
+        print(f"symad: {error.filename or 'error'}: {error.strerror or error}", file=sys.stderr)
+        return USAGE
+    except SymadError as error:
         print(f"symad: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from rich.table import Table
 from symad.cli.console import Output
 from symad.cli.exit_codes import OK, REFUTED
 from symad.corpus import load
+from symad.errors import SymadError
 
 PLAIN: dict[str, Any] = {"markup": False, "highlight": False}
 
@@ -18,6 +19,8 @@ def run(options: Namespace) -> int:
     """Establish all entries, or those whose name holds a text; the exit code is 1 if one is not as stated."""
     console = Output()
     entries = [e for e in load() if options.text.lower() in f"{e.name} {e.source}".lower()]
+    if not entries:
+        raise SymadError(f"no name or source in the corpus holds {options.text!r}; 'symad corpus' shows all")
     table = Table(title=f"symad corpus: {len(entries)} derivatives", title_justify="left")
     for title in ("derivative", "stated", "established"):
         table.add_column(title)

@@ -125,7 +125,12 @@ def _is_model(value: Any) -> bool:
     atoms = (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)
     if isinstance(value, atoms) or getattr(value, "is_number", False):
         return False
-    return isinstance(value, (Graph, *SYMPY))
+    return isinstance(value, (Graph, *SYMPY)) or _is_decorated(value)
+
+
+def _is_decorated(value: Any) -> bool:
+    """Whether it is what `symad.function` makes."""
+    return isinstance(getattr(value, "graph", None), Graph)
 
 
 def _takes_nothing(function: FunctionType) -> bool:
@@ -137,18 +142,38 @@ def _takes_nothing(function: FunctionType) -> bool:
 def shape_of(text: str) -> tuple[str, tuple[Any, ...]]:
     """Name and shape of ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
 
+    ``p.W`` is the entry W of an argument p that is a dict.
+
     Raises:
         ModelError: it is neither.
     """
     name, _, sizes = text.partition("=")
     dims = [size.strip() for size in sizes.split(",") if size.strip()]
-    if not name.isidentifier() or not all(size.isdigit() or size.isidentifier() for size in dims):
+    named = all(part.isidentifier() for part in name.split("."))
+    if not named or not all(size.isdigit() or size.isidentifier() for size in dims):
         raise ModelError(
-            f"--inputs {text}: write a name and its sizes, as in W=4,3 or X=n,4; x alone is a scalar"
+            f"--inputs {text}: write a name and its sizes, as in W=4,3 or X=n,4; x alone is a scalar, and "
+            "p.W the entry W of a dict p"
         )
     return name, tuple(
         int(size) if size.isdigit() else sympy.Symbol(size, integer=True, positive=True) for size in dims
     )
+
+
+def _grouped(shapes: dict[str, tuple[Any, ...]]) -> dict[str, Any] | None:
+    """The shapes by argument, those of dotted names in dicts; None where a name is both."""
+    made: dict[str, Any] = {}
+    for name, shape in shapes.items():
+        *outer, last = name.split(".")
+        place = made
+        for part in outer:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                return None
+        if last in place:
+            return None
+        place[last] = shape
+    return made
 
 
 def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]) -> Graph:
@@ -158,14 +183,17 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
         ModelError: the names are not those of its parameters, or it fails.
     """
     shapes = dict(map(shape_of, inputs))
-    parameters = list(inspect.signature(function).parameters)
-    if set(shapes) != set(parameters) or len(shapes) != len(inputs):
+    given = _grouped(shapes) if len(shapes) == len(inputs) else None
+    known = inspect.signature(function).parameters
+    first = list(known)[: len(given or ())]  # those behind may have defaults
+    rest = [p for p in known.values() if p.name not in first and p.default is p.empty]
+    if given is None or set(given) != set(first) or rest:
         raise ModelError(
-            f"{path.name}:{name} takes ({', '.join(parameters)}), but --inputs gives ({', '.join(shapes)}); "
-            "give each argument once"
+            f"{path.name}:{name} takes ({', '.join(known)}), but --inputs gives ({', '.join(shapes)}); "
+            "give each argument once; those with defaults at the end may be left out"
         )
     try:
-        return trace(function, [shapes[parameter] for parameter in parameters])
+        return trace(function, [given[parameter] for parameter in first])
     except Exception as error:
         raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
 
@@ -188,10 +216,10 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
         except (Exception, SystemExit) as error:
             place = _place(error, path)
             raise ModelError(f"{path.name}:{name} failed{place}: {_told(error)}") from error
-    if not isinstance(value, (Graph, list, tuple, dict, *SYMPY)):
+    if not (isinstance(value, (Graph, list, tuple, dict, *SYMPY)) or _is_decorated(value)):
         raise ModelError(
             f"{path.name}:{name} is of type {type(value).__name__}; a model is a SymPy object, a Graph, "
-            "or a function without arguments that returns one"
+            "a function without arguments that returns one, or a function whose shapes --inputs gives"
         )
     try:
         graph = trace(value)

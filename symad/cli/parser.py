@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter, _SubParsersAction
+import textwrap
+from argparse import ArgumentParser, HelpFormatter, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
 import symad
@@ -41,17 +42,32 @@ exit codes:
 
 FIRST_STEPS = """\
 first steps:
-  symad tour                          see every model traced, differentiated, checked, lowered and run
-  symad check model.py                are the derivatives right? proved, tested, measured ...
-  symad explain model.py:valley --at x=1 --at y=2     every step of both modes and four Hessians
-  symad lower model.py:valley --of gradient -o valley_gradient.py        readable NumPy code
-  symad draw model.py:valley -o valley.svg            the graph as a picture
-  symad audit statsmodels             the derivatives that a library ships
-  symad ops                           which operation answers which question
+  symad tour                                  every model, from trace to data
+  symad check model.py                        are its derivatives right?
+  symad explain model.py:valley --at x=1,y=2  every step of all modes
+  symad lower model.py:valley --of gradient   readable NumPy code
+  symad draw model.py:valley -o valley.svg    the graph as a picture
+  symad audit statsmodels                     derivatives that a library ships
+  symad ops                                   which op answers which question
 
 'symad COMMAND --help' tells more about each.
 
 """
+
+
+class Paragraphs(HelpFormatter):
+    """Wraps paragraphs to the width of the terminal; examples and tables stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(_filled(block, width) for block in text.strip("\n").split("\n\n"))
+
+
+def _filled(block: str, width: int) -> str:
+    """A paragraph, wrapped; of a block with indented lines nothing but its lines without indentation."""
+    lines = block.split("\n")
+    if any(line.startswith(" ") for line in lines):
+        return block
+    return textwrap.fill(block, width, break_on_hyphens=False)
 
 
 def make_parser() -> ArgumentParser:
@@ -60,7 +76,7 @@ def make_parser() -> ArgumentParser:
         "symad",
         description=INTRODUCTION,
         epilog=FIRST_STEPS + EXIT_CODES,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=Paragraphs,
     )
     parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -75,7 +91,7 @@ def _command(commands: Commands, name: str, help_: str, text: str, run: Any) -> 
         help=help_,
         description=help_[0].upper() + help_[1:] + ".",
         epilog=text,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=Paragraphs,
     )
     parser.set_defaults(command=run)
     return parser
@@ -88,8 +104,13 @@ def _model(parser: ArgumentParser, one: bool = True) -> None:
         "--inputs",
         nargs="+",
         metavar="X=SIZES",
-        help="shapes of a function's arguments: W=4,3 X=n,4; a name alone is a scalar",
+        help="shapes of a function's arguments: W=4,3 X=n,4; a name alone is a scalar, p.W=3 the entry W of "
+        "a dict p",
     )
+
+
+def _wrt(parser: ArgumentParser) -> None:
+    parser.add_argument("--wrt", metavar="X,Y", help="inputs to differentiate by; all by default")
 
 
 def _tour(commands: Commands) -> None:
@@ -102,10 +123,10 @@ examples:
   symad tour                     all stages
   symad tour --list              their names
   symad tour rosenbrock arm      some of them
-  symad tour --quick             a few that stand for all, in less than half a minute
-  symad tour --out pictures      and save graphs, tables and pictures in a folder
-  symad tour --out pictures --resume     go on where that tour was stopped
-  symad tour --html              and put it all on a page, symad-tour/index.html
+  symad tour --quick             a few that stand for all
+  symad tour --out pictures      and save graphs, tables and pictures
+  symad tour --out pictures --resume     go on where it was stopped
+  symad tour --html              and make a page, symad-tour/index.html
 
 The exit code is 1 if anything failed.
 """
@@ -125,22 +146,23 @@ def _check(commands: Commands) -> None:
 Every mode of differentiation and all four Hessians are compared with SymPy's own derivative:
 
   proved     equal by exact normal form
-  tested     equal at random points in random prime fields; the chance of error is stated
+  tested     equal at random points in random prime fields; see the chance
+             of error
   refuted    a point where they differ, to 30 digits
   undecided  neither, with what was tried
 
 {MODELS}
 examples:
-  symad check model.py                    all models of the file
-  symad check model.py:valley --wrt x     one model, derivatives with respect to x
-  symad check model.py:loss --inputs W=4,3 X=n,4    a function of arrays
-  symad check model.py --json > cert.json           a certificate to keep; see 'symad recheck'
-  symad check model.py:valley --coq valley.v        a proof to be checked by Coq
+  symad check model.py                         all models of the file
+  symad check model.py:valley --wrt x          one, with respect to x
+  symad check model.py:loss --inputs W=4,3 X=n,4     a function of arrays
+  symad check model.py --json > cert.json      to keep; see 'symad recheck'
+  symad check model.py:valley --coq valley.v   a proof for Coq
 
 {EXIT_CODES}"""
     parser = _command(commands, "check", "certify the derivatives of models", text, check_command.check)
     _model(parser, one=False)
-    parser.add_argument("--wrt", metavar="X,Y", help="inputs to differentiate by; all by default")
+    _wrt(parser)
     parser.add_argument("--json", action="store_true", help="print certificates as JSON")
     told = "write the derivatives of one model with proofs for Coq; the library it needs is put next to it"
     parser.add_argument("--coq", metavar="OUT.v", help=told)
@@ -173,7 +195,8 @@ groups or one by one, and autograd functions of PyTorch whose class has an attri
     @symad.audits.group("mylibrary")
     def losses():
         x = sympy.Symbol("x", real=True)
-        yield symad.audits.Claim("loss_slope", "gradient", sympy.log(sympy.cosh(x)), loss_slope)
+        formula = sympy.log(sympy.cosh(x))
+        yield symad.audits.Claim("slope", "gradient", formula, loss_slope)
 
 NAME is such a group, claim or class.
 
@@ -200,12 +223,12 @@ anew. The data are the files of symad/corpus.
 
 examples:
   symad corpus                       all entries
-  symad corpus casadi --verbose      those whose name or source holds a text, with source and witness
+  symad corpus casadi --verbose      some of them, with source and witness
 
 {EXIT_CODES}"""
     title = "right and wrong derivatives from papers and libraries"
     parser = _command(commands, "corpus", title, text, corpus_command.run)
-    parser.add_argument("text", nargs="?", default="", help="a part of a name or source")
+    parser.add_argument("text", metavar="TEXT", nargs="?", default="", help="a part of a name or source")
     parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
@@ -223,17 +246,19 @@ through symad.
 {MODELS}
 examples:
   symad lower model.py:valley                           print NumPy code
-  symad lower model.py:valley --of hessian -o h.py      the Hessian, into a file
-  symad lower model.py:valley --backend c -o valley.c   C99, with the header valley.h
-  symad lower model.py:loss --inputs W=4,3 X=n,4        a function of arrays; n stays a symbol
-  symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c -o loss.c
-  symad lower model.py:loss --style plain --passes      code to read, and what each pass did
+  symad lower model.py:valley --of hessian -o h.py      the Hessian, in a file
+  symad lower model.py:valley --backend c -o valley.c   C99, and valley.h
+  symad lower model.py:valley --style plain --passes    to read; what passes did
+  symad lower model.py:loss --inputs W=4,3 X=n,4        n stays a symbol
+  symad lower model.py:loss --inputs W=4,3 X=8,4 --of gradient --wrt W
+  symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c
 """
     parser = _command(
         commands, "lower", "print a model, or a derivative of it, as fast code", text, write_commands.lower
     )
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
+    _wrt(parser)
     parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
     parser.add_argument("--sizes", nargs="+", metavar="N=4", help="numbers for symbolic sizes")
     parser.add_argument("--limit", type=int, metavar="OPERATIONS", help=LIMIT_HELP)
@@ -251,15 +276,17 @@ and live memory at each step.
 {MODELS}
 examples:
   symad explain model.py:valley                       symbolic tables
-  symad explain model.py:valley --at x=3 --at y=1/3   at a point; fractions stay exact
-  symad explain model.py:loss --at "W=[[1, 2], [3, 4]]" --format latex
+  symad explain model.py:valley --at x=3 --at y=1/3   fractions stay exact
+  symad explain model.py:loss --inputs W=2,1 X=1,2 --at "W=[[1], [2]]" \\
+      --at "X=[[3, 4]]" --format latex
 """
     shows = "show every step of every mode as tables"
     parser = _command(commands, "explain", shows, text, write_commands.explain)
     _model(parser)
     told = "the value of an input; again, or after a comma, for the next"
     parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help=told)
-    parser.add_argument("--format", choices=("text", "markdown", "latex"), default="text")
+    forms = ("text", "markdown", "latex")
+    parser.add_argument("--format", choices=forms, default="text", help="of the tables (default: text)")
 
 
 def _draw(commands: Commands) -> None:
@@ -272,6 +299,7 @@ examples:
     parser = _command(commands, "draw", "draw the graph of a model", text, write_commands.draw)
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to draw")
+    _wrt(parser)
     parser.add_argument("-o", "--output", metavar="OUT.svg", required=True, help=".svg or .dot")
 
 
@@ -281,7 +309,8 @@ Every operation of a graph answers every question, or there is a reason why not.
 
   answered       tried on the operation's own examples
   primitive      it stands for itself and needs no definition
-  not linear     only linear operations have a transpose; the others are linearized first
+  not linear     only linear operations have a transpose; others are
+                 linearized first
   no arguments   inputs and constants
   refused        by a backend, for a reason that --json tells
 """

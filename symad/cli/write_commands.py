@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ from symad.cli.exit_codes import OK
 from symad.cli.load_models import ModelError, load_model
 from symad.core.graph import Graph
 
-DERIVATIVES = {
-    "value": lambda g: g,
+DERIVATIVES: dict[str, Callable[..., Graph]] = {
     "gradient": symad.gradient,
     "value-and-gradient": symad.value_and_gradient,
     "jacobian": symad.jacobian,
@@ -31,9 +31,12 @@ def _named(options: Namespace, sizes: dict[str, int] | None = None) -> Graph:
         from symad.numeric.modules.size_checks import numbers_of
 
         graph = graph.at(numbers_of(graph, sizes))
-    made: Graph = DERIVATIVES[options.of](graph)
-    suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
-    return made.named(name + suffix)
+    if options.of == "value":
+        if options.wrt:
+            raise ModelError("--wrt is for derivatives: --of gradient, value-and-gradient, jacobian, hessian")
+        return graph.named(name)
+    made = DERIVATIVES[options.of](graph, wrt=options.wrt.split(",") if options.wrt else None)
+    return made.named(f"{name}_{options.of.replace('-', '_')}")
 
 
 def lower(options: Namespace) -> int:

@@ -137,7 +137,7 @@ def cell_latex(value: Any) -> str:
     if isinstance(value, Math):
         return f"${value.latex}$" if value.latex else ""
     if isinstance(value, Dual):
-        return f"$({_bare(value.value)},\\; {_bare(value.tangent)})$"
+        return f"${_bare(value)}$"
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
         return f"${latex(sympy.sympify(value, strict=True))}$"
     if isinstance(value, (int, float, np.number, mpmath.mpf)) and not isinstance(value, bool):
@@ -146,8 +146,24 @@ def cell_latex(value: Any) -> str:
 
 
 def _bare(value: Any) -> str:
-    """A number or expression inside math mode."""
+    """A number, an expression, or a pair or an array of such inside math mode."""
+    if isinstance(value, Dual):
+        return f"({_bare(value.value)},\\; {_bare(value.tangent)})"
+    if isinstance(value, np.ndarray):
+        return _bare_array(value)
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
         return latex(sympy.sympify(value, strict=True))
     mantissa, _, exponent = text(value).partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def _bare_array(array: np.ndarray) -> str:
+    """Its entries, or its shape and norm, as in `_array_text`."""
+    if not array.ndim:
+        return _bare(array[()])
+    if array.size <= ENTRIES:
+        return "[" + ",\\; ".join(map(_bare, array)) + "]"
+    shape = r" \times ".join(map(str, array.shape))
+    if array.dtype.kind != "f":
+        return shape
+    return rf"{shape},\; \|\cdot\| = {_bare(float(np.linalg.norm(array)))}"

@@ -16,7 +16,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to that takes its name when it is complete; what was there stays until then.
 
     It is a new file in the same folder, which is then renamed: a full disk, or a process that ends in the
-    middle, leaves the old file. A link stays a link; a device or a pipe is written to.
+    middle, leaves the old file. A link stays a link; a device or a pipe is written to. Errors name the path.
     """
     final = Path(os.path.realpath(path))
     mode = final.stat().st_mode if final.exists() else None
@@ -33,9 +33,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if mode is not None:
             scratch.chmod(stat.S_IMODE(mode))
         os.replace(scratch, final)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             scratch.unlink()
+        if isinstance(error, OSError) and error.filename == str(scratch):
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
 
 

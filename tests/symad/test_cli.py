@@ -1,8 +1,12 @@
 """The command line: what it prints, what it writes, and the exit codes that scripts rely on."""
 
+import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -14,6 +18,7 @@ import symad
 from symad.cli import main
 from symad.cli.exit_codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
 from symad.cli.load_models import load_models
+from symad.cli.parser import MODELS, make_parser
 from symad.cli.tour.command import _summary
 from symad.cli.tour.runner import Outcome, relative_difference, run_stage
 from symad.cli.tour.stage import Finding, Model, Skip, Stage, all_stages
@@ -288,7 +293,7 @@ def test_ops_shows_every_operation(capsys):
 
 # ---- help and usage ------------------------------------------------------------------------------
 
-COMMANDS = ["tour", "check", "recheck", "lower", "explain", "draw", "ops"]
+COMMANDS = ["tour", "check", "recheck", "audit", "corpus", "lower", "explain", "draw", "ops"]
 
 
 def test_help_teaches(capsys):
@@ -302,6 +307,63 @@ def test_help_teaches(capsys):
 def test_help_of_each_command(command, capsys):
     assert main([command, "--help"]) == OK
     assert f"symad {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("command", [[], *([c] for c in COMMANDS)], ids=str)
+def test_help_fits_the_terminal(command, columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main([*command, "--help"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    wide = [line for line in lines if len(line) > columns]
+    assert not [line for line in wide if columns == 80 or not line.startswith(" ")]  # examples stay whole
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_what_it_is(command):
+    commands = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    silent = [a.dest for a in commands.choices[command]._actions if not a.help]
+    assert silent == []
+
+
+def examples_of(command):
+    """The lines of help that call a command on the model file of the help itself."""
+    commands = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    text = re.sub(r"\\\n\s*", " ", commands.choices[command].epilog)
+    lines = [line.strip() for line in text.splitlines() if line.startswith(f"  symad {command} model.py")]
+    return [re.split(r"\s{2,}(?!-)", line)[0] for line in lines]
+
+
+EXAMPLES = [e for command in ("lower", "explain", "draw", "check") for e in examples_of(command)]
+
+
+def test_examples_are_found():
+    assert len(EXAMPLES) == 17 and sum("--format latex" in example for example in EXAMPLES) == 1
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_of_help_work(example, tmp_path, monkeypatch, capsys):
+    code = textwrap.dedent(MODELS.partition("# model.py\n")[2])
+    (tmp_path / "model.py").write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(example.partition(" > ")[0])[1:]) == OK
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lower", "{model}:valley", "-o", "{folder}/none/f.py"], "{folder}/none/f.py: No such file or"),
+        (["lower", "{model}:valley", "--backend", "c", "-o", "{folder}/none/f.c"], "{folder}/none/f.c: No"),
+        (["draw", "{model}:valley", "-o", "{folder}/none/f.svg"], "{folder}/none/f.svg: No such file or"),
+        (["recheck", "{folder}/none.json"], "{folder}/none.json: No such file or"),
+        (["corpus", "no such entry"], "no name or source in the corpus holds 'no such entry'"),
+    ],
+)
+def test_errors_name_what_was_asked_for(arguments, message, model, capsys):
+    places = {"model": model, "folder": model.parent}
+    assert main([a.format(**places) for a in arguments]) == USAGE
+    assert capsys.readouterr().err.startswith(f"symad: {message.format(**places)}")
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["draw", "m.py"], ["check"], ["tour", "nowhere"]])
@@ -394,6 +456,56 @@ def test_a_function_of_arrays_is_traced_on_the_shapes_given(model, capsys):
     assert "proved" in found and "of other sizes nothing is known" not in found  # n is a symbol: for all n
     assert main(["lower", f"{model}:loss", "--inputs", "X=n,4", "W=4,3", "--of", "gradient"]) == OK
     assert "W" in capsys.readouterr().out
+
+
+FUNCTIONS = """
+import numpy as np
+import symad
+
+
+def net(p, X):
+    return np.sum(np.tanh(X @ p["W"] + p["b"]))
+
+
+def scaled(x, factor=2.0):
+    return factor * x**2
+
+
+@symad.function(inputs=[(3,)])
+def length(v):
+    return np.sum(v**2)
+
+
+cube = lambda u: u**3
+"""
+
+
+def test_functions_of_every_form(tmp_path, capsys):
+    path = tmp_path / "m.py"
+    path.write_text(FUNCTIONS)
+    graph = load_models(f"{path}:net", ["p.W=3,2", "p.b=2", "X=n,3"])["net"]
+    W, b, X = np.ones((3, 2)), np.zeros(2), np.full((4, 3), 0.1)
+    assert graph({"W": W, "b": b}, X) == pytest.approx(8 * np.tanh(0.3))
+    assert load_models(f"{path}:scaled", ["x"])["scaled"](3.0) == 18.0
+    assert load_models(f"{path}:scaled", ["factor", "x"])["scaled"](3.0, 1.0) == 9.0
+    assert load_models(f"{path}:cube", ["u"])["cube"](2.0) == 8.0
+    assert list(load_models(str(path))) == ["length"]
+    assert load_models(f"{path}:length")["length"](np.arange(3.0)) == 5.0
+    wrong = [("scaled", ["factor"]), ("net", ["p=3", "p.b=2", "X=4,3"]), ("net", ["X=4,3", "X=4"])]
+    for target, inputs in wrong:
+        assert main(["lower", f"{path}:{target}", "--inputs", *inputs]) == USAGE
+        assert f"m.py:{target} takes (" in capsys.readouterr().err
+
+
+def test_derivatives_by_some_inputs(tmp_path, capsys):
+    path = tmp_path / "m.py"
+    path.write_text(FUNCTIONS)
+    whole = ["lower", f"{path}:net", "--inputs", "p.W=3,2", "p.b=2", "X=4,3"]
+    assert main([*whole, "--of", "gradient", "--wrt", "X", "--style", "plain"]) == OK
+    printed = capsys.readouterr().out
+    assert "X_bar" in printed and "W_bar" not in printed
+    assert main([*whole, "--wrt", "X"]) == USAGE
+    assert "--wrt is for derivatives" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

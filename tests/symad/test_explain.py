@@ -208,6 +208,9 @@ def test_latex_is_balanced_and_uses_plain_tabulars():
     assert shown.isascii()
 
 
+NESTED = r"$((1,\; 2),\; (3 \cdot 10^{-7},\; 0))$"
+
+
 @pytest.mark.parametrize(
     ("value", "plain", "typeset"),
     [
@@ -215,6 +218,17 @@ def test_latex_is_balanced_and_uses_plain_tabulars():
         (Fraction(1, 3), "1/3", r"$\frac{1}{3}$"),
         (Dual(1.5, 2.0), "(1.5, 2)", r"$(1.5,\; 2)$"),
         (np.array([1.0, 2.5]), "[1, 2.5]", "[1, 2.5]"),
+        (
+            Dual(np.array([[1.0], [2.0]]), np.array([[1e-8], [Fraction(1, 3)]], dtype=object)),
+            "([[1], [2]], [[1e-08], [1/3]])",
+            r"$([[1],\; [2]],\; [[1 \cdot 10^{-8}],\; [\frac{1}{3}]])$",
+        ),
+        (
+            Dual(np.full((5, 4), 1e-9), np.zeros((5, 4), dtype=object)),
+            "(5×4, norm 4.47214e-09, 5×4 array)",
+            r"$(5 \times 4,\; \|\cdot\| = 4.47214 \cdot 10^{-9},\; 5 \times 4)$",
+        ),
+        (Dual(Dual(1.0, 2.0), Dual(3e-7, 0.0)), "((1, 2), (3e-07, 0))", NESTED),
         (np.zeros((5, 4)), "5×4, norm 0", r"5$\times$4, norm 0"),
         (True, "True", "True"),
         (None, "", ""),
