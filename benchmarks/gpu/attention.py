@@ -15,7 +15,6 @@ Usage: python benchmarks/gpu/attention.py [--out FILE.json] [--quick] [--rehears
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -31,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
 from benchmarks.gpu.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
-from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import one_call
 from symad import functions
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
@@ -318,12 +317,13 @@ def main() -> int:
         import cupy as xp
     else:
         xp = np
-    report = Report([], timed)
+    report, head = Report([], timed), surroundings(timed)
     for s in settings(arguments.quick, timed):
         arrays = draw(xp, s)
         exact = exact_head(xp, arrays, s.causal)
         ours(xp, s, arrays, exact, report)
         peers(xp, s, arrays, exact, report)
+        save(arguments.out, {**head, "records": report.records}, complete=False)
     s = Setting("bfloat16", 128, 16384, 1, 16, True) if timed else settings(False, False)[0]
     scores(xp, s, draw(xp, s), report)
     for dtype, n in (("bfloat16", 4096), ("float32", 4096), ("float64", 2048)):
@@ -332,10 +332,8 @@ def main() -> int:
         if timed:
             release()
     long_sequence(xp, report)
-    result = {**surroundings(timed), "flex_first_call_s": flex_first_call(timed)}
-    result["records"] = report.records
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+    result = {**head, "flex_first_call_s": flex_first_call(timed), "records": report.records}
+    save(arguments.out, result, complete=True)
     print(f"{len(report.records)} records in {arguments.out}")
     return 0
 

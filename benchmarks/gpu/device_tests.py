@@ -6,7 +6,6 @@ Usage: python benchmarks/gpu/device_tests.py [--out FILE.json] [pytest options]
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu.report import require_device, surroundings
+from benchmarks.gpu.report import require_device, save, surroundings
 
 ROOT = Path(__file__).resolve().parents[2]
 WHY = ("skipped", "failure", "error")
@@ -37,6 +36,14 @@ def outcomes(report: Path) -> dict[str, Any]:
     return {"counts": dict(found), **named}
 
 
+def ended(tests: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """The exit status of pytest, and whether it came to its end; interrupted, it still writes its report."""
+    try:
+        return tests.wait(), True
+    except KeyboardInterrupt:  # the whole group has been interrupted, pytest too
+        return tests.wait(), False
+
+
 def main() -> int:
     """Run the tests and write one JSON file; the exit status is pytest's."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -47,12 +54,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "tests", "-m", "gpu", f"--junitxml={report}", *options]
-        done = subprocess.run(command, cwd=ROOT, check=False)
-        result = {**surroundings(), "status": done.returncode, **outcomes(report)}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+        status, whole = ended(subprocess.Popen(command, cwd=ROOT))
+        result = {**surroundings(), "status": status, **outcomes(report)}
+    save(arguments.out, result, complete=whole)
     print(result["counts"], "in", arguments.out)
-    return done.returncode
+    return status
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import seconds
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
@@ -245,16 +245,13 @@ def main() -> int:
     arguments = parser.parse_args()
     require_device()
     repeats = 3 if arguments.quick else 20
-    report = {
-        **surroundings(),
-        "cases": [
-            case(name, *parts, dtype, repeats)
-            for name, parts in cases(arguments.quick).items()
-            for dtype in ("float32", "float64")
-        ],
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    measured: list[dict[str, Any]] = []
+    report = {**surroundings(), "cases": measured}
+    for name, parts in cases(arguments.quick).items():
+        for dtype in ("float32", "float64"):
+            measured.append(case(name, *parts, dtype, repeats))
+            save(arguments.out, report, complete=False)
+    save(arguments.out, report, complete=True)
     return 0
 
 

@@ -21,7 +21,7 @@ import sympy as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu.report import release, require_device, surroundings
+from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import seconds
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 
@@ -151,13 +151,13 @@ def main() -> int:
     cases += [(10**5, d, "float32", 7) for d in (3, 16, 64, 128)]
     if arguments.quick:
         cases = [(10**4, d, t, 3) for d in (3, 64) for t in ("float32", "float64")]
-    report = {
-        **surroundings(),
-        "first_call_s": {t: first_call(t) for t in ("float32", "float64")},
-        "cases": [case(*c) for c in cases],
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    measured: list[dict[str, Any]] = []
+    first = {t: first_call(t) for t in ("float32", "float64")}
+    report = {**surroundings(), "first_call_s": first, "cases": measured}
+    for parameters in cases:
+        measured.append(case(*parameters))
+        save(arguments.out, report, complete=False)
+    save(arguments.out, report, complete=True)
     print(json.dumps(report, indent=1))
     return 0
 

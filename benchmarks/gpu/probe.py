@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import statistics
 import sys
 import time
@@ -23,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gpu.report import require_device, surroundings
+from benchmarks.gpu.report import require_device, save, surroundings
 
 EMPTY = 'extern "C" __global__ void empty(float* x) {}'
 
@@ -153,8 +152,8 @@ def main() -> int:
         except Exception as error:
             report[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
         print(name, report[name], flush=True)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+        save(arguments.out, report, complete=False)
+    save(arguments.out, report, complete=True)
     return 0
 
 

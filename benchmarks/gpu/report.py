@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import json
 import platform
 import sys
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 PACKAGES = (
@@ -54,6 +57,12 @@ def surroundings(timed: bool = True) -> dict[str, Any]:
         "nvrtc": ".".join(map(str, cp.cuda.nvrtc.getVersion())),
         **found,
     }
+
+
+def save(out: Path, report: Mapping[str, Any], complete: bool) -> None:
+    """Write a report, after each part anew: a run that is stopped leaves what it has measured."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({**report, "complete": complete}, indent=1) + "\n")
 
 
 def release() -> None:

@@ -2,7 +2,7 @@
 
 Correctness comes first, then the sanitizers, what launches cost, attention and kernel sums beside their
 peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; one
-that fails or takes too long does not stop the others.
+that fails does not stop the others, and one that takes too long is interrupted and leaves what it has so far.
 
 Usage: python benchmarks/gpu/session.py [--list] [--from STEP] [--only STEP]
 """
@@ -10,6 +10,8 @@ Usage: python benchmarks/gpu/session.py [--list] [--from STEP] [--only STEP]
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.gpu.report import require_device
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 540
+SECONDS, GRACE = 510.0, 25.0
+"""Until a command is interrupted, and from then until it is killed: within nine minutes together."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,21 @@ def run(number: int, step: Step) -> bool:
     """Run one command; whether it ended well and in time."""
     print(f"\n[{number}] {step.answers}\n    python {' '.join(step.command)}", flush=True)
     begin = time.perf_counter()
-    try:
-        done = subprocess.run([sys.executable, *step.command], cwd=ROOT, check=False, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        print(f"[{number}] stopped after {SECONDS} s", flush=True)
-        return False
-    print(f"[{number}] exit status {done.returncode} after {time.perf_counter() - begin:.0f} s", flush=True)
-    return done.returncode == 0
+    command = [sys.executable, *step.command]
+    status = ended(subprocess.Popen(command, cwd=ROOT, start_new_session=True), SECONDS, GRACE)
+    print(f"[{number}] exit status {status} after {time.perf_counter() - begin:.0f} s", flush=True)
+    return status == 0
+
+
+def ended(command: subprocess.Popen[bytes], seconds: float, grace: float) -> int:
+    """The exit status of a command that leads a group, which is interrupted in time, or else killed."""
+    for time_left, stop in ((seconds, signal.SIGINT), (grace, signal.SIGKILL)):
+        try:
+            return command.wait(time_left)
+        except subprocess.TimeoutExpired:
+            print(f"    {stop.name} after {time_left:.0f} s", flush=True)
+            os.killpg(command.pid, stop)
+    return command.wait()
 
 
 def main() -> int:

@@ -105,6 +105,37 @@ def test_the_session_lists_commands_that_exist():
         assert (ROOT / step.command[0]).is_file()
 
 
+SLEEPS = """
+import pathlib, subprocess, sys
+sys.path.insert(0, {root!r})
+from benchmarks.gpu.device_tests import ended
+from benchmarks.gpu.report import save
+out = pathlib.Path({out!r})
+save(out, {{"part": 1}}, complete=False)
+inner = "import signal, sys, time; {ignore}print(flush=True); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", inner], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+status, whole = ended(child)
+save(out, {{"part": 2}}, complete=whole)
+"""
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_step_that_takes_too_long_ends_with_what_it_started(deaf, tmp_path):
+    """It is interrupted and leaves its report; what does not hear that is killed."""
+    out = tmp_path / "report.json"
+    ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN); " if deaf else ""
+    script = SLEEPS.format(root=str(ROOT), out=str(out), ignore=ignore)
+    step = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE)
+    child = int(step.stdout.readline())
+    status = session.ended(step, 0.1, 0.5 if deaf else 60.0)
+    assert (status == 0) is not deaf
+    assert json.loads(out.read_text()) == {"part": 1 if deaf else 2, "complete": False}
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "XZ"  # not reaped yet
+
+
 @pytest.mark.slow
 def test_the_session_runs_every_test_that_needs_a_device():
     tests = [s for s in session.STEPS if s.command[0].endswith("device_tests.py")]

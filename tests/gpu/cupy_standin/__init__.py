@@ -5,7 +5,7 @@ reading a device array implicitly (bool, float, iteration), results wider than t
 functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
 every implicit widening of float to double an error. `empty` is filled with NaN. Launches, copies and
 synchronisations are counted (`cuda.counts`). What is known of CuPy's own ways stands where it is kept to,
-with the file and the line in CuPy 14.2.0.
+with the file and the lines in CuPy 14.2.0, and in 13.6.0 in brackets where they differ.
 
     with installed(): ...    # `import cupy` gives this module inside
 """

@@ -165,12 +165,12 @@ class ndarray:  # CuPy's name
         return len(self._inside)
 
     def get(self):
-        """A copy on the host; this waits for the device (cupy/_core/core.pyx, line 2098)."""
+        """A copy on the host; this waits for the device (cupy/_core/core.pyx, line 2098 [1873])."""
         cuda.synchronised()
         return self._inside.copy()
 
     def item(self):
-        """A Python number; this waits for the device (cupy/_core/core.pyx, line 680)."""
+        """A Python number; this waits for the device (cupy/_core/core.pyx, line 680 [565])."""
         cuda.synchronised()
         return self._inside.item()
 

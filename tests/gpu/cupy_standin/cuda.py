@@ -47,7 +47,7 @@ _pinned = weakref.WeakSet()
 class PinnedMemory(bytearray):
     """Memory of the host that kernels reach under the same address.
 
-    cupy/cuda/pinned_memory.pyx of 14.2.0: `alloc_pinned_memory` gives an object with the buffer protocol
+    cupy/cuda/pinned_memory.pyx, line 30: `alloc_pinned_memory` gives an object with the buffer protocol
     and ``ptr``, from cudaHostAlloc, which maps it into the device ("Unified Virtual Address Space" in the
     CUDA programming guide). What kernels write is seen here only after the host has waited: the worst that a
     device does, which may be seen earlier.
@@ -78,7 +78,7 @@ alloc_pinned_memory = PinnedMemory
 
 
 class UnownedMemory:
-    """Memory that something else keeps (cupy/cuda/memory.pyx)."""
+    """Memory that something else keeps (cupy/cuda/memory.pyx, line 181 [174])."""
 
     def __init__(self, ptr, size, owner, device_id=-1):
         if ptr != owner.ptr:
@@ -158,7 +158,7 @@ class Stream:
         """The stream waits, not the host."""
 
     def begin_capture(self, mode=None):
-        """Record a graph; the default stream cannot (cupy/cuda/stream.pyx of 14.2.0, line 394).
+        """Record a graph; the default stream cannot (cupy/cuda/stream.pyx, lines 393-394 [378-379]).
 
         Memory that is taken while a graph is recorded is kept by the pool, which here is the graph.
         """
@@ -194,7 +194,7 @@ def get_elapsed_time(start, stop):
 
 
 class Graph:
-    """Recorded calls; `launch` makes them again with the same memory (cupy/cuda/graph.pyx)."""
+    """Recorded calls; `launch` makes them again with the same memory (cupy/cuda/graph.pyx, line 44 [45])."""
 
     def __init__(self):
         self.steps, self.kept, self.counts = [], [], Counter(counts)

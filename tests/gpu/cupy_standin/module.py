@@ -33,7 +33,7 @@ def _on_device(name, function):
 
 
 def _pieces(arrays, *rest):
-    """A copy for each array, one kernel beyond eight (_core/_routines_manipulation.pyx, lines 745-775)."""
+    """A copy each; beyond eight, one kernel (cupy/_core/_routines_manipulation.pyx, line 745 [679])."""
     return len(arrays) if len(arrays) <= 8 else 1
 
 
@@ -72,7 +72,7 @@ def asarray(value, dtype=None):
     """The explicit transfer: NumPy arrays and numbers come to the device here.
 
     Memory by ``__cuda_array_interface__`` has the type of its typestr, which knows no bfloat16: two bytes
-    without meaning, V2 (cupy/_core/core.pyx of 14.2, line 3309).
+    without meaning, V2 (cupy/_core/core.pyx, lines 3267-3309 [2966]).
     """
     if hasattr(value, "__cuda_array_interface__"):
         return ndarray(value.seen(value.__cuda_array_interface__["typestr"]))
@@ -91,8 +91,9 @@ def array(value, dtype=None):
 def from_dlpack(value):
     """A view of memory that another library holds; its stream is asked to wait for ours.
 
-    cupy/_core/dlpack.pyx of 14.2: lines 555-575 hand the current stream to the producer, the default one as
-    its own pointer; lines 596-600 refuse memory of the CPU; line 479 makes bfloat16 of ml_dtypes.
+    cupy/_core/dlpack.pyx: lines 555-575 [536-556] hand the current stream to the producer, the default one as
+    its own pointer; lines 597-600 [578-581] refuse memory of the CPU; line 479 makes bfloat16 of ml_dtypes,
+    which 13.6.0 refuses in line 466: the extras ask for 14.
     """
     kind, _ = value.__dlpack_device__()
     if kind == 1:
@@ -101,7 +102,7 @@ def from_dlpack(value):
 
 
 def argsort(array, axis=-1, kind=None):
-    """Stable (cupy/_sorting/sort.py, line 94), and without bfloat16 (cupy/cuda/thrust.pyx, lines 140-146)."""
+    """Stable (cupy/_sorting/sort.py, line 94), without bfloat16 (cupy/cuda/thrust.pyx, 141 [125])."""
     if array.dtype.name == "bfloat16":
         raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
     if cuda.get_current_stream().capturing:  # 13.6 waits (cupy/cuda/cupy_thrust.cu, line 341); 14.2 does not
