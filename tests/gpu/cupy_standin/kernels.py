@@ -174,8 +174,8 @@ def check_launch(grid, block, args):
     """What a launch must keep to, and that it is one.
 
     Grids: at most 2³¹ − 1 blocks along x, 65535 along y and z; blocks: at most 1024 threads, 64 along z. A
-    size of 0 becomes 1 (cupy/cuda/function.pyx, lines 148-150 [225-227]); CuPy checks no limit, the driver does
-    (the table of compute capabilities in the CUDA programming guide). NumPy arrays are passed by value if they
+    size of 0 becomes 1 (cupy/cuda/function.pyx, lines 148-150 [225-227]); CuPy checks no limit, the driver
+    does (table of compute capabilities, CUDA programming guide). NumPy arrays are passed by value if they
     have one element (lines 66-80 [120-134]). Of a device array its pointer alone is passed (line 57 [111]),
     wherever it starts: memory of the pool at multiples of 512 bytes (cupy/cuda/memory.pyx, line 40 [33]), a
     view anywhere within. The shim looks at the alignment of each copy.
