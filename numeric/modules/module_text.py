@@ -32,10 +32,10 @@ def one_line(text: Any) -> str:
 def docstring(graph: Graph, packed: bool) -> list[str]:
     """The entry point's docstring with the shapes of inputs and outputs."""
     shapes = [
-        f"{one_line(s)} {_shape(n.shape)}"
+        f"{one_line(s)} {kind_of(n.shape)}"
         for s, n in zip(graph.inputs, graph.input_nodes, strict=True)
     ]
-    results = [_shape(output.shape) for output in graph.output_nodes]
+    results = [kind_of(output.shape) for output in graph.output_nodes]
     lines = [f'    """{one_line(graph.name)}', ""]
     if packed:
         lines += [
@@ -53,7 +53,7 @@ MOST_SHOWN = 8
 def summary(graph: Graph, names: Sequence[str], labels: Sequence[str]) -> str:
     """What a function returns, by roles or shapes, and the shapes of its arguments, in one line."""
     labels = [*labels, *[""] * (len(graph.output_nodes) - len(labels))]
-    results = [label or _shape(n.shape) for label, n in zip(labels, graph.output_nodes, strict=False)]
+    results = [label or kind_of(n.shape) for label, n in zip(labels, graph.output_nodes, strict=False)]
     arrays = [(name, n.shape) for name, n in zip(names, graph.input_nodes, strict=True) if n.shape]
     arguments = [f"{name} {format_shape(shape)}" for name, shape in arrays]
     made = _first(results) if graph.structure is None else f"({_first(results)})"
@@ -64,7 +64,8 @@ def _first(items: Sequence[str]) -> str:
     return ", ".join(items[:MOST_SHOWN]) + (", ..." if len(items) > MOST_SHOWN else "")
 
 
-def _shape(shape: Sequence[Any]) -> str:
+def kind_of(shape: Sequence[Any]) -> str:
+    """What a result without a name is called."""
     return f"array {one_line(format_shape(shape))}" if shape else "scalar"
 
 

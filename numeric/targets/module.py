@@ -14,7 +14,7 @@ import sympy
 from symad.core.dims import Dim, Shape, dim_symbols, format_shape
 from symad.core.graph import Structure, TupleOf
 from symad.errors import LoweringError
-from symad.numeric.modules.module_text import one_line, pack_text
+from symad.numeric.modules.module_text import kind_of, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.passes.memory_layout.packed_entries import Pack
@@ -90,10 +90,9 @@ def libraries(writer: Writer) -> str:
 
 def docstring(program: Program, writer: Writer) -> str:
     """The results and the shapes of the arguments, in one line."""
-    shown = [
-        label or format_shape(r.shape) for label, r in zip(program.labels, program.results, strict=False)
-    ]
-    results = _results_text(shown or [format_shape(r.shape) for r in program.results], program.structure)
+    labels = program.labels or [""] * len(program.results)
+    shown = [label or kind_of(r.shape) for label, r in zip(labels, program.results, strict=False)]
+    results = _results_text(shown, program.structure)
     shapes = [f"{writer.name(v)} {format_shape(v.shape)}" for v in program.inputs if v.shape]
     arguments = f"; {', '.join(shapes)}" if shapes else ""
     return f'"""{one_line(results + arguments)}."""'
