@@ -87,14 +87,10 @@ copybutton_prompt_is_regexp = True
 
 
 def forget_links_to_nowhere(app):
-    """What viewcode would link in vain: sources of built-in types, names of which another page tells."""
+    """Built-in types have no source: viewcode would link a page of theirs that is not written."""
     modules = getattr(app.env, "_viewcode_modules", {})
     for module in [module for module, entry in modules.items() if not entry]:
         del modules[module]
-    for _, _, pages, documented in modules.values():
-        for name, page in list(pages.items()):
-            if not f"{documented}.{name}".startswith(page.rpartition("/")[2]):
-                del pages[name]
     return []
 
 
