@@ -1,4 +1,4 @@
-"""The formula of a mask that is computed from positions: which pairs (i, j) it shows, at any lengths."""
+"""Masks that are not known when code is printed: formulas of positions, at any lengths, and arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from symad.core.graph import Node
 from symad.library.score_functions import I, J
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.shaping import Broadcast, Reshape, reshape
 from symad.ops.arrays.sources import Iota, constant_value
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Logic, Select
@@ -37,6 +37,49 @@ def mask_formula(shown: Node, alive: Node | None) -> sp.Basic | None:
     return None if mask is None else _formula(mask, (I, J))
 
 
+def mask_array(shown: Node, alive: Node | None) -> tuple[Node, tuple[int, ...]] | None:
+    """A mask as an array of truth values, and the axes of (..., N, M) that it has; None if there is none.
+
+    It has the form "mask or not rows" with ``alive`` the rows in which the mask shows something. Without
+    ``alive``, a row that sees nothing would be 0/0, and an array may have one.
+    """
+    if alive is None:
+        return None
+    (pairs, axes), (rows, kept) = _unrepeated(shown), _unrepeated(alive)
+    whole, last = _flat(pairs), len(shown.shape) - 1
+    if not isinstance(whole.op, Logic) or whole.op.kind != "or" or len(whole.args) != 2:
+        return None
+    shape = pairs.shape[:-1] if axes[-1:] == (last,) else pairs.shape
+    if kept != tuple(k for k in axes if k != last) or rows.shape != shape or not axes:
+        return None
+    for mask, rest in (whole.args, whole.args[::-1]):
+        row = tuple(range(len(rest.shape) - 1))
+        if isinstance(rest.op, Broadcast):
+            if rest.op.axes != row:
+                continue
+            (rest,) = rest.args
+        hidden = _flat(rest)
+        negated = isinstance(hidden.op, Logic) and hidden.op.kind == "not"
+        known = negated and _flat(hidden.args[0]) is _flat(rows) and _is_any(_flat(rows), mask)
+        if known and mask.shape == whole.shape:
+            return reshape(mask, pairs.shape), axes
+    return None
+
+
+def _flat(node: Node) -> Node:
+    """A node before it was reshaped."""
+    while isinstance(node.op, Reshape):
+        (node,) = node.args
+    return node
+
+
+def _unrepeated(node: Node) -> tuple[Node, tuple[int, ...]]:
+    """A node before it is repeated, and the axes that it has then."""
+    if isinstance(node.op, Broadcast):
+        return node.args[0], node.op.axes
+    return node, tuple(range(len(node.shape)))
+
+
 def _mask_of(pairs: Node, rows: Node) -> Node | None:
     """The mask in "mask or not rows", if ``rows`` are those in which it shows something."""
     if not isinstance(pairs.op, Logic) or pairs.op.kind != "or" or len(pairs.args) != 2:
@@ -58,7 +101,8 @@ def _is_any(rows: Node, mask: Node) -> bool:
         over, is_over = second, _is_sum(second)
     elif rows.op.relation == "==" and constant_value(second) == 1:
         over = first
-        is_over = isinstance(over.op, Extreme) and over.op.kind == "max" and over.op.axes == (1,)
+        last = (len(over.shape),)
+        is_over = isinstance(over.op, Extreme) and over.op.kind == "max" and over.op.axes == last
     else:
         return False
     if not is_over:
@@ -69,12 +113,12 @@ def _is_any(rows: Node, mask: Node) -> bool:
 
 
 def _is_sum(node: Node) -> bool:
-    """Whether a node is the sum of a matrix over its columns."""
+    """Whether a node is the sum of an array over its last axis."""
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 1:
         return False
     (labels,) = op.inputs
-    return len(labels) == 2 and op.output == labels[:1]
+    return len(set(labels)) == len(labels) and op.output == labels[:-1]
 
 
 def _repeated(node: Node, axes: tuple[int, ...]) -> Node | None:

@@ -16,13 +16,13 @@ import sympy as sp
 from symad.core.dims import Shape
 from symad.core.formula import Formula
 from symad.core.graph import Node, op_of
-from symad.gpu.passes.mask_formulas import mask_formula
+from symad.gpu.passes.mask_formulas import mask_array, mask_formula
 from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.shaping import Broadcast, Reshape, reshape
 from symad.ops.arrays.sources import ArrayConstant, array_constant, constant_value
 from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.selection import Select
+from symad.ops.elementwise.selection import Select, indicator
 from symad.ops.fused.attention import attention
 
 Axes = tuple[int, ...]
@@ -169,9 +169,15 @@ def _factor(node: Node) -> tuple[Node, float] | None:
 
 
 def mask_of(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
-    """The pairs that take part: an array (N, M), a formula of positions, or True; None if it is not known."""
+    """The pairs that take part: an array (N, M), a formula of positions, a node with its axes, or True.
+
+    None if it is none of these.
+    """
     known = _mask(shown, alive, shape)
-    return mask_formula(shown, alive) if known is None and shown is not None else known
+    if known is not None or shown is None:
+        return known
+    formula = mask_formula(shown, alive)
+    return mask_array(shown, alive) if formula is None else formula
 
 
 def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
@@ -213,21 +219,25 @@ def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
     """(o, L) of the op, with axes (batch, heads, positions, components)."""
     rank = len(scores.node.shape)
     formula, allowed, parameters, arrays = S, sp.true, [], []
+
+    def read(name: str, node: Node, axes: Axes, integer: bool) -> sp.Expr:
+        parameters.append(Parameter(name, len(axes), integer))
+        arrays.append(node)
+        symbol = parameter_symbol(parameters[-1])
+        return symbol[tuple(LOOPS[4 - rank + k] for k in axes)] if axes else symbol
+
     if scores.bias_operand is not None:
-        bias, axes = scores.bias_operand
-        parameters.append(Parameter("bias", len(axes), False))
-        symbol, first = parameter_symbol(parameters[-1]), 4 - rank
-        formula += symbol[tuple(LOOPS[first + k] for k in axes)] if axes else symbol
-        arrays.append(bias)
+        formula += read("bias", *scores.bias_operand, integer=False)
     if isinstance(mask, sp.Basic):
         allowed = mask
+    elif isinstance(mask, tuple):
+        allowed = sp.Ne(read("seen", indicator(mask[0]), mask[1], integer=True), 0)
     elif mask is not True:
         if (mask == (np.tri(*mask.shape) > 0)).all():
             allowed = J <= I
         else:
-            parameters.append(Parameter("seen", 2, True))
-            allowed = sp.Ne(parameter_symbol(parameters[-1])[I, J], 0)
-            arrays.append(array_constant(mask.astype(np.int64)))
+            seen = array_constant(mask.astype(np.int64))
+            allowed = sp.Ne(read("seen", seen, (rank - 2, rank - 1), integer=True), 0)
     q, k = four(scores.q.along(row_axes(rank))), four(scores.k.along(column_axes(rank)))
     return attention(
         q, k, four(v.along(column_axes(rank))), arrays, Formula(formula), Formula(allowed),

@@ -137,6 +137,47 @@ def test_relative_positions_that_are_learned():
         agree(graph, values, "float64", 1e-10)
 
 
+PADDING = {"keys": (2, 1, 1, 6), "pairs": (2, 1, 6, 6), "all": (2, 2, 6, 6), "matrix": (6, 6), "rows": (6, 1)}
+
+
+@pytest.mark.parametrize("where", ["graph", "stand-in"])
+@pytest.mark.parametrize("name", PADDING)
+def test_masks_that_are_given_with_each_call(name, where):
+    """Which may hide all of a row: its output is 0, as the kernels have it."""
+    seen = RNG.random(PADDING[name]) < 0.5
+    seen.reshape(-1, seen.shape[-1])[0] = False
+    shapes = [(2, 2, 6, 4)] * 3
+    plain = symad.trace(lambda q, k, v, m: np.sum(attention(q, k, v, m) ** 2), [*shapes, seen])
+    values = [*(RNG.normal(size=s) for s in shapes), seen]
+    dots = [RNG.normal(size=s) for s in shapes]
+    gradient, product = symad.value_and_gradient(plain, wrt=[0, 1, 2]), symad.hvp(plain, wrt=[0, 1, 2])
+    if where == "stand-in":
+        if name in ("keys", "pairs") and shutil.which("g++"):
+            assert "attention_backward_kv" in agree(gradient, values, rtol=1e-10).source
+        return
+    for graph, given in ((plain, values), (gradient, values), (product, [*values, *dots])):
+        made = recognised(graph)
+        assert not {Softmax, SoftmaxTangent} & kinds(made)
+        for found, wanted in zip(leaves(made(*given)), leaves(graph(*given)), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+
+
+def hidden_columns(m):
+    return np.logical_or(m, np.logical_not(np.any(m, axis=-1))[None, :])
+
+
+@pytest.mark.parametrize("other", [
+    lambda q, k, v, m: functions.softmax(np.where(m, q @ k.T, -np.inf), axis=-1) @ v,  # 0/0 in hidden rows
+    lambda q, k, v, m: np.where(
+        np.any(m, axis=-1)[:, None],
+        functions.softmax(np.where(hidden_columns(m), q @ k.T, -np.inf), axis=-1), 0.0,
+    ) @ v,
+], ids=["no rows", "rows as columns"])  # fmt: skip
+def test_masks_of_other_forms_stay(other):
+    graph = symad.trace(lambda *a: np.sum(other(*a)), [(6, 4)] * 3 + [SOME])
+    assert Softmax in kinds(recognised(graph))
+
+
 @pytest.mark.parametrize("position", ["learned", "rotary", "alibi", "relative"])
 def test_shipped_transformers_are_recognised_with_their_gradients(position):
     """Layers of relative positions share one bias, whose gradient is a sum over the layers."""
