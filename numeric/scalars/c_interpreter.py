@@ -79,6 +79,11 @@ HEAD = """\
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __GNUC__
+#define FETCH(place) __builtin_prefetch(place)
+#else
+#define FETCH(place) (void)(place)
+#endif
 """
 
 EACH = """\
@@ -113,12 +118,13 @@ void symad_runs_bound(const int64_t *frame)
 """
 
 POINTS = """\
-/* blocks of eight lanes of each row */
+/* blocks of eight lanes of each row; for each run the row that is asked from memory for a later one, or -1 */
 static void execute_lanes(double *const *rows, size_t blocks, const int64_t *runs, int64_t count,
-                          const int32_t *places)
+                          const int32_t *places, const int32_t *ahead)
 {
     const size_t L = %d*blocks;
     for (int64_t r = 0; r < count; ++r) {
+        if (ahead[r] >= 0) for (size_t l = 0; l < L; l += 8) FETCH(rows[ahead[r]] + l);
         const int64_t *run = runs + 4*r;
         const size_t n = (size_t)run[2];
         const int32_t *a_ = places + run[3], *b_ = a_ + n, *c_ = b_ + n;
@@ -135,7 +141,7 @@ static void execute_lanes(double *const *rows, size_t blocks, const int64_t *run
 /* values, runs, their number, places, the addresses of inputs (points,), their number, the addresses of
    results (points,), their rows, their number, points, the addresses of all rows, their number, for each
    result whether it is computed where it belongs. Inputs are read where they are; only the last points, which
-   fill no whole row, are copied. */
+   fill no whole row, are copied. Last, for each run the row to fetch. */
 void symad_runs_points(const int64_t *frame)
 {
     enum { LANES = %d };
@@ -157,7 +163,7 @@ void symad_runs_points(const int64_t *frame)
         for (int64_t k = 0; k < frame[8]; ++k)
             if (direct[k]) rows[results[k]] = whole ? y[k] + first : v + (int64_t)results[k]*LANES;
         execute_lanes(rows, blocks, (const int64_t *)(intptr_t)frame[1], frame[2],
-                      (const int32_t *)(intptr_t)frame[3]);
+                      (const int32_t *)(intptr_t)frame[3], (const int32_t *)(intptr_t)frame[13]);
         for (int64_t k = 0; k < frame[8]; ++k)
             if (!whole || !direct[k]) memcpy(y[k] + first, rows[results[k]], (size_t)some*sizeof *v);
     }

@@ -28,10 +28,13 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, check_runs, kernel_source, tables
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
-from symad.numeric.scalars.level_runs import Plan, plan
+from symad.numeric.scalars.level_runs import Plan, Run, plan
 from symad.numeric.scalars.python_binding import python_function
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
+
+AHEAD = 8
+"""Runs between the order of a row from memory and its use: some 250 ns."""
 
 LEAST_LANES = 16
 """Points from which on several at a time are faster than one after the other."""
@@ -166,8 +169,28 @@ class Scalars:
         parts = [
             v, table, len(table), places, where, made.inputs, np.zeros(len(wanted), np.int64), wanted,
             len(wanted), 0, np.zeros(made.rows, np.int64), made.rows, direct,
+            fetched_ahead(made.runs, {*range(made.inputs), *wanted[direct > 0].tolist()}),
         ]  # fmt: skip
         return Framed(frame_of(self.library.symad_runs_points, parts), where, wanted, parts)
+
+
+def fetched_ahead(runs: Sequence[Run], outside: set[int]) -> Any:
+    """For each run the row of an input or result that a run `AHEAD` later is the first to need; -1 for none.
+
+    Rows of many points lie apart in memory: the processor sees no stream and would wait for each.
+    """
+    ahead = np.full(len(runs), -1, np.int32)
+    known: set[int] = set()
+    free = 0  # one row for each run, in the order of their use
+    for k, run in enumerate(runs):
+        rows = {*range(run.start, run.start + run.count), *np.concatenate(run.operands).tolist()}
+        for row in sorted(rows & outside - known):
+            at = max(k - AHEAD, free)
+            if at <= k - AHEAD // 2:  # later would be too late
+                ahead[at] = row
+                free = at + 1
+        known |= rows
+    return ahead
 
 
 def _first_computed(rows: Any, given: int) -> Any:

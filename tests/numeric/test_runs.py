@@ -326,3 +326,21 @@ def test_scalars_made_of_arrays_are_refused_by_name() -> None:
         graph = symad.trace(lambda x, reduced=reduced: np.sin(reduced(np.exp(x * lanes))) + x, inputs=[x])
         with pytest.raises(LoweringError, match="backend 'runs' takes graphs of scalars"):
             lower(graph, "runs")
+
+
+def test_rows_outside_the_cache_are_fetched_once_before_they_are_needed():
+    """Four to eight runs before, one row for each run; rows that the first runs need come too late."""
+    from symad.numeric.scalars.level_runs import Run
+    from symad.numeric.scalars.lower_runs import AHEAD, fetched_ahead
+
+    def step(k):  # row 100 + k is made of rows k and k + 1; inputs are 0 … 99
+        return Run("add", 100 + k, (np.array([k]), np.array([k + 1])))
+
+    steps = [step(k) for k in range(60)]
+    ahead = fetched_ahead(steps, {*range(100)}).tolist()
+    assert len(ahead) == 60
+    assert sorted(row for row in ahead if row >= 0) == [*range(AHEAD // 2 + 1, 61)]  # run k first needs k + 1
+    assert all(run + AHEAD // 2 <= row - 1 <= run + AHEAD for run, row in enumerate(ahead) if row >= 0)
+    result = fetched_ahead(steps, {120}).tolist()
+    assert result.index(120) == 20 - AHEAD and set(result) == {-1, 120}
+    assert set(fetched_ahead(steps, {102}).tolist()) == {-1}
