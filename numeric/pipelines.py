@@ -7,9 +7,10 @@ A pass keeps what the graph or program computes; each is tested alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from symad.core.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
@@ -48,6 +49,7 @@ from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.levels import by_levels, in_parts
 from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.powers import multiply_powers
+from symad.numeric.program_passes.recycling import keep_memory
 from symad.numeric.program_passes.releases import release
 from symad.numeric.program_passes.repeats import repeat_where_read
 from symad.numeric.program_passes.short_lines import shorten
@@ -223,6 +225,12 @@ def in_place(dtype: str, in_steps: bool = False) -> tuple[ProgramPass, ...]:
     run = partial(write_over, dtype=dtype)
     over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
     return REPEATS, over, boxes, BY_TWOS
+
+
+def keeps_memory(itemsize: int, bounds: Mapping[Any, int]) -> ProgramPass:
+    """Of array code in NumPy; sizes that change from step to step are at most their ``bounds``."""
+    run = partial(keep_memory, itemsize=itemsize, bounds=bounds)
+    return ProgramPass("keep memory", run, "by twos", "large arrays take memory that earlier calls had")
 
 
 def releases(least: int) -> ProgramPass:

@@ -30,7 +30,7 @@ from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.elementwise_statements import operand
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
@@ -245,7 +245,7 @@ class NativePrinter(InPlacePrinter):
                 places.append(place)
             elif kind == self.dtype and isinstance(ending, Name):  # an array of its own
                 places.append(ending)
-            elif kind == self.dtype and is_recycled(value, self):
+            elif kind == self.dtype and self.placed.kept(value):
                 fresh = self.name_for(value)
                 lines.append(f"{fresh} = {new_text(value.shape, self)}")
                 places.append(fresh)
@@ -334,7 +334,7 @@ class NativePrinter(InPlacePrinter):
 
     def _room(self, value: Node, lines: list[str]) -> str | None:
         """Where a value goes: a slot, or memory that is used again, for which there is one more statement."""
-        if value in self.slots or not is_recycled(value, self):
+        if value in self.slots or not self.placed.kept(value):
             return self.slots.get(value)
         fresh = self.name_for(value)
         lines.append(f"{fresh} = {new_text(value.shape, self)}")

@@ -21,7 +21,7 @@ from symad.numeric.numpy_arrays.elementwise_helpers import (
     SOFTPLUS,
     WITHOUT_OUT,
 )
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read
@@ -131,7 +131,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
         made, name = [*made[:-1], replace(made[-1], out=slot)], slot
     elif made[0].out is not None:
         name, printer.serial = made[0].out, serial
-    elif made[0].function not in WITHOUT_OUT and is_recycled(node, printer):
+    elif made[0].function not in WITHOUT_OUT and group[0].kept:
         first = replace(made[0], out=new_text(node.shape, printer))
         printer.text[node] = name
         _take(named if name is named else None, printer)

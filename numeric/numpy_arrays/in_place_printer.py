@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
@@ -31,7 +33,7 @@ from symad.numeric.passes.blocking.row_blocks import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
-from symad.numeric.pipelines import ProgramPass, in_place
+from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
 from symad.numeric.program.expressions import Compute, Expression, Index, Read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement
@@ -125,7 +127,13 @@ class InPlacePrinter(ArrayPrinter):
 
     def passes(self) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
-        return (*in_place(self.dtype, bool(self.depth)), *super().passes())
+        kept = keeps_memory(self.itemsize, self.bounds)
+        return (*in_place(self.dtype, bool(self.depth)), kept, *super().passes())
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element of the module's arrays."""
+        return np.dtype(self.dtype).itemsize
 
     def look_at(self, program: Program) -> None:
         """See `ArrayPrinter.look_at`."""

@@ -6,7 +6,7 @@ from string import Template
 from typing import Any
 
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text, recycled_product
+from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.contractions import MatrixProduct
@@ -50,7 +50,7 @@ def product_line(node: Node, printer: Any) -> str | None:
         if is_plain(product):
             return str(printer.product_into(product, slot))
         return assigned(slot, printer.product_text(product))
-    recycled = is_recycled(node, printer)
+    recycled = printer.placed.kept(node)
     made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
     printer.text[node] = printer.name_for(node)
     return f"{printer.text[node]} = {made}"
@@ -75,7 +75,7 @@ def _dotted(node: Node, product: MatrixProduct, slot: Name | Part | None, printe
 
     It writes only where the result would stand by itself: in whole arrays of floats.
     """
-    large = slot is None and is_recycled(node, printer)
+    large = slot is None and printer.placed.kept(node)
     if not is_plain(product) or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
         return None
     call = f"{product.left}.dot({product.right}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from math import prod
 from string import Template
 from threading import Lock
 from typing import Any
@@ -24,11 +23,9 @@ from symad.core.dims import Shape
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
+from symad.numeric.program_passes.recycling import is_large, most_elements
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
-
-SMALLEST = 1 << 16
-"""Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
@@ -114,20 +111,9 @@ def shared_memory(size: int) -> Any:
         return new((size,), np.uint8)
 
 
-def is_recycled(node: Node, printer: Any) -> bool:
-    """Whether the array of a node is known to be so large that its memory is kept."""
-    return _most(node.shape, printer) * (4 if printer.dtype == "float32" else 8) >= SMALLEST
-
-
-def _most(shape: Shape, printer: Any) -> int:
-    """The largest number of elements of an array; 0 if it is not known."""
-    lengths = [d if isinstance(d, int) else d.subs(printer.bounds) for d in shape]
-    return prod(map(int, lengths)) if all(getattr(d, "is_Integer", True) for d in lengths) else 0
-
-
 def _least(shape: Shape, printer: Any) -> str:
     """The argument that asks for more memory than needed, where sizes change from block to block."""
-    most = 0 if all(isinstance(d, int) for d in shape) else _most(shape, printer)
+    most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, printer.bounds)
     return f", {most}" if most else ""
 
 
@@ -143,7 +129,9 @@ def laid_out(node: Node, printer: Any) -> str | None:
     (arg,) = node.args
     op: Any = arg.op
     known = all(isinstance(d, int) for d in (*arg.shape, *node.shape))
-    if not isinstance(op, Einsum) or len(op.inputs) > 1 or not known or not is_recycled(node, printer):
+    if not isinstance(op, Einsum) or len(op.inputs) > 1 or not known:
+        return None
+    if not is_large(node.shape, printer.itemsize, printer.bounds):
         return None
     (labels,) = op.inputs
     if sorted(labels) != sorted(op.output):

@@ -7,7 +7,7 @@ from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
@@ -48,6 +48,10 @@ class Placed:
                 if over is not None and over in nodes:
                     self.over[node] = nodes[over]
                 waiting = []
+
+    def kept(self, node: Node) -> bool:
+        """Whether the memory of a node is kept from call to call; not that of results which nothing reads."""
+        return node in self.steps and self.steps[node][0].kept
 
     def text_of(self, expression: Expression, printer: Any) -> str:
         """The text of a value, or of a constant that stands where it is read."""
@@ -99,7 +103,7 @@ class Placed:
             self.texts[statement.value] = slot
             return []
         name = self.texts[statement.value] = printer.name_for(node)
-        if not statement.zeros and is_recycled(node, printer):
+        if statement.kept:
             return [f"{name} = {new_text(node.shape, printer)}"]
         function = f"{printer.np}.{'zeros' if statement.zeros else 'empty'}"
         return [f"{name} = {function}({printer.dims(node.shape)}, dtype={printer.type_text})"]

@@ -51,11 +51,15 @@ class Comment(Statement):
 
 @dataclass(frozen=True)
 class Assign(Statement):
-    """value = expression; into memory of its own, or into that of a value ``over`` that ends here."""
+    """value = expression; into memory of its own, or into that of a value ``over`` that ends here.
+
+    ``kept``: memory of its own is kept from call to call.
+    """
 
     value: Value
     expression: Expression
     over: Value | None = None
+    kept: bool = False
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -75,10 +79,11 @@ class Assign(Statement):
 
 @dataclass(frozen=True)
 class Allocate(Statement):
-    """A new array for `Store`; of zeros, or of anything."""
+    """A new array for `Store`; of zeros, or of anything, then perhaps in memory of earlier calls."""
 
     value: Value
     zeros: bool = False
+    kept: bool = False
 
     @property
     def writes(self) -> tuple[Value, ...]:

@@ -12,16 +12,18 @@ from symad.core.graph import Graph, TupleOf, topological
 from symad.cost import schedule
 from symad.errors import LoweringError
 from symad.numeric.numpy_arrays import lower
-from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, releases
+from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, keeps_memory, releases
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Free, Together
+from symad.numeric.program.statements import Allocate, Assign, Free, Together
 from symad.numeric.program.uses import lifetimes
+from symad.numeric.program_passes import recycling
 from symad.numeric.program_passes.by_twos import by_twos
 from symad.numeric.program_passes.memory import keeping, shown
 from symad.numeric.program_passes.places import write_over
+from symad.numeric.program_passes.recycling import keep_memory
 from symad.numeric.program_passes.releases import release
 from symad.numeric.program_passes.repeats import repeat_where_read
 from symad.numeric.scheduling.blocks import block_of
@@ -37,6 +39,7 @@ GRAPHS = {**cases.examples_of_ops(), **{name: make() for name, make in cases.LIS
 SOME = {name: GRAPHS[name] for k, name in enumerate(GRAPHS) if k % 2 or name in cases.LISTINGS}
 
 SINGLE = [Apply(sp.sin), Apply(sp.exp), Apply(sp.tanh)]
+n = sp.Symbol("n", integer=True, positive=True)
 SHAPE = (3, 4)
 EPS = np.finfo(float).eps
 
@@ -125,7 +128,7 @@ def test_array_code_keeps_the_function(name):
     order = schedule(Graph((), graph.output_nodes))
     order = [*graph.input_nodes, *(node for node in order if node not in graph.input_nodes)]
     program = block_of(order, graph.output_nodes, graph.input_nodes, graph.structure).program
-    for step in (*in_place("float64"), releases(0)):
+    for step in (*in_place("float64"), keeps_memory(8, {}), releases(0)):
         check_program(program)
         cases.assert_same(run_program(program, values), expected)
         program = step.run(program)
@@ -187,11 +190,29 @@ def test_repetitions_stand_where_they_are_read():
     assert [s.value for s in statements] == [wide]  # so does who gets it
 
 
+def test_large_results_are_in_memory_that_is_kept():
+    long, view, short, rows = Value("l", (300,)), Value("v", (20, 15)), Value("s", (10,)), Value("r", (n, 30))
+    every = [Assign(long, sine(long)), Assign(short, sine(short)), Assign(rows, sine(rows), rows)]
+    every += [Assign(view, Compute(Reshape((20, 15)), (Read(long),), (20, 15)))]
+    rooms = Allocate(long), Allocate(long, zeros=True), Allocate(short)
+    program = Program("f", (), (*every, Together((every[0], every[1])), *rooms), (), None)
+
+    def kept(itemsize, bounds):
+        made = keep_memory(program, itemsize, bounds).statements
+        return [[part.kept for part in getattr(s, "assignments", (s,))] for s in made]
+
+    most = recycling.SMALLEST
+    alone = [[True], [False], [False], [False], [True, False], [True], [False], [False]]
+    assert kept(most // 300 + 1, {}) == alone
+    assert kept(most // 300, {}) == [[False] * len(each) for each in alone]
+    assert kept(most // 300 + 1, {n: 10})[2] == [True]
+
+
 def test_the_passes_are_told_once_loops_or_not():
     lines = []
     lower.lower(cases.LISTINGS["rnn"](), "float64", False, lines)
-    expected = ["repeat where read", "write over", "fill", "by twos", "release"]
-    assert [line.name for line in lines][-5:] == expected
+    expected = ["repeat where read", "write over", "fill", "by twos", "keep memory", "release"]
+    assert [line.name for line in lines][-6:] == expected
     assert [line.name for line in lines].count("release") == 1
 
 

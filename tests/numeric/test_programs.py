@@ -26,6 +26,7 @@ from symad.numeric.pipelines import (
     SCALAR_GRAPH,
     SCALAR_PROGRAM,
     in_place,
+    keeps_memory,
     releases,
 )
 from symad.numeric.program.checking import check_program
@@ -152,7 +153,7 @@ def test_stored_entries_equal_their_definition():
 
 def test_passes_have_names_of_their_own_and_say_what_they_ensure():
     scalar = (SCALAR_GRAPH, SCALAR_PROGRAM, C_PROGRAM)
-    arrays = (*in_place("float64"), releases(0))
+    arrays = (*in_place("float64"), keeps_memory(8, {}), releases(0))
     for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, FAST_GRAPH, KERNELS_GRAPH, *scalar, arrays):
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)

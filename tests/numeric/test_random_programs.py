@@ -22,7 +22,7 @@ SEEDS = range(COUNT or 14)
 COMPILED = range(COUNT or 2) if compiler() else ()
 
 EARLY = {
-    "numpy_arrays.memory_reuse": {"SMALLEST": 64},
+    "program_passes.recycling": {"SMALLEST": 64},
     "numpy_arrays.owners": {"LARGE": 8},
     "passes.blocking.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
     "passes.blocking.blocked_chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},

@@ -7,12 +7,13 @@ from typing import Any
 
 from symad.core.graph import Node, topological
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.blocking.causal_blocks import COLUMNS
 from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.program_passes.memory import is_fresh
+from symad.numeric.program_passes.recycling import is_large
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Source
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -52,7 +53,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
             zero = f"{np_}.zeros({shape}, dtype={printer.type_text})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
             continue
-        if end is None and (is_recycled(value, printer) or not isinstance(op.length, int)):
+        if end is None and (is_large(value.shape, printer.itemsize, {}) or not isinstance(op.length, int)):
             lines.append(f"{name} = {new_text(value.shape, printer)}")
         else:
             make = "empty" if end is None else "zeros"

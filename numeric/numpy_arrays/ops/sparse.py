@@ -8,10 +8,11 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.numeric.backends import NumPy
-from symad.numeric.numpy_arrays.memory_reuse import SMALLEST, new_text
+from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.sparse_gather_plan import MANY, SideBySide, Sum
 from symad.numeric.numpy_arrays.texts import Name, assigned
+from symad.numeric.program_passes.recycling import SMALLEST
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.sources import Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
