@@ -8,6 +8,9 @@ from symad.core.dims import format_shape
 from symad.numeric.compiler.c_layout import Layout, Place
 from symad.numeric.modules.names import Names
 
+GIVEN, FOUND = "given_", "found_"
+"""Vectors in a function with parameters, none of whose names ends like this (but for Python's own words)."""
+
 
 def print_header(name: str, layout: Layout) -> str:
     """Prototypes, usable from C++, sizes as constants, and where each input and result stands.
@@ -97,16 +100,16 @@ def argument_function(name: str, layout: Layout) -> Iterable[str]:
     """The lines of the function with a parameter for each input and result."""
     yield f"void {name}_args({', '.join(parameters(layout))})"
     yield "{"
-    yield f"    double x[{max(layout.input_count, 1)}] = {{0}}, y[{max(layout.output_count, 1)}];"
+    yield f"    double {GIVEN}[{max(layout.input_count, 1)}] = {{0}}, {FOUND}[{max(layout.output_count, 1)}];"
     for p in layout.inputs:
         if p.shape and p.count:
-            yield f"    memcpy(x + {p.start}, {p.code}, {p.count}*sizeof *x);"
+            yield f"    memcpy({GIVEN} + {p.start}, {p.code}, {p.count}*sizeof *{GIVEN});"
         else:
-            yield f"    (void){p.code};" if p.shape else f"    x[{p.start}] = {p.code};"
-    yield f"    {name}(x, y);"
+            yield f"    (void){p.code};" if p.shape else f"    {GIVEN}[{p.start}] = {p.code};"
+    yield f"    {name}({GIVEN}, {FOUND});"
     for p in layout.outputs:
         if p.shape and p.count:
-            yield f"    memcpy({p.code}, y + {p.start}, {p.count}*sizeof *y);"
+            yield f"    memcpy({p.code}, {FOUND} + {p.start}, {p.count}*sizeof *{FOUND});"
         else:
-            yield f"    (void){p.code};" if p.shape else f"    *{p.code} = y[{p.start}];"
+            yield f"    (void){p.code};" if p.shape else f"    *{p.code} = {FOUND}[{p.start}];"
     yield "}"

@@ -32,8 +32,8 @@ CPP_KEYWORDS = {
 }
 """Of C++ alone: headers are read there too."""
 
-MACROS = {"I", "NAN", "NULL", "INFINITY", "EOF", "linux", "unix", "near", "far"}
-"""Names that headers or compilers may have defined."""
+MACROS = {"memcpy", "I", "NAN", "NULL", "INFINITY", "EOF", "linux", "unix", "near", "far"}
+"""Names that headers or compilers may have defined, and the function that copies arguments."""
 
 MOST_PARAMETERS = 127
 """Parameters that every C compiler takes (C99, 5.2.4.1)."""
@@ -106,7 +106,7 @@ def layout_of(
         labels: what the outputs are called, such as x_bar; by default the keys of dicts.
         sizes: what symbols of sizes stand for.
     """
-    names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS | {"x", "y"})
+    names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS)
     given = [_input(node) for node in inputs]
     titles = map(one_line, labels or _keys(scalars.structure))
     results = [

@@ -18,13 +18,17 @@ from scipy.special import expit
 
 import symad
 from symad import functions
-from symad.core.graph import Graph
+from symad.core.graph import Graph, TupleOf
 from symad.errors import LoweringError
 from symad.models.sequences.lstm import LSTM
 from symad.models.transformers.attention import attention, causal_mask
 from symad.numeric import c_file, lower
 from symad.numeric.compiler import c_compiler
 from symad.numeric.entries.c_file import CFile
+from symad.numeric.targets.c_functions import SCALAR_C
+from symad.ops.arrays.sources import dimension, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import mul
 
 pytestmark = pytest.mark.skipif(c_compiler.compiler() is None, reason="no C compiler on this machine")
 
@@ -259,6 +263,32 @@ def test_arrays_without_elements_and_results_that_are_numbers(tmp_path: Path) ->
     assert np.array_equal(called(c_file(graph), tmp_path, [np.ones((0, 3)), 5.0]), [0, 1, 0, 0, 1, 5])
 
 
+def test_parameters_are_called_what_the_user_calls_them(tmp_path: Path) -> None:
+    names = sp.symbols("x y given found lambda class memcpy w[0]", real=True)
+    graph = symad.trace(sp.Add(*[k * s**2 for k, s in enumerate(names)]), inputs=list(names))
+    made = c_file(symad.value_and_gradient(graph))
+    parameters = re.findall(r"double \*?(\w+)[,\n]", made.header.partition("_args(")[2])
+    assert parameters[:8] == ["x", "y", "given", "found", "lambda_", "class_", "memcpy_2", "w_0"]
+    assert parameters[8:11] == ["f", "x_bar", "y_bar"]
+    library = compiled(made, tmp_path)
+    results = (ctypes.c_double * 9)()
+    addresses = [ctypes.byref(results, 8 * k) for k in range(9)]
+    getattr(library, f"{made.name}_args")(*map(ctypes.c_double, range(8)), *addresses)
+    assert list(results) == [sum(k**3 for k in range(8)), *(2.0 * k * k for k in range(8))]
+
+
+def test_all_functions_compile_without_a_warning(tmp_path: Path) -> None:
+    of_two = {"atan2", "hypot", "Max", "Min", "Heaviside", "Mod", "logaddexp", "jn", "xlogy"}
+    inputs = [input_node(s) for s in sp.symbols("x0:10", real=True)]
+    heads = sorted({*SCALAR_C.functions, *SCALAR_C.forms}, key=str)
+    made = [apply(h, inputs[0], inputs[1]) for h in heads if h.__name__ in of_two]
+    made += [apply(h, node) for h in heads if h.__name__ not in of_two for node in inputs]  # packs, too
+    file = c_file(Graph(tuple(inputs), tuple(made), TupleOf((None,) * len(made))))
+    assert file.source.count("_all(p") > 5 and len(heads) > 50
+    compiled(file, tmp_path)
+    compiled(file, tmp_path, "-O2")
+
+
 def test_functions_of_many_inputs_have_no_parameters() -> None:
     """Compilers need not take more than 127."""
     xs = sp.symbols("x0:127")
@@ -283,9 +313,6 @@ def test_open_sizes_are_named() -> None:
 
 def open_size(of: Any) -> Graph:
     """x times a size that no input has."""
-    from symad.ops.arrays.sources import dimension, input_node
-    from symad.ops.elementwise.arithmetic import mul
-
     u = input_node(x)
     return Graph((u,), (mul(u, dimension(of)),))
 
