@@ -17,6 +17,7 @@ import pytest
 import symad
 from symad.core.graph import Graph
 from symad.numeric import lower
+from symad.numeric.entries.in_scalars import in_scalars
 from tests.gpu.cupy_agreement import leaves, library, on_device
 
 rng = np.random.default_rng(5)
@@ -196,6 +197,8 @@ def compute(graph: Graph, backend: str, dtype: str, given: list[Any]) -> list[An
     with np.errstate(all="ignore"):
         if backend == "graph":
             return leaves(graph(*given))
+        if backend == "scalars":
+            return leaves(in_scalars(graph)(*np.concatenate([np.ravel(v) for v in given]).tolist()))
         if backend == "plain":
             return leaves(lower(graph, dtype=dtype, style="plain")(*given))
         if backend == "cupy":
@@ -212,6 +215,11 @@ NAMES = [*ANALYTIC, *BY_ORDER]
 @pytest.mark.parametrize("name", NAMES)
 def test_graph_and_numpy(name: str) -> None:
     check(name, [("graph", "float64"), ("numpy", "float64")], second=False)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "eigvalsh"])
+def test_written_out_in_scalars(name: str) -> None:
+    check(name, [("scalars", "float64")], second=False)
 
 
 @pytest.mark.slow

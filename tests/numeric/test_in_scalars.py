@@ -9,6 +9,8 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.cli.tour.stage import all_stages
+from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.entries.in_scalars import in_scalars
@@ -154,3 +156,26 @@ def test_long_loops_are_refused_before_they_are_written() -> None:
     )
     with pytest.raises(LoweringError, match="the limit is 100,000"):
         in_scalars(traced(walk, (10**6,)))
+
+
+def flat(results: Any) -> Any:
+    """All numbers of some results."""
+    if isinstance(results, dict):
+        results = tuple(results.values())
+    if isinstance(results, (tuple, list)):
+        return np.concatenate([flat(r) for r in results])
+    return np.ravel(dense(results))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in all_stages() if name != "random numbers"])
+def test_the_models_of_the_tour(name: str) -> None:
+    model = all_stages()[name].model()
+    graph = model.graph("f").ungrouped()
+    declared = [node.shape for node in graph.input_nodes]
+    shapes = zip(map(str, graph.inputs), declared, map(np.shape, model.point), strict=True)
+    graph = graph.at(solve_dims(list(shapes)))
+    scalar = len(graph.output_nodes) == 1 and not graph.output_nodes[0].shape
+    for derived in (graph, symad.gradient(graph)) if scalar else (graph,):
+        found, expected = flat(scalars_at(derived, *model.point)), flat(derived(*model.point))
+        assert np.allclose(found, expected, rtol=1e-11, atol=1e-12 * max(1, np.abs(expected).max()))
