@@ -15,14 +15,16 @@ import sympy as sp
 
 from symad.core.dims import Shape
 from symad.core.formula import Formula
-from symad.core.graph import Node, op_of
+from symad.core.graph import Node, op_of, topological
 from symad.gpu.passes.mask_formulas import mask_array, mask_formula
 from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.shaping import Broadcast, Reshape, reshape
-from symad.ops.arrays.sources import ArrayConstant, array_constant, constant_value
+from symad.ops.arrays.reduction import extreme, keep_axes
+from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_to, reshape
+from symad.ops.arrays.sources import ArrayConstant, Input, array_constant, constant, constant_value
 from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.selection import Select, indicator
+from symad.ops.elementwise.arithmetic import sub as minus
+from symad.ops.elementwise.selection import Select, compare, indicator, select
 from symad.ops.fused.attention import attention
 
 Axes = tuple[int, ...]
@@ -215,6 +217,28 @@ def four(node: Node) -> Node:
     return reshape(node, (*(1,) * (4 - len(node.shape)), *node.shape))
 
 
+def _from_highest(bias: Node, axes: Axes, last: int) -> Node:
+    """The bias less the largest of each row, which no softmax sees; rows of −∞ stay.
+
+    Backwards the weights are exp(t − L): where a bias of −10⁹ hides a whole row, L has no digits left
+    of log Σ exp. Formulas of positions stay as they are.
+    """
+    if last not in axes:
+        return broadcast_to(constant(0), bias.shape)
+    place, source = axes.index(last), bias
+    while isinstance(source.op, Reshape):
+        (source,) = source.args
+    if isinstance(source.op, ArrayConstant) and source.op.array.dtype.kind in "fi":
+        array = source.op.array.reshape(bias.shape)
+        most = array.max(axis=place, keepdims=True)
+        return array_constant(array - np.where(np.isfinite(most), most, 0))
+    if not any(isinstance(node.op, Input) for node in topological([bias])):
+        return bias
+    highest = extreme("max", bias, (place,))
+    finite = select(compare("<", constant(-np.inf), highest), highest, constant(0))
+    return minus(bias, keep_axes(finite, bias.shape, (place,)))
+
+
 def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
     """(o, L) of the op, with axes (batch, heads, positions, components)."""
     rank = len(scores.node.shape)
@@ -227,7 +251,8 @@ def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
         return symbol[tuple(LOOPS[4 - rank + k] for k in axes)] if axes else symbol
 
     if scores.bias_operand is not None:
-        formula += read("bias", *scores.bias_operand, integer=False)
+        bias, axes = scores.bias_operand
+        formula += read("bias", _from_highest(bias, axes, rank - 1), axes, integer=False)
     if isinstance(mask, sp.Basic):
         allowed = mask
     elif isinstance(mask, tuple):

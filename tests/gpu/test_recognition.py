@@ -162,6 +162,24 @@ def test_masks_that_are_given_with_each_call(name, where):
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.parametrize("given", [True, False], ids=["given", "known"])
+@pytest.mark.parametrize("shape", [(2, 1, 1, 6), (2, 1, 6, 1)], ids=["keys", "rows"])
+def test_a_bias_that_hides_whole_rows_by_large_numbers(given, shape):
+    """Their weights are equal, in float32 too, where -1e9 + log 6 is -1e9."""
+    bias = np.zeros(shape)
+    bias[0, ..., -1:] = bias[1] = -1e9
+
+    def loss(q, k, v, *given):
+        t = q @ np.swapaxes(k, -1, -2) / 2 + (given[0] if given else bias)
+        return np.sum((functions.softmax(t, axis=-1) @ v) ** 2)
+
+    shapes, zeros = [(2, 2, 6, 4)] * 3, np.zeros((2, 2, 6, 4))
+    graph = symad.gradient(symad.trace(loss, [*shapes, shape] if given else shapes), wrt=[0, 1, 2])
+    values = [zeros, zeros, RNG.normal(size=shapes[2]), *([bias] if given else [])]
+    assert "attention_backward_kv" in agree(graph, values, "float32", 1e-5).source
+
+
 def hidden_columns(m):
     return np.logical_or(m, np.logical_not(np.any(m, axis=-1))[None, :])
 
