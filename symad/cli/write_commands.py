@@ -119,7 +119,7 @@ def draw(options: Namespace) -> int:
 
 
 def _assignment(text: str) -> tuple[str, Any]:
-    """``x=3``, ``x=1/3``, ``x=[1, 2.5]`` as a name and a value.
+    """``x=3``, ``x=1/3``, ``x=0.5``, ``x=[1, 2.5]`` as a name and a value: exact but for the decimals.
 
     Raises:
         ModelError: it is none of these.
@@ -138,4 +138,5 @@ def _assignment(text: str) -> tuple[str, Any]:
 def _value(text: str) -> Any:
     if text.startswith("["):
         return json.loads(text)
-    return Fraction(text) if "/" in text else float(text)
+    exact = Fraction if "/" in text else int if text.lstrip("+-").isdecimal() else float
+    return exact(text)

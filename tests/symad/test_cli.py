@@ -193,6 +193,8 @@ def test_explain_at_a_point(model, capsys):
     assert capsys.readouterr().out == shown
     assert shown.startswith("traced(x, y) at x = 0, y = 1/3")
     assert "Reverse mode" in shown
+    assert main(["explain", f"{model}:traced", "--at", "x=-3"]) == OK
+    assert "-3.0" not in (shown := capsys.readouterr().out) and "sin(3)" in shown  # whole numbers are exact
     assert main(["explain", f"{model}:traced", "--format", "latex"]) == OK
     assert r"\begin{tabular}" in capsys.readouterr().out
 

@@ -35,6 +35,9 @@ PUBLISHED = {
     r"f\left(A\right) = \left(A^{\mathsf{T}} A\right)^{-1} A^{\mathsf{T}}": symad.trace(
         sp.MatMul(sp.Inverse(A.T * A), A.T)
     ),
+    r"f\left(A\right) = \left(A^{\mathsf{T}}\right)^{\circ 3}": symad.trace(
+        sp.HadamardPower(A.T, 3)
+    ),
     r"f\left(x, y\right) = \begin{cases} \sqrt{x} & \text{if } y < x \\ -\frac{x}{2 y} & "
     r"\text{otherwise} \end{cases}": symad.trace(sp.Piecewise((sp.sqrt(x), x > y), (-x / (2 * y), True))),
     r"f\left(x, y\right) = \begin{bmatrix} x & y \\ 1.5 & -x \end{bmatrix}": symad.trace(

@@ -168,15 +168,26 @@ def inside(piece: Piece) -> str:
 
 
 def tight(piece: Piece) -> str:
-    """A piece as a base: whatever is no symbol, call or matrix in parentheses."""
+    """A piece as a base: whatever is no symbol, call or matrix, or has an exponent, in parentheses."""
     if isinstance(piece, Term) and piece == Term(piece.coefficient) and piece.coefficient.denominator == 1:
         return write(piece) if piece.coefficient >= 0 else parenthesised(write(piece))
     single = single_factor(piece)
     if single is not None:
         return tight(single)
-    loose = isinstance(piece, (Sum, Term)) or (isinstance(piece, Atom) and piece.loose)
+    loose = isinstance(piece, (Sum, Term))
+    loose = loose or (isinstance(piece, Atom) and (piece.loose or _has_exponent(piece.latex)))
     loose = loose or (isinstance(piece, Call) and piece.head is sympy.exp)
     return parenthesised(write(piece)) if loose else write(piece)
+
+
+def _has_exponent(text: str) -> bool:
+    """Whether a superscript stands outside of all groups: LaTeX refuses a second one."""
+    depth = 0
+    for token in re.findall(r"\\(?:left|right)(?![a-zA-Z])|\\.|[{}^]", text):
+        if token == "^" and not depth:
+            return True
+        depth += (token in ("{", r"\left")) - (token in ("}", r"\right"))
+    return False
 
 
 def single_factor(piece: Piece) -> Piece | None:
