@@ -32,7 +32,8 @@ from symad.verification.checker.writing_out import RULES, Writing
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
-from symad.verification.proof.find_proof import Limits, find
+from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.whole_proofs import find
 from symad.verification.proof.with_proofs import claims_of
 from tests.pairs.generate import FAMILIES, pairs
 

@@ -20,7 +20,8 @@ from symad.verification.checker.terms import Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder, find_for_all_sizes
-from symad.verification.proof.find_proof import Limits, find
+from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.whole_proofs import find
 
 x, y = sp.symbols("x y", real=True)
 p, q = sp.symbols("p q", positive=True)
@@ -42,7 +43,7 @@ def equal_nodes(left, right):
 
 def number_of(claim, kind, data=None):
     """The number of the first term of this kind."""
-    writing, _ = written([claim], (0,))
+    writing, _ = written([claim], (0,), "")
     return next(t.index for t in writing.terms.known.values() if t.kind == kind and data in (None, t.data))
 
 
@@ -316,7 +317,7 @@ def test_true_claims_pass_by_the_same_way():
     a = input_node(x)
     half = apply(sp.exp, mul(constant(sp.Rational(1, 2)), a))
     claim = equal_nodes(apply(sp.exp, a), mul(half, half))
-    writing, _ = written([claim], (0,))
+    writing, _ = written([claim], (0,), "")
     whole = next(
         t.index for t in writing.terms.known.values() if t.data == "exp" and t.args[0].kind == "variable"
     )

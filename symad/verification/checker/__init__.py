@@ -1,7 +1,6 @@
 """The checker: what alone says `proved` of the claims that it covers.
 
-It imports the graph's nodes and the classes of the ops, and nothing else of symad. To be read in order:
-`terms`, `functions`, `writing_out`, `quotients`, `rules`, `networks` (for all sizes), `proofs`.
+It imports the graph's nodes and ops. Read: terms, functions, writing_out, quotients, rules, networks, proofs.
 """
 
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay

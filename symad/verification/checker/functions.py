@@ -28,8 +28,7 @@ HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split(
 }  # fmt: skip
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
-HALF = Fraction(1, 2)
-FLAT = ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal")
+HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal")
 
 
 def call(name: str, *args: Term | int) -> Term:

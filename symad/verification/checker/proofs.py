@@ -6,23 +6,23 @@ is what the table of `functions` and the chain rule (backwards: Speelpenning 198
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_shape
-from symad.core.graph import Node, Op
+from symad.core.graph import Node
 from symad.verification.checker.functions import DERIVATIVES
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed
 from symad.verification.checker.writing_out import Writing
 
-KINDS = {
-    "value": "", "gradient": "", "jacobian": "", "hessian": "", "pushforward": "v", "pullback": "w",
-    "slope": "vw", "curvature": "vw",
-}  # the kinds of derivatives, and the directions that they take  # fmt: skip
+KINDS = dict.fromkeys(
+    ("value", "gradient", "jacobian", "hessian"), ""
+)  # of derivatives, with their directions
+KINDS |= {"pushforward": "v", "pullback": "w", "slope": "vw", "curvature": "vw"}
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Derivative:
     w: tuple[Node, ...] = ()
 
 
-def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[tuple[Term, Term]]:
-    """The elements of the derivative, and those of the outputs, in order."""
+def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: str = "") -> list[Sides]:
+    """The elements of the derivative, and those of the outputs, in order; ``sweeps`` as `Proof` has them."""
     kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
     made, y, x, v, w = map(writing.elements, groups)
     others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
@@ -54,15 +54,19 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[
         y = [inner(w, y)]
     elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
         raise Refused(f"a {kind} is of one number")
-    rows = [[e] if kind == "value" else gradient(e, x) for e in y]
-    rows = [[inner(row, v)] for row in rows] if v else rows
-    if kind in ("hessian", "curvature"):
-        rows = [gradient(e, x) for row in rows for e in row]
-    flat = [inner(rows[0], w)] if kind == "curvature" else [e for row in rows for e in row]
-    return list(zip(flat, made, strict=True))
+    usual = "V" * bool(v) + "W" * (kind == "curvature")
+    sweeps = sweeps if v and sweeps else usual
+    if sorted(sweeps.upper()) != [*usual] or len({t for t in x if t.kind == "variable"}) < len(x):
+        raise Refused("a direction is not taken once, or a derivative is not by different inputs")
+    for sweep in sweeps:
+        seeds = dict(zip(x, v if sweep in "vV" else w, strict=True))
+        y = [tangent(e, seeds) if sweep.islower() else inner(gradient(e, x), [*seeds.values()]) for e in y]
+    for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
+        y = [e for row in y for e in gradient(row, x)]
+    return list(zip(y, made, strict=True))
 
 
-def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> tuple[Term, Term]:
+def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> Sides:
     """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
     made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
     y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
@@ -76,7 +80,8 @@ def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: W
     place, *places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
     term = w.element(y, place)
     for a, there in zip(x, places, strict=True):
-        term = slope(term, a.op, there)
+        met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] is a.op]
+        term = tangent(term, {t: w.terms.product(map(w.terms.delta, t.data[1], there)) for t in met})
     return term, w.element(made, at)
 
 
@@ -99,15 +104,12 @@ def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
     return [terms.sum(sent.get(v, [])) for v in variables]
 
 
-def slope(output: Term, wrt: Op, place: Sequence[int]) -> Term:
-    """∂output/∂wrt[place] for index symbols, by the chain rule forwards."""
-    terms, tangents = output.table, dict[Term, Term]()
-    for term in needed([output]):
+def tangent(output: Term, seeds: Mapping[Term, Term]) -> Term:
+    """Σ ∂output/∂v seed of v over the variables that have one, by the chain rule forwards."""
+    tangents = dict(seeds)
+    for term in [term for term in needed([output]) if term not in seeds]:
         moving = [(k, tangents[a]) for k, a in enumerate(term.args) if tangents[a].number != 0]
-        tangents[term] = terms.sum([contribution(term, k, tangent) for k, tangent in moving])
-        if term.kind == "variable" and term.data[0] is wrt:
-            pairs = zip(term.data[1], place, strict=True)
-            tangents[term] = terms.product([terms.delta(i, j) for i, j in pairs])
+        tangents[term] = output.table.sum([contribution(term, k, part) for k, part in moving])
     return tangents[output]
 
 
@@ -123,13 +125,14 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
             return bar * exponent * args[0] ** (exponent - 1)
         case _, "select":  # the branch that is not taken gets nothing
             return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
-    partial = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
-    if partial is None:
+    slope = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
+    if slope is None:
         raise Refused(f"the derivative of {term.data} by argument {k + 1} is not in the table")
-    return bar * partial
+    return bar * slope
 
 
 Goal: TypeAlias = "tuple[int, int, int]"  # which element of which output of which claim
+Sides: TypeAlias = "tuple[Term, Term]"  # of it
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 """What Python says of data that are no proof."""
 
@@ -147,6 +150,7 @@ class Proof:
 
     ``claims`` are the numbers of the claims that are written out, in order, and ``steps`` are [number of the
     term, rule, data]. The way "networks" is for all sizes: ``steps`` are [number of the question, answer].
+    Letters after "elements" say how directions are taken: "v", "w" forwards, "V", "W" backwards.
     """
 
     claims: tuple[int, ...]
@@ -156,11 +160,11 @@ class Proof:
     way: str = "elements"
 
 
-def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, tuple[Term, Term]]]:
+def written(claims: Sequence[Claim], chosen: Sequence[int], sweeps: str) -> tuple[Writing, dict[Goal, Sides]]:
     """Some claims written out, and the two sides of each goal."""
-    writing, goals = Writing(Terms()), dict[Goal, tuple[Term, Term]]()
+    writing, goals = Writing(Terms()), dict[Goal, Sides]()
     for k in chosen:
-        pairs = sides(*claims[k], writing)  # it refuses large arrays
+        pairs = sides(*claims[k], writing, sweeps)  # it refuses large arrays
         places = [(k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape))]
         goals |= zip(places, pairs, strict=True)
     return writing, goals
@@ -181,7 +185,7 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
             steps: dict[int, list[Any]] = {}
             for number, rule, data in proof.steps:
                 steps.setdefault(number, []).append((rule, data))
-            (_, goals), machine = written(claims, proof.claims), Values(steps)
+            (_, goals), machine = written(claims, proof.claims, proof.way[9:]), Values(steps)
             pairs = [goals[goal] for goal in proof.goals]
         for goal, pair in zip(proof.goals, pairs, strict=True):
             if not machine.equal(*pair):

@@ -24,8 +24,7 @@ Poly: TypeAlias = "dict[Monomial, int]"
 Factor: TypeAlias = "frozenset[tuple[Monomial, int]]"
 
 MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
-MOST_WORK, MOST_GENERATORS = 4_000_000, 1000  # of a proof
-SHORT = 400  # common factors are looked for while numerator times factor have no more terms
+MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 2500, 400  # of a proof; of what is cancelled by
 
 ONE: Poly = {(): 1}
 
@@ -190,7 +189,7 @@ class Quotients:
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
         while used := self.relations.keys() & set[int]().union(*p):
-            if not (found := [g for g in used if max([m.count(g) for m in p]) >= self.relations[g][0]]):
+            if not (found := {g for m in p for g in used & {*m} if m.count(g) >= self.relations[g][0]}):
                 return p
             g = max(found)
             (order, value), total = self.relations[g], dict[Monomial, int]()
@@ -201,7 +200,7 @@ class Quotients:
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
-        """A quotient without common factors that are easily seen."""
+        """A quotient without common factors, while numerator times factor have SHORT terms at most."""
         over, left = self.reduced(over), dict[Factor, int]()
         for f, m in under.items() if over else ():
             while m and len(over) * len(f) <= SHORT and (less := exact_quotient(over, dict(f))) is not None:
@@ -249,9 +248,8 @@ class Quotients:
         if abs(k) > MOST_POWER:
             raise Refused(f"the power {k}")
         a, k = self.inverse(a) if k < 0 else a, abs(k)
-        return self.simple(
-            self.product(ONE, a.over, k), a.scale**k, {f: m * k for f, m in a.under.items() if k}
-        )
+        under = {f: m * k for f, m in a.under.items() if k}
+        return self.simple(self.product(ONE, a.over, k), a.scale**k, under)
 
     def equal(self, a: Quotient, b: Quotient) -> bool:
         """Whether a = b by the relations."""

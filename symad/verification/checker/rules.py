@@ -37,7 +37,7 @@ class Values:
     def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count = steps, set(steps), 0
-        self.field, self.values = Quotients(), dict[Term, Quotient]()
+        self.field, self.values, self.names = Quotients(), dict[Term, Quotient](), dict[int, Quotient]()
         self.exponents = dict[int, Quotient]()  # a of exp(a)
         self.logarithms = dict[int, Quotient]()  # u of log(u)
         self.atoms, self._total = dict[tuple[Any, ...], Quotient](), dict[Term, bool]()
@@ -61,7 +61,7 @@ class Values:
         named = bool(steps) and steps[-1][0] == "name"
         ((rule, data),) = steps[: len(steps) - named] or [("", None)]
         value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
-        return self.named(value) if named else value
+        return self.named(value, steps[-1][1]) if named else value
 
     def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", nonzero: bool = False) -> Quotient:
         """The generator of a function of values: one for equal arguments."""
@@ -73,9 +73,14 @@ class Values:
             self.atoms[key] = self.field.generator(made)
         return self.atoms[key]
 
-    def named(self, value: Quotient) -> Quotient:
-        """A generator that stands for a value."""
-        return self.atom("name", [value], self.field.sign(value), self.field.never_zero(value.over))
+    def named(self, value: Quotient, known: Any = None) -> Quotient:
+        """A generator that stands for a value: a known one if that stands for an equal value."""
+        if known is None:
+            sign, nonzero = self.field.sign(value), self.field.never_zero(value.over)
+            self.names[known := self.atom("name", [value], sign, nonzero).generator] = value
+        if not self.field.equal(self.names[int(known)], value):
+            raise Refused("a name is given to another value")
+        return Quotient({(int(known),): 1})
 
     def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
@@ -170,10 +175,9 @@ class Values:
 
     def factors(self, argument: Quotient, rule: str, parts: Parts) -> Parts:
         """The argument as Π f^e; without a step its numerator and what divides it."""
-        if rule:
-            return self.checked(argument, parts, 1)
         under = [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
-        return [(1, Quotient(argument.over)), (-1, self.field.number(argument.scale)), *under]
+        usual = [(1, Quotient(argument.over)), (-1, self.field.number(argument.scale)), *under]
+        return self.checked(argument, parts, 1) if rule else usual
 
     def of_known_sign(self, parts: Parts) -> Parts:
         """The factors of a product that is not negative, none of them negative; f^e is |f|^e if e is even."""

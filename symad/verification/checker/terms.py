@@ -95,10 +95,8 @@ class Terms:
 
     def _folded(self, parts: Iterable[Operand], start: int) -> tuple[list[Term], Fraction]:
         """The parts that are no numbers, and the sum of the numbers from 0, or their product from 1."""
-        terms, total = (
-            [part if isinstance(part, Term) else self.term(part) for part in parts],
-            Fraction(start),
-        )
+        terms = [part if isinstance(part, Term) else self.term(part) for part in parts]
+        total = Fraction(start)
         self.spend(len(terms))
         if (kept := [term for term in terms if term.kind != "number"]) and len(kept) == len(terms):
             return kept, total
@@ -136,9 +134,8 @@ class Terms:
 
     def call(self, name: object, *args: Operand) -> Term:
         """The function of this name."""
-        if name == "exp" and args[0] is self.minus_infinity:
-            return self.term(0)
-        return self.made("call", name, *map(self.term, args))
+        zero = name == "exp" and args[0] is self.minus_infinity
+        return self.term(0) if zero else self.made("call", name, *map(self.term, args))
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""

@@ -78,8 +78,7 @@ def exact(value: Any, terms: Terms) -> Term:
     if value is sympy.pi or value is sympy.E:
         return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
     if isinstance(value, (sympy.Rational, sympy.Float)):
-        rational: Any = sympy.Rational(value)
-        return terms.term(Fraction(int(rational.p), int(rational.q)))
+        return terms.term(Fraction(*map(int, sympy.Rational(value).as_numer_denom())))
     if isinstance(value, (bool, int, Fraction, np.bool_, np.integer)):
         return terms.term(value if isinstance(value, Fraction) else int(value))
     if isinstance(value, (float, np.floating)) and not np.isnan(value) and value != np.inf:

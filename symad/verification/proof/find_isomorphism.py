@@ -13,7 +13,7 @@ from symad.verification.checker.proofs import DAMAGE, Goal, sides_for_all_sizes
 from symad.verification.checker.terms import Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.find_proof import Found
+from symad.verification.proof.whole_proofs import Found
 
 MOST_TRIED, MOST_ORDERS = 20_000, 24
 """Pairs of factors tried in one search, and orders of the axes of an atom."""

@@ -7,7 +7,7 @@ was decided is written down, and the checker replays it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -17,11 +17,11 @@ from sympy import factorint
 
 from symad.verification.checker import quotients as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay, written
+from symad.verification.checker.proofs import DAMAGE
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
-from symad.verification.checker.terms import Refused, Term, needed
-from symad.verification.proof.checksum import digest_of
+from symad.verification.checker.terms import Refused, Term
+from symad.verification.proof.cut_points import Cuts
 
 MOST_SUMMANDS = 24
 """Longer arguments of exp, sin and cos are not taken apart."""
@@ -51,14 +51,8 @@ class Strategy:
     names: int
     """Values of the function itself with more terms than this get a name; 0 for none."""
     work: int
-
-
-STRATEGIES = (
-    Strategy(False, 0, 60_000),
-    Strategy(False, 6, 120_000),
-    Strategy(True, 0, 250_000),
-    Strategy(True, 6, 250_000),
-)
+    cut: bool = False
+    """Whether values that both sides go through get names."""
 
 
 @dataclass(frozen=True)
@@ -67,26 +61,6 @@ class Limits:
 
     work: int
     terms: int
-
-
-class Board:
-    """Some claims written out, for one attempt after the other."""
-
-    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
-        """Raises what the checker does where a claim cannot be written out."""
-        self.chosen, (self.writing, self.goals) = tuple(chosen), written(claims, chosen)
-        outputs = [e for k in chosen for e in self.writing.elements(claims[k].derivative.function)]
-        self.primal = set(needed(outputs))
-        """The terms of the functions of which derivatives are claimed."""
-        self._start = len(self.writing.terms.known), self.writing.terms.work
-
-    def clear(self) -> None:
-        """Forget the terms that an attempt has made: the checker numbers those that it makes itself."""
-        terms, (count, terms.work) = self.writing.terms, self._start
-        while len(terms.known) > count:
-            terms.known.popitem()
-        terms.numbers = {value: term for value, term in terms.numbers.items() if term.index < count}
-        terms.truths = {term for term in terms.truths if term.index < count}
 
 
 class Finder(Values):
@@ -98,13 +72,16 @@ class Finder(Values):
         primal: set[Term],
         limits: Limits,
         units: dict[tuple[str, Monomial], Fraction],
+        cuts: Cuts | None,
     ) -> None:
         """``primal`` are the terms of the function itself; ``units`` are kept from one start to the next."""
         super().__init__({})
         self.strategy, self.primal, self.limits = strategy, primal, limits
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
-        self.units = units
+        self.units, self.cuts = units, cuts
+        if cuts:
+            cuts.start()
 
     def established(self, term: Term) -> Quotient:
         """The value of a term, with the steps that led to it written down."""
@@ -124,12 +101,22 @@ class Finder(Values):
         value, steps = self._tried(term)
         if len(value.over) > self.limits.terms:
             raise Refused(f"a polynomial of {len(value.over)} terms (allowed: {self.limits.terms})")
-        size = len(value.over) + sum(map(len, value.under))
-        if 0 < self.strategy.names < size and term in self.primal and term.kind != "number":
-            value = self.named(value)
-            steps.append(("name", None))
+        name = None
+        if self.cuts:
+            value, name = self.cuts.first(term, value, self.field)
+        if self._wants_name(term, value):
+            value = self.named(value, name)
+            steps.append(("name", name))
+            if self.cuts:
+                self.cuts.name(term, value.generator)
         self.steps += [[term.index, rule, written_data(data)] for rule, data in steps]
         return value
+
+    def _wants_name(self, term: Term, value: Quotient) -> bool:
+        if self.cuts:
+            return self.cuts.wants_name(term, value)
+        size = len(value.over) + sum(map(len, value.under))
+        return 0 < self.strategy.names < size and term in self.primal and term.kind != "number"
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
         """The value by the steps that seem best, or by none."""
@@ -243,101 +230,6 @@ class Finder(Values):
                 self.divide_unit(next(iter(argument.over)), n)
 
 
-# ---- whole proofs -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the checker accepted: proofs, and how many steps they took; and why there are not more."""
-
-    proofs: tuple[Proof, ...]
-    steps: int
-    reasons: tuple[str, ...]
-    covered: frozenset[int] = frozenset()
-    """The claims for which there are rules."""
-
-    @property
-    def goals(self) -> set[Goal]:
-        """All goals that are proved."""
-        return {goal for proof in self.proofs for goal in proof.goals}
-
-
-def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Found:
-    """Proofs of as many goals as can be found, each of them replayed by the checker."""
-    chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
-    left = [goal for goal in wanted if goal[0] in chosen]
-    proofs: list[Proof] = []
-    steps, last = 0, list[str]()
-    for strategy in STRATEGIES:
-        if not left:
-            break
-        proof, why, board = _attempt(claims, left, strategy, limits, board)
-        if proof is not None:
-            try:
-                steps += replay(claims, proof)
-            except Refused as problem:
-                reasons.append(str(problem))
-                continue
-            proofs.append(proof)
-            left = [goal for goal in left if goal not in set(proof.goals)]
-        last = why
-        if proof is None and EXHAUSTED in why:
-            break  # more work would go the same way
-    return Found(
-        tuple(proofs), steps, tuple(dict.fromkeys([*reasons, *(last if left else [])])), frozenset(chosen)
-    )
-
-
-def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
-    """Which claims can be written out, why the others cannot, and all of them written out if they can."""
-    chosen, reasons = list[int](), list[str]()
-    try:
-        return list(asked), [], Board(claims, asked)
-    except UNUSABLE:
-        pass
-    for k in asked:
-        try:
-            written(claims, [k])
-            chosen.append(k)
-        except UNUSABLE as problem:
-            reasons.append(str(problem))
-    return chosen, reasons, None
-
-
-def _attempt(
-    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
-) -> tuple[Proof | None, list[str], Board]:
-    """A proof of those goals that one strategy proves, why not of more, and what was written out."""
-    proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
-    restarts = 0
-    while True:
-        chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
-        board = board if board is not None and board.chosen == chosen else Board(claims, chosen)
-        board.clear()
-        finder = Finder(strategy, board.primal, limits, units)
-        done = []
-        try:
-            for goal in proved:
-                try:
-                    if finder.equal(*board.goals[goal]):
-                        done.append(goal)
-                    else:
-                        why.append("the normal forms differ")
-                except UNUSABLE as problem:
-                    why.append(str(problem))
-        except SmallerUnit:
-            restarts += 1
-            if restarts > MOST_RESTARTS:
-                return None, [*why, "the units of exponentials do not settle"], board
-            continue
-        if not done:
-            return None, why, board
-        if len(done) == len(proved):
-            digest = digest_of(done, finder.steps)
-            return Proof(chosen, tuple(done), tuple(finder.steps), digest), why, board
-        proved = done  # again without the goals that failed
-
-
 # ---- proofs as data ----------------------------------------------------------------------------------
 
 
@@ -354,4 +246,4 @@ def written_value(a: Quotient) -> Json:
 
 def written_data(data: Any) -> Json:
     """The data of a step as JSON."""
-    return None if data is None else [[k, written_value(a)] for k, a in data]
+    return data if data is None or isinstance(data, int) else [[k, written_value(a)] for k, a in data]

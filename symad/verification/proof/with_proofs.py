@@ -15,7 +15,8 @@ from symad.verification.checker import Claim, Derivative, Proof
 from symad.verification.checker.proofs import Goal
 from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
-from symad.verification.proof.find_proof import Found, Limits, find
+from symad.verification.proof.find_proof import EXHAUSTED, Limits
+from symad.verification.proof.whole_proofs import Found, find
 
 REPLAYED = "equal by a proof that the checker replays"
 
@@ -42,6 +43,19 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
         for c, r, e in zip(comparisons, right, equal, strict=True)
     ]
     return [_defined(claim) for claim in (*of, *equal)]
+
+
+SWEEPS = {
+    "gradient (forward)": "v", "Jacobian (forward)": "v", "Hessian (forward-over-reverse)": "Wv",
+    "Hessian (reverse-over-forward)": "vW", "Hessian (forward-over-forward)": "vw",
+}  # fmt: skip
+"""How the derivatives of `check` are made along directions, in the letters of `Proof`."""
+
+
+def sweeps_of(comparison: Comparison) -> str:
+    """How a product with directions was probably made; nothing for backwards alone."""
+    pushed = comparison.derivative is not None and comparison.derivative.kind == "pushforward"
+    return "v" if pushed else SWEEPS.get(comparison.right_name, "")
 
 
 def _defined(claim: Claim) -> Claim:
@@ -108,7 +122,8 @@ class Replayed:
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
         limits = Limits(self.budget.proof_steps // SHARE, self.budget.terms)
-        self._ask(wanted, lambda goals: find(self.claims, goals, limits))
+        sweeps = {k: how for k, c in enumerate(self.comparisons) if (how := sweeps_of(c))}
+        self._ask(wanted, lambda goals: find(self.claims, goals, limits, sweeps))
 
     def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for outputs with symbolic sizes."""
@@ -118,8 +133,8 @@ class Replayed:
         """First as derivatives, then as equalities of both sides."""
         count = len(self.comparisons)
         for turn in (0, count):
-            if turn and all(c.derivative is None for c in self.comparisons):
-                break
+            if turn and (EXHAUSTED in self.reasons or all(c.derivative is None for c in self.comparisons)):
+                break  # as equalities they are as long
             left = [(k + turn, o, e) for k, o, e in wanted if (k, o, e) not in self.goals]
             found = search(left) if left else Found((), 0, ())
             self.proofs += found.proofs

@@ -1,0 +1,207 @@
+"""Whole proofs: claims written out, one attempt after the other, and what the checker accepts of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from symad.verification.checker.proofs import Claim, Goal, Proof, replay, written
+from symad.verification.checker.quotients import Monomial
+from symad.verification.checker.terms import Refused, needed
+from symad.verification.proof.checksum import digest_of
+from symad.verification.proof.cut_points import MOST_GIVEN_UP, Cuts
+from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Limits, SmallerUnit, Strategy
+
+DIFFER = "the normal forms differ"
+
+MOST_CUT = 12_000
+"""Claims of more terms are not cut: it would take more than some seconds."""
+
+MOST_GOALS = 4
+"""Claims about more elements are not cut: a product with a direction says as much of all of them."""
+
+NO_SWEEPS: Mapping[int, str] = {}
+
+MOST_RESTARTS = 4
+"""How often one attempt starts again because the argument of an exponential has a smaller unit."""
+
+STRATEGIES = (
+    Strategy(False, 0, 60_000),
+    Strategy(False, 6, 120_000),
+    Strategy(True, 0, 250_000),
+    Strategy(True, 6, 250_000),
+)
+CUTTING = (Strategy(False, 0, 2_000_000, cut=True), Strategy(True, 0, 2_000_000, cut=True))
+"""For what is too long for these."""
+
+
+class Board:
+    """Some claims written out, for one attempt after the other."""
+
+    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int], sweeps: str = "") -> None:
+        """Raises what the checker does where a claim cannot be written out."""
+        self.chosen, self.sweeps = tuple(chosen), sweeps
+        self.writing, self.goals = written(claims, chosen, sweeps)
+        outputs = [e for k in chosen for e in self.writing.elements(claims[k].derivative.function)]
+        self.primal = set(needed(outputs))
+        """The terms of the functions of which derivatives are claimed."""
+        self._start = len(self.writing.terms.known), self.writing.terms.work
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Where the sides may be cut."""
+        return Cuts.of(list(self.writing.terms.known.values()), self.primal)
+
+    def clear(self) -> None:
+        """Forget the terms that an attempt has made: the checker numbers those that it makes itself."""
+        terms, (count, terms.work) = self.writing.terms, self._start
+        while len(terms.known) > count:
+            terms.known.popitem()
+        terms.numbers = {value: term for value, term in terms.numbers.items() if term.index < count}
+        terms.truths = {term for term in terms.truths if term.index < count}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the checker accepted: proofs, and how many steps they took; and why there are not more."""
+
+    proofs: tuple[Proof, ...]
+    steps: int
+    reasons: tuple[str, ...]
+    covered: frozenset[int] = frozenset()
+    """The claims for which there are rules."""
+
+    @property
+    def goals(self) -> set[Goal]:
+        """All goals that are proved."""
+        return {goal for proof in self.proofs for goal in proof.goals}
+
+
+@dataclass
+class Search:
+    """Proofs of some claims, and what was said on the way."""
+
+    claims: Sequence[Claim]
+    limits: Limits
+    left: list[Goal]
+    proofs: list[Proof]
+    reasons: list[str]
+    last: list[str]
+    """What the last attempt said."""
+    steps: int = 0
+
+    def accept(self, proof: Proof | None, why: list[str]) -> None:
+        """A proof, if the checker accepts it."""
+        if proof is not None:
+            try:
+                self.steps += replay(self.claims, proof)
+            except Refused as problem:
+                self.reasons.append(str(problem))
+                return
+            self.proofs.append(proof)
+            self.left = [goal for goal in self.left if goal not in set(proof.goals)]
+        self.last = why
+
+
+def find(
+    claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits, sweeps: Mapping[int, str] = NO_SWEEPS
+) -> Found:
+    """Proofs of as many goals as can be found, each of them replayed by the checker.
+
+    ``sweeps`` are how claims were made, as `Proof` says it, where that is known.
+    """
+    chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
+    search = Search(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
+    for strategy in STRATEGIES:
+        if not search.left:
+            break
+        proof, why, board = _attempt(claims, search.left, strategy, limits, board)
+        search.accept(proof, why)
+        if proof is None and EXHAUSTED in why:
+            search.reasons.append(EXHAUSTED)
+            break  # more work would go the same way
+    long = set[str]()
+    for k, count in Counter(k for k, _, _ in search.left).items():  # each claim was made in a way of its own
+        kind = claims[k].derivative.kind
+        if count <= MOST_GOALS and kind not in long and not _cut(search, k, sweeps.get(k, "")):
+            long.add(kind)  # the others are as long
+    told = dict.fromkeys([*search.reasons, *(search.last if search.left else [])])
+    return Found(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
+
+
+def _cut(search: Search, claim: int, sweeps: str) -> bool:
+    """Proofs of the goals of one claim, with names for values that both sides go through; False: too long."""
+    board = Board(search.claims, [claim], sweeps)
+    if len(board.writing.terms.known) > MOST_CUT:
+        return False
+    for strategy in CUTTING:
+        goals = [goal for goal in search.left if goal[0] == claim]
+        if goals:
+            proof, why, board = _attempt(search.claims, goals, strategy, search.limits, board)
+            search.accept(proof, why)
+            if any(reason != DIFFER for reason in why):
+                break  # with more functions written out it would be longer still
+    return True
+
+
+def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
+    """Which claims can be written out, why the others cannot, and all of them written out if they can."""
+    chosen, reasons = list[int](), list[str]()
+    try:
+        return list(asked), [], Board(claims, asked)
+    except UNUSABLE:
+        pass
+    for k in asked:
+        try:
+            written(claims, [k], "")
+            chosen.append(k)
+        except UNUSABLE as problem:
+            reasons.append(str(problem))
+    return chosen, reasons, None
+
+
+def _attempt(
+    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
+) -> tuple[Proof | None, list[str], Board]:  # fmt: skip
+    """A proof of those goals that one strategy proves, why not of more, and what was written out."""
+    proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
+    restarts, given_up, work = 0, 0, 0
+    while True:
+        chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
+        board = (
+            board
+            if board is not None and board.chosen == chosen
+            else Board(claims, chosen, board.sweeps if board else "")
+        )
+        board.clear()
+        finder = Finder(strategy, board.primal, limits, units, board.cuts if strategy.cut else None)
+        done = []
+        try:
+            for goal in proved:
+                try:
+                    if finder.equal(*board.goals[goal]):
+                        done.append(goal)
+                    else:
+                        why.append(DIFFER)
+                except UNUSABLE as problem:
+                    why.append(str(problem))
+        except SmallerUnit:
+            restarts += 1
+            if restarts > MOST_RESTARTS:
+                return None, [*why, "the units of exponentials do not settle"], board
+            continue
+        if finder.cuts and finder.cuts.gave_up:
+            given_up, work = given_up + 1, work + finder.field.work
+            if given_up > MOST_GIVEN_UP or work > limits.work:
+                return None, [*why, EXHAUSTED], board
+            continue
+        if not done:
+            return None, why, board
+        if len(done) == len(proved):
+            digest = digest_of(done, finder.steps)
+            way = f"elements {board.sweeps}".strip()
+            return Proof(chosen, tuple(done), tuple(finder.steps), digest, way), why, board
+        proved = done  # again without the goals that failed
