@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, shape
-from symad.core.questions import Count, Nodes, flops
+from symad.core.questions import Array, Count, Nodes, Values, evaluate, flops
 from symad.ops.arrays.shaping import Reshape
 from symad.ops.arrays.stacking import Concatenate
 
@@ -31,6 +33,15 @@ class Mosaic(Op):
 def mosaic_shape(op: Mosaic, args: Nodes) -> Shape:
     """The whole matrix."""
     return op.shape
+
+
+@evaluate.dispatch
+def mosaic_evaluate(op: Mosaic, values: Values) -> Array:
+    """Each block where it goes."""
+    result = np.empty(op.shape, np.result_type(*values))
+    for (i, j), (m, n), block in zip(op.starts, op.shapes, values, strict=True):
+        result[i : i + m, j : j + n] = np.reshape(block, (m, n))
+    return result
 
 
 @flops.dispatch

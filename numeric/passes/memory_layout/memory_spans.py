@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, shape, topological
-from symad.core.questions import Nodes
+from symad.core.questions import Array, Nodes, Values, evaluate
 from symad.numeric.passes.blocking.row_blocks import RowBlocks
 from symad.numeric.passes.memory_layout.flat_stencils import MOST, Range, is_most
 from symad.ops.arrays.gathering import Gather, gather
@@ -62,6 +64,25 @@ def spread_shape(op: Spread, args: Nodes) -> Shape:
 def cleared_shape(op: Cleared, args: Nodes) -> Shape:
     """That of its argument."""
     return args[0].shape
+
+
+@evaluate.dispatch
+def spread_evaluate(op: Spread, values: Values) -> Array:
+    """The elements that the view shows."""
+    (flat,) = values
+    places = sum(stride * k for stride, k in zip(op.strides, np.indices(op.shape), strict=True))
+    return np.asarray(flat)[places]
+
+
+@evaluate.dispatch
+def cleared_evaluate(op: Cleared, values: Values) -> Array:
+    """The array with its gaps set to zero; what follows the last whole step is no gap."""
+    result = np.array(values[0])
+    for width, step in op.gaps:
+        for start in range(width, len(result), step):
+            if start + step - width < len(result) or step - width == 1:
+                result[start : start + step - width] = 0
+    return result
 
 
 def in_spans(graph: Graph) -> Graph:
