@@ -310,5 +310,5 @@ def _dask() -> Any:
     try:
         import dask
     except ImportError:
-        raise EvaluationError("Dask is not installed: pip install 'symad[scale]'") from None
+        raise EvaluationError("Dask is not installed: pip install 'path/to/symad[scale]'") from None
     return dask
