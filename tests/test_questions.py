@@ -1,5 +1,6 @@
 """Every op answers every question, or says why not; and the answers agree with each other."""
 
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from symad.cli.ops_table import MISSING, linear_arguments, table
 from symad.core import questions
 from symad.core.graph import SHAPE, Graph, Op, topological
 from symad.numeric import lower
+from symad.numeric.scheduling import roles
 from symad.ops.arrays.sources import Input
 from symad.ops.elementwise.selection import Condition
 from symad.ops.examples import EXAMPLES
+from symad.stable import rules as stable_rules
 
 ops.load_all()
 
@@ -161,3 +164,12 @@ def test_exact_evaluation_agrees_with_floats(name):
     found = np.asarray(graph(*exact), dtype=object)
     numbers = np.vectorize(lambda e: float(sympy.sympify(e).evalf()), otypes=[float])(found)
     np.testing.assert_allclose(numbers, graph(*values), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked", [questions.jvp, questions.transpose, stable_rules.stable, roles.stem], ids=lambda q: q.__name__
+)
+def test_answers_that_are_asked_for_every_node_are_not_converted(asked):
+    """plum converts an answer to the class it is annotated with, which costs more than most answers."""
+    assert asked.methods
+    assert [m for m in asked.methods if m.return_type is not Any] == []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, Origin, topological
-from symad.core.questions import question
+from symad.core.questions import Word, question
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import constant_value
@@ -109,42 +109,42 @@ def stem(op: Op, node: Node, names: Stems) -> Any:
 
 
 @stem.dispatch
-def stem_nothing(op: Op, node: Node, names: Stems) -> str:
+def stem_nothing(op: Op, node: Node, names: Stems) -> Word:
     """By default nothing."""
     return ""
 
 
 @stem.dispatch
-def stem_softmax(op: Softmax, node: Node, names: Stems) -> str:
+def stem_softmax(op: Softmax, node: Node, names: Stems) -> Word:
     """Probabilities."""
     return "P"
 
 
 @stem.dispatch
-def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> str:
+def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> Word:
     return "log_P"
 
 
 @stem.dispatch
-def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> str:
+def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> Word:
     """A = L Lᵀ."""
     return "L"
 
 
 @stem.dispatch
-def stem_determinant(op: Determinant, node: Node, names: Stems) -> str:
+def stem_determinant(op: Determinant, node: Node, names: Stems) -> Word:
     return f"det_{names[0]}" if names[0] else "det"
 
 
 @stem.dispatch
-def stem_function(op: Apply, node: Node, names: Stems) -> str:
+def stem_function(op: Apply, node: Node, names: Stems) -> Word:
     """cos_a, exp_x."""
     function = op.head.__name__
     return f"{function}_{names[0]}" if len(names) == 1 and names[0] else ""
 
 
 @stem.dispatch
-def stem_sum(op: Add, node: Node, names: Stems) -> str:
+def stem_sum(op: Add, node: Node, names: Stems) -> Word:
     """ab for a + b; slope for 1 − y², the derivative of y = tanh x."""
     if set(op.signs) == {1} and all(0 < len(name) <= 2 for name in names):
         return "".join(names)
@@ -154,6 +154,6 @@ def stem_sum(op: Add, node: Node, names: Stems) -> str:
 
 
 @stem.dispatch
-def stem_product(op: Einsum, node: Node, names: Stems) -> str:
+def stem_product(op: Einsum, node: Node, names: Stems) -> Word:
     """QK for a product of Q and K."""
     return "".join(names) if len(names) == 2 and all(0 < len(name) <= 2 for name in names) else ""

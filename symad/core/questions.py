@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     Values = tuple[Any, ...]
     Form: TypeAlias = sympy.Basic
     Length: TypeAlias = sympy.Symbol
+    MaybeNode: TypeAlias = Node | None
+    Word: TypeAlias = str
     Count = Dim
     Forms = tuple[Form, ...]
     Shapes = tuple[Shape, ...]
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     States = tuple[State, ...]
 else:
     Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any
-    Array = Form = Length = Count = Split = Any
+    Array = Form = Length = Count = Split = MaybeNode = Word = Any
 
 
 @question

@@ -16,7 +16,7 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Graph, Node, Op, rebuild
-from symad.core.questions import Nodes, question
+from symad.core.questions import MaybeNode, Nodes, question
 from symad.ops.arrays.sources import Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import (
@@ -83,7 +83,7 @@ def _terms(node: Node) -> list[tuple[int, Node]]:
 
 
 @stable.dispatch
-def stable_apply(op: Apply, args: Nodes) -> Node | None:
+def stable_apply(op: Apply, args: Nodes) -> MaybeNode:
     """log(1 + x), and logarithms of exponentials."""
     made = of_exponentials(op, args)
     if made is not None or op.head is not sympy.log:
@@ -97,7 +97,7 @@ def stable_apply(op: Apply, args: Nodes) -> Node | None:
 
 
 @stable.dispatch
-def stable_add(op: Add, args: Nodes) -> Node | None:
+def stable_add(op: Add, args: Nodes) -> MaybeNode:
     """exp(x) − 1, 1 − cos(x), x² − y², exp(x) ± exp(−x)."""
     made = of_exponentials(op, args)
     if made is not None:
@@ -181,7 +181,7 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 
 
 @stable.dispatch
-def stable_mul(op: Mul, args: Nodes) -> Node | None:
+def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
     """Quotients of exponentials; sinh/cosh."""
     factors = list(zip(op.powers, args, strict=True))
     if any(isinstance(f.op, Mul) and any(map(_is_huge, f.args)) for f in args):
