@@ -11,7 +11,7 @@ from symad.ops.arrays.sources import Input, constant
 from symad.ops.elementwise.arithmetic import mul
 from symad.verification import Budget
 from symad.verification.measuring import points
-from symad.verification.measuring.directional import directions, slope_forward, slope_reverse
+from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 
 
 def normed(x, scale):
@@ -47,6 +47,20 @@ def test_both_modes_of_a_block_agree_and_a_changed_one_does_not():
     v = directions(nodes, "v", set())
     sides = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
     modes = [Graph((*nodes, *v), (side,)) for side in (*sides, mul(sides[1], constant(1.000001)))]
+    held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
+    assert held.status in ("proved", "tested"), str(held)
+    assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
+
+
+def test_two_modes_of_the_hessian_of_a_block_agree_and_a_changed_one_does_not():
+    shapes = [(2, 4), (4,), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4)]
+    f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), shapes)
+    nodes, (value,) = f.input_nodes, f.output_nodes
+    u, v = directions(nodes, "u", set()), directions(nodes, "v", set())
+    made = curvatures(value, nodes, u, v)
+    first, second = made["forward-over-reverse"], made["reverse-over-forward"]
+    sides = (first, second, mul(second, constant(1.000001)))
+    modes = [Graph((*nodes, *u, *v), (side,)) for side in sides]
     held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
     assert held.status in ("proved", "tested"), str(held)
     assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
