@@ -25,10 +25,21 @@ sys.path.insert(0, str(ROOT))
 BACKENDS = ("numpy", "c", "runs")
 SHOWN = 600
 """Characters of a message that are printed."""
+BLOCK = 50
+"""Programs after which what JAX has compiled is forgotten; it takes some 10 MB for each."""
+
+
+def outcomes(seeds: range, depth: int) -> list[str]:
+    """For each program "agrees", "has no value", or what is wrong."""
+    import jax
+
+    found = [outcome(seed, depth) for seed in seeds]
+    jax.clear_caches()
+    return found
 
 
 def outcome(seed: int, depth: int) -> str:
-    """"agrees", "has no value", or what is wrong."""
+    """What came of one program."""
     from tests.nested.programs import judge
 
     try:
@@ -48,13 +59,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     start, found = time.perf_counter(), Counter[str]()
-    seeds = range(options.first, options.first + options.count)
+    end = options.first + options.count
+    blocks = [range(k, min(k + BLOCK, end)) for k in range(options.first, end, BLOCK)]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for said in pool.map(partial(outcome, depth=options.depth), seeds, chunksize=10):
-            known = said in ("agrees", "has no value")
-            found[said if known else "wrong"] += 1
-            if not known:
-                print(said, flush=True)
+        for block in pool.map(partial(outcomes, depth=options.depth), blocks):
+            wrong = [said for said in block if said not in ("agrees", "has no value")]
+            found.update("wrong" if said in wrong else said for said in block)
+            print("\n".join([*wrong, f"{found.total()} of {options.count}"]), flush=True)
     print(f"{options.count} programs: {dict(found)}, {time.perf_counter() - start:.0f} s")
     return 1 if found["wrong"] else 0
 

@@ -17,7 +17,7 @@ from symad.core.arguments import bind as bind_arguments
 from symad.core.dims import Shape
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.evaluation.evaluate import refuse_fractions, refuse_masked
+from symad.evaluation.evaluate import read_array, refuse_fractions, refuse_masked
 from symad.numeric.modules.bad_arguments import reason
 from symad.numeric.modules.exact_values import as_floats
 from symad.numeric.modules.module_text import one_line
@@ -71,7 +71,12 @@ class CheckedCall:
                 refuse_fractions(self._name_of(k), values[k])
         try:
             return self.function(*values)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
+            for k, value in enumerate(values):
+                if hasattr(type(value), "__array__"):
+                    read_array(self._name_of(k), value)
+            if isinstance(error, RuntimeError):
+                raise
             for converted in (self._as_columns(values), as_floats(values)):
                 if converted is not None:
                     return self(*converted)

@@ -129,7 +129,7 @@ def as_value(value: Any, symbol: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray):
         refuse_masked(symbol, value)
     if isinstance(value, memoryview) or (hasattr(type(value), "__array__") and not isinstance(value, OWN)):
-        value = np.asarray(value)  # of torch, jax, pandas, ...
+        value = read_array(symbol, value)  # of torch, jax, pandas, ...
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, (list, tuple)):
@@ -175,6 +175,20 @@ def refuse_masked(symbol: Any, value: Any) -> None:
             f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
             "pass NaN and sum by np.nansum or np.where(np.isnan(x), 0, x)"
         )
+
+
+def read_array(symbol: Any, value: Any) -> np.ndarray:
+    """Another library's array as NumPy's.
+
+    Raises:
+        EvaluationError: the library does not give its numbers away, as PyTorch does for tensors that require
+            grad, that are on another device, or whose type NumPy has not.
+    """
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise EvaluationError(f"{symbol} was given a {kind} that NumPy cannot read: {error}") from None
 
 
 OWN = (np.ndarray, np.generic, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)

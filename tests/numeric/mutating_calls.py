@@ -7,6 +7,7 @@ Results that share memory with an argument, a constant or another result are an 
 
 from __future__ import annotations
 
+import dataclasses
 import runpy
 import sys
 from collections.abc import Callable
@@ -25,7 +26,9 @@ checked = 0
 
 
 def arrays(value: Any) -> list[Any]:
-    """The arrays in nested lists, tuples and dicts, and the entries of sparse matrices."""
+    """The arrays in nested lists, tuples, dicts and dataclasses, and the entries of sparse matrices."""
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
         value = tuple(value.values())
     if isinstance(value, (tuple, list)):
@@ -41,11 +44,15 @@ def copied(value: Any) -> Any:
         return {k: copied(v) for k, v in value.items()}
     if type(value) in (tuple, list):
         return type(value)(map(copied, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **copied(vars(value)))
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def is_plain(value: Any) -> bool:
     """Whether a value is made of numbers and NumPy's arrays of numbers alone."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, (Graph, Kernel)):
+        value = vars(value)
     if isinstance(value, dict):
         return all(map(is_plain, value.values()))
     if type(value) in (tuple, list):
