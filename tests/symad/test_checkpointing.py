@@ -199,3 +199,36 @@ def test_states_that_are_numbers_in_generated_code(name, memory):
     right = [by_hand(0.7, 0.4), *(np.imag(w) / 1e-100 for w in moved)]
     for dtype, close in (("float64", 1e-13), ("float32", 1e-5)):
         np.testing.assert_allclose(lower(graph, dtype=dtype)(0.7, 0.4), right, rtol=close, atol=1e-3 * close)
+
+
+NESTED = [("recompute", 2), (2, "recompute"), (2, "sqrt"), ("sqrt", "binomial")]
+
+
+@pytest.mark.parametrize("kind", ["fold", "scan"])
+@pytest.mark.parametrize(("outer", "inner"), NESTED)
+def test_stretches_inside_of_stretches_in_generated_code(kind, outer, inner):
+    """Stretches of a loop in a loop: each has a length of its own."""
+    points, others, h = np.linspace(-0.5, 0.8, 4), np.linspace(0.3, -0.7, 3), 1e-100j
+
+    def last(x, y):
+        def step(c, v):
+            states = getattr(functions, kind)(
+                lambda g, w: np.tanh(g * (y + w) + c), c + v, others, memory=inner
+            )
+            return np.sin(c + np.sum(states))
+
+        return functions.fold(step, x, points, memory=outer)
+
+    def by_hand(x, y):
+        for v in points:
+            g, states = x + v, []
+            for w in others:
+                g = np.tanh(g * (y + w) + x)
+                states.append(g)
+            x = np.sin(x + (sum(states) if kind == "scan" else g))
+        return x
+
+    graph = symad.value_and_gradient(symad.trace(last, [(), ()]))
+    moved = by_hand(0.7 + h, 0.4), by_hand(0.7, 0.4 + h)
+    right = [by_hand(0.7, 0.4), *(np.imag(w) / 1e-100 for w in moved)]
+    np.testing.assert_allclose(lower(graph)(0.7, 0.4), right, rtol=1e-10)

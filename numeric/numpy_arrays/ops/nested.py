@@ -6,6 +6,8 @@ So are written what is computed again (`Remat`), and the chains whose backward s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import count
 from typing import Any
 
 import sympy
@@ -21,33 +23,42 @@ from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_p
 from symad.ops.loops.remat import Remat
 from symad.transforms import revolve
 
-STEPS = sympy.Dummy("steps", integer=True, positive=True)
-"""The number of steps of a stretch."""
+
+@cache
+def steps_of(depth: int) -> sympy.Dummy:
+    """The number of steps of a stretch, which is pulled back inside of so many other stretches."""
+    return sympy.Dummy("steps", integer=True, positive=True)
 
 
 def nested(
-    printer: Any, stem: str, inputs: Sequence[Node], graph: Graph, known: Sequence[str] = ()
+    printer: Any,
+    stem: str,
+    inputs: Sequence[Node],
+    graph: Graph,
+    known: Sequence[str] = (),
+    steps: sympy.Dummy | None = None,
 ) -> tuple[str, list[str]]:
     """A function of some inputs of a graph, and its name.
 
-    ``known`` are the texts of the other inputs, names around the function, which are seen inside.
+    ``known`` are the texts of the other inputs, names around the function, which are seen inside; ``steps``
+    is a dimension that the function finds as the length of an input.
     """
     name = printer.value_name(stem)
     others = [node for node in graph.input_nodes if node not in set(inputs)]
     parameters = [printer.value_name("a") for _ in inputs]
     texts = dict(zip((*others, *inputs), (*known, *parameters), strict=True))
     first: list[str] = []
-    around = printer.symbols.get(STEPS)
-    for node, parameter in zip(inputs, parameters, strict=True):
-        if node.shape and node.shape[0] == STEPS and not first:
-            printer.symbols[STEPS] = printer.value_name("steps")
-            first = [f"{printer.symbols[STEPS]} = {parameter}.shape[0]"]
+    if steps is not None:
+        moving = (p for n, p in zip(inputs, parameters, strict=True) if n.shape[:1] == (steps,))
+        printer.symbols[steps] = printer.value_name("steps")
+        first = [f"{printer.symbols[steps]} = {next(moving)}.shape[0]"]
     outputs = printer.prepared(graph).output_nodes
     with printer.inside(texts, repeated=stem != "part"):
         body = [*first, *printer.statements(outputs)]
         owned = [_own(o, inputs, printer) for o in outputs]
         result = ", ".join(printer.numbers_typed(outputs, owned))
-    printer.symbols[STEPS] = around
+    if steps is not None:
+        del printer.symbols[steps]
     comma = "," if len(outputs) == 1 and stem == "pull" else ""
     lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
     return name, [f"def {name}({', '.join(parameters)}):", *lines]
@@ -121,9 +132,10 @@ def chain_pullback_emit(
     if op.history:
         distance, slots = ("1" if distance == "0" else distance), "0"
     step, step_lines = stepping(op, values, args[: len(values)], printer)
-    stretch = stretch_pullback(op, STEPS, tuple(v.shape for v in values[1 + op.slices :]))
+    steps = next(s for s in map(steps_of, count()) if s not in printer.symbols)
+    stretch = stretch_pullback(op, steps, tuple(v.shape for v in values[1 + op.slices :]))
     moving = (*stretch.input_nodes[: 1 + op.slices], stretch.input_nodes[-1])
-    pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :])
+    pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :], steps)
     flat, stops, carry = (printer.value_name(stem) for stem in ("flat", "stops", "carry"))
     np_, outs, first = printer.np, "", []
     offset: Dim = 0
