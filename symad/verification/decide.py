@@ -39,6 +39,7 @@ from symad.verification.proof.with_proofs import (
 )
 from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
+from symad.verification.without_values import Valued
 
 
 def decide(
@@ -67,7 +68,7 @@ def decide(
     judge = Judge(budget, meter, meter.part(budget.proof_steps))
     pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
     known = Replayed(comparisons, budget)
-    entries, primes = _decided(pairs, seed, judge, known)
+    entries, primes = _decided(pairs, seed, judge, known, Valued(comparisons))
     made = Certificate(
         title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
     )
@@ -76,7 +77,7 @@ def decide(
 
 
 def _decided(
-    pairs: Sequence[Pair], seed: int, judge: Judge, known: Replayed
+    pairs: Sequence[Pair], seed: int, judge: Judge, known: Replayed, valued: Valued
 ) -> tuple[list[list[Entry]], tuple[int, ...]]:
     """The entries of each pair, and the primes of the last identity test."""
     entries: dict[int, list[Entry]] = {}
@@ -85,7 +86,7 @@ def _decided(
     for k, pair in enumerate(pairs):
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
         if proof is not None:
-            entries[k] = entries_of(pair, proof, ())
+            entries[k] = entries_of(pair, valued.verdict(pair.place, proof), ())
             same += goals_of(pair, proof)
         else:
             groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
@@ -97,7 +98,8 @@ def _decided(
         else:
             verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same))
         for k, verdict in zip(group, verdicts, strict=True):
-            entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
+            found = valued.verdict(pairs[k].place, verdict)
+            entries[k] = entries_of(pairs[k], found, _size_texts(sizes))
     return [entries[k] for k in range(len(pairs))], primes
 
 

@@ -20,7 +20,7 @@ from symad.core.questions import evaluate
 from symad.errors import SymadError
 from symad.evaluation.number_domains import DOMAINS, Domain
 from symad.library.scalar_functions import sigmoid, softplus
-from symad.ops.arrays.sources import Input
+from symad.ops.arrays.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
 from symad.verification.measuring.balls import NUMBERS, Ball
 
@@ -186,6 +186,9 @@ class Intervals(Domain):
             return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
         if head is sympy.atan2:
             return _angle(*given)
+        if head in BOUNDED:
+            low, high = map(arb, BOUNDED[head])
+            return Interval(low, high, sure)
         if head in ENTIRE:
             return whole_line(sure)
         return whole_line()
@@ -202,7 +205,7 @@ class Intervals(Domain):
         if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
             return whole_line()
         count = int(e.low.unique_fmpz())
-        ends = [b.low**count, b.high**count]
+        ends = [_raised(b.low, count), _raised(b.high, count)]
         if count % 2 == 0 and b.low <= 0 and b.high >= 0:
             ends.append(arb(0))
         return Interval(*_hull(ends), sure)
@@ -253,6 +256,13 @@ INTERVALS = Intervals()
 DOMAINS.append(((Interval, OpenTruth), INTERVALS))
 
 
+def _raised(end: Any, count: int) -> Any:
+    """A power of an end, which may be infinite."""
+    if end.is_finite() or count == 0:
+        return end**count
+    return -INFINITE if end < 0 and count % 2 else INFINITE
+
+
 def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
     """The larger of the lower ends is passed if one of them is, the larger of the upper ends if all are."""
     if not largest:
@@ -278,6 +288,9 @@ FALLING = {sympy.erfc}
 
 ENTIRE = {sympy.sin, sympy.cos, sympy.cosh, sympy.sign, sympy.sech, sympy.floor, sympy.ceiling}
 """Functions that have a value at every real number."""
+
+BOUNDED = {sympy.sin: (-1, 1), sympy.cos: (-1, 1), sympy.cosh: (1, "inf"), sympy.sech: (0, 1)}
+"""Between which numbers the values of some of them lie."""
 
 ABOVE = {sympy.log: 0, log1p: -1}
 """Functions that are defined above a number only."""
@@ -312,6 +325,18 @@ def _angle(y: Interval, x: Interval) -> Interval:
         low = zero if y.low >= 0 else -2 * half
         ends = [half if x.high <= 0 and y.low >= 0 else low, 2 * half]
     return Interval(*_hull(ends), y.sure and x.sure)
+
+
+def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
+    """The bounds of inputs that the assumptions on their symbols imply."""
+    found: dict[Node, Interval] = {}
+    for node in inputs:
+        symbol = symbol_of(node)
+        if getattr(symbol, "is_nonnegative", None):
+            found[node] = above(0, bool(symbol.is_positive))
+        elif getattr(symbol, "is_nonpositive", None):
+            found[node] = -above(0, bool(symbol.is_negative))
+    return found
 
 
 def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, Any]:

@@ -16,12 +16,12 @@ import sympy
 from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import Constant, Input, constant_value, symbol_of
+from symad.ops.arrays.sources import Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import read_condition
-from symad.verification.ranges import Interval, above, below, both, ranges
+from symad.verification.ranges import Interval, above, below, both, promised, ranges
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 
 if TYPE_CHECKING:
@@ -40,13 +40,7 @@ def box_of(graph: Graph, where: Any) -> Box:
         graph: whose inputs they are.
         where: a condition on them, as `verify` takes it; None for none.
     """
-    found: dict[Node, Interval] = {}
-    for node in graph.input_nodes:
-        symbol = symbol_of(node)
-        if getattr(symbol, "is_nonnegative", None):
-            _narrow(found, node, above(0, bool(symbol.is_positive)))
-        elif getattr(symbol, "is_nonpositive", None):
-            _narrow(found, node, -above(0, bool(symbol.is_negative)))
+    found = promised(graph.input_nodes)
     read = None if where is None else read_condition(graph, where)
     waiting = [] if read is None or not read.args else [read.args[0]]
     while waiting:

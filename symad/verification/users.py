@@ -130,15 +130,16 @@ def verify(
     title = f"{kind} of {graph.name}"
     domain = None if where is None else condition_of(reference, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
-    if _is_numeric(candidate):
+    bounds = bounds_of(box)
+    if domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds):
+        made = claims_nothing(title)
+    elif _is_numeric(candidate):
         function = function_of(candidate)
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = Program(title, function, reference, names, kind, assumes, of)
-        made = measured(program, Meter(budget or Budget()), hostile, domain, bounds_of(box))
-    elif domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds_of(box)):
-        made = claims_nothing(title)
+        made = measured(program, Meter(budget or Budget()), hostile, domain, bounds)
     else:
         settled = False
         formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)

@@ -55,6 +55,9 @@ CLAIMS = [
 ]  # fmt: skip
 """(f, right where x > 0 and w > 0, right everywhere)."""
 
+POINTS = 200
+"""The smallest region in which sides differ, x < −w < 0, holds an eighth of them."""
+
 
 def gathered(rng: random.Random) -> Pair | None:
     """Rows of different domains: stacked, and gathered, summed, sliced or multiplied."""
@@ -98,7 +101,7 @@ def _differ(side: Any, f: Any, g: Any, shape: tuple[int, ...], rng: random.Rando
     """Whether the sides differ at some of many points; None if an element has no value anywhere."""
     met: Any = None
     with mpmath.workdps(DIGITS):
-        for _ in range(40):
+        for _ in range(POINTS):
             x, w = (
                 np.array([_number(rng) for _ in range(int(np.prod(shape)))] + [0], dtype=object)[:-1].reshape(
                     shape

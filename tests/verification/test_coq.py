@@ -6,14 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
 from importlib.resources import files
 
+import numpy as np
 import pytest
 import sympy as sp
 
 import symad
 from symad.errors import SavingError
-from symad.verification.coq import CoqError
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import mul, neg
+from symad.verification.coq import CoqError, write
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
 from symad.verification.coq.write import LIBRARY, Model, as_coq
@@ -302,6 +306,41 @@ def test_coqc_accepts_the_models(library, name):
     accepted, told = checked(library, text_of(f, inputs=inputs, name=name), name)
     assert accepted, told
     assert axioms_of(told) == AXIOMS
+
+
+LARGER = Fraction(1_000_001, 1_000_000)
+MUTANTS = {
+    "a millionth too large": lambda parts: [mul(constant(LARGER), parts[0]), *parts[1:]],
+    "a sign": lambda parts: [*parts[:-1], neg(parts[-1])],
+    "two entries changed places": lambda parts: [parts[1], parts[0], *parts[2:]],
+}
+"""What is done to the parts of a gradient."""
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_coqc_rejects_mutants_of_the_models(library, monkeypatch, name, mutant):
+    """Formula and data agree on the wrong gradient: what coqc refuses is that it is the derivative."""
+    f, inputs = MODELS[name]
+    graph = symad.trace(f, inputs) if inputs else symad.trace(f)
+    right = symad.gradient(graph)
+    parts = list(right.output_nodes)
+    if mutant.startswith("two") and parts[0].shape != parts[1].shape:
+        pytest.skip("the first two entries have different shapes")
+    wrong = right.with_outputs(MUTANTS[mutant](parts), right.structure)
+    rng = np.random.default_rng(0)
+    point = [rng.uniform(0.5, 1.5, size=node.shape) for node in graph.input_nodes]
+    apart = [np.max(np.abs(np.asarray(a) - b)) for a, b in zip(right(*point), wrong(*point), strict=True)]
+    assert max(apart) > 1e-9
+    monkeypatch.setattr(write, "gradient", lambda graph, wrt: wrong)
+    text = text_of(f, inputs=inputs, hessian=False, name=name)
+    accepted, told = checked(library, text, "mutant")
+    assert not accepted
+    line = int(re.search(r"line (\d+), characters", told)[1])
+    read = "\n".join(text.split("\n")[:line])
+    assert read.split("Lemma ")[-1].startswith(f"{name}_gradient_checked"), told
 
 
 @needs_coq

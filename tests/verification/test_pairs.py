@@ -83,6 +83,17 @@ def test_a_region_serves_its_own_element_alone(name):
     assert symad.equal(*FALSE[name]).status in ("refuted", "undecided")
 
 
+@pytest.mark.parametrize("place", [0, 37, 99])
+def test_a_difference_at_one_index_of_a_hundred_is_found(place):
+    index = sp.Symbol("i", integer=True, nonnegative=True)
+    table = sp.tensor.array.expressions.ArraySymbol("a", (100,))
+    taken = symad.trace(lambda a, i: a[i], [table, index])
+    changed = symad.trace(lambda a, i: a[i] + np.where(i == place, 1, 0), [table, index])
+    certificate = symad.equal(taken, changed)
+    assert certificate.status == "refuted" and certificate.witness.point["i"] == str(place)
+    assert symad.equal(taken, taken).status == "proved"
+
+
 def test_a_wrong_jacobian_is_not_certified_by_a_root_in_another_row():
     f = [2 * x ** Rational(3, 2) / 3, y * sqrt(x * (x**2 + x))]
     wrong = Matrix([[sqrt(x), 0], [sp.diff(f[1], x), x * sqrt(x + 1)]])

@@ -32,6 +32,7 @@ from symad.verification.proof.with_proofs import (
     has_symbolic_sizes,
     replayed_claim,
 )
+from symad.verification.without_values import Valued
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -40,7 +41,8 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
-    whole = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
+    valued = Valued(comparisons)
+    whole = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved) and valued.everywhere(k)]
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(

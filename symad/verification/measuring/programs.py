@@ -22,6 +22,7 @@ from symad.verification.measuring.call_users_code import BadReturn
 from symad.verification.measuring.hostile_points import Bounds
 from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.measure import measure
+from symad.verification.without_values import Claimed, measured_with_values
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ def measured(
         program.function, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,
     )  # fmt: skip
+    outputs = concrete.output_nodes
+    claim = Claimed((*outputs, *outputs, *of), len(outputs), program.kind)
+    entries = measured_with_values(claim, entries)
     name = getattr(program.function, "__name__", "the function")
     return Certificate(
         f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),

@@ -61,7 +61,7 @@ def entries_of_rules(graphs: Sequence[Graph]) -> list[Entry]:
     heads: dict[tuple[Any, int], None] = {}
     for graph in graphs:
         for n in topological(graph.output_nodes):
-            if isinstance(n.op, Apply) and _is_users(n.op.head):
+            if isinstance(n.op, Apply) and is_users(n.op.head):
                 heads[n.op.head, len(n.args)] = None
     found = []
     for head, count in heads:
@@ -71,7 +71,8 @@ def entries_of_rules(graphs: Sequence[Graph]) -> list[Entry]:
     return found
 
 
-def _is_users(head: type[sympy.Basic]) -> bool:
+def is_users(head: type[sympy.Basic]) -> bool:
+    """Whether a function is a user's own."""
     module = getattr(head, "__module__", "") or ""
     if head in IMPLEMENTATIONS:  # registered
         return True

@@ -29,7 +29,7 @@ from symad.verification.budget import NODE, Meter
 from symad.verification.measuring.fifty_digits import PRECISIONS, evaluate_all
 from symad.verification.measuring.hostile_points import is_manageable
 from symad.verification.measuring.points import points
-from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.linear_terms import number
 
@@ -214,11 +214,16 @@ def _one_by_one(
     watched: Array,
     meter: Meter,
 ) -> Iterator[dict[Node, Any]]:
-    """Arrays: as many points as the budget allows, at last with elements of very different sizes."""
+    """Arrays: as many points as the budget allows, some with elements of very different sizes.
+
+    Indices of few values are given all of them: a difference at one of a hundred shows at few points.
+    """
+    choices = (all_choices(integers) or []) if integers else []
+    (base,) = points(inputs, integers, 1, seed=1)
     ordinary = points(inputs, integers, SOME, seed=1)
     nodes = len(topological([a, b]))
     far = (scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
-    for point in chain(ordinary, far):
+    for point in chain(ordinary, ({**base, **choice} for choice in choices), far):
         meter.spend(NODE * nodes / 3)
         floats = {n: as_floats(v) for n, v in point.items()}
         try:

@@ -1,0 +1,255 @@
+"""Points at which nodes have real values: ordinary ones, and what a search for the domain finds.
+
+Small graphs are evaluated in balls of Arb, where a finite ball is a value at the point and around it. Where
+balls meet a boundary, as arcsin at what is 1 everywhere, two precisions must agree. Large graphs are
+evaluated in floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+from sympy.codegen.cfunctions import log1p
+
+from symad.core.dims import size
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.sources import Input, Source, constant, constant_value, symbol_of
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import Add, Mul, add, sub
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Condition, Select
+from symad.transforms.values import unchecked
+from symad.verification.budget import operations
+from symad.verification.measuring.fifty_digits import evaluate_all
+from symad.verification.measuring.hostile_points import exactly, is_manageable
+from symad.verification.measuring.points import points
+from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.scouting import as_floats
+from symad.verification.ranges import ENTIRE, MONOTONE, Interval, ranges
+from symad.verification.rewriting.discontinuities import KINKED
+from symad.verification.rewriting.linear_terms import number
+
+ORDINARY = 27
+"""Points of ordinary sizes that are tried."""
+
+STEPS, GROW, SHRINK = 600, 1.8, 0.88
+"""Steps of the search, and how their size follows success and failure: about one in five succeeds."""
+
+MOST_OPERATIONS = 4_000
+"""Scalar operations beyond which floats decide, and balls do not."""
+
+MOST_INPUTS, MOST_ELEMENTS = 100_000, 10_000_000
+"""Elements of inputs, and of all nodes, beyond which nothing is evaluated."""
+
+BITS, DIGITS, AGREED = 128, (50, 100), 25
+"""Precision of balls, the two decimal precisions compared, and the digits in which they must agree."""
+
+UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError)
+
+TOTAL = (ENTIRE | set(MONOTONE) | KINKED) - {sympy.log, log1p, sympy.Mod}
+"""Functions that have a value at every real number."""
+
+MARGINS: dict[Any, tuple[bool, Any]] = {
+    sympy.log: (False, lambda a: a),
+    log1p: (False, lambda a: add(a, constant(1))),
+    sympy.asin: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
+    sympy.acos: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
+    sympy.atanh: (False, lambda a: sub(constant(1), apply(sympy.Abs, a))),
+    sympy.acosh: (True, lambda a: sub(a, constant(1))),
+    sympy.acoth: (False, lambda a: sub(apply(sympy.Abs, a), constant(1))),
+    sympy.asec: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
+    sympy.acsc: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
+    sympy.loggamma: (False, lambda a: a),
+}
+"""For each function that is not defined everywhere, whether its boundary belongs to the domain, and what is
+positive inside."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """What must be positive for a node to have a value on an open set."""
+
+    of: Node
+    inside: Node
+    closed: bool = False
+    """Whether it has a value where that is 0, too."""
+    always: bool = True
+    """Whether this holds whatever other arguments are: x^y has values for x < 0 where y is an integer."""
+
+
+def margins(nodes: Sequence[Node]) -> list[Margin]:
+    """The conditions under which nodes have values, as far as they are known."""
+    found = []
+    for node in nodes:
+        if isinstance(node.op, Pow):
+            base, exponent = node.args[0], number(node.args[1])
+            if exponent is None or exponent.denominator > 1:
+                found.append(Margin(node, base, True, exponent is not None))
+        elif isinstance(node.op, Apply) and node.op.head in MARGINS and len(node.args) == 1:
+            closed, inside = MARGINS[node.op.head]
+            found.append(Margin(node, inside(node.args[0]), closed))
+    return found
+
+
+def is_small(outputs: Sequence[Node]) -> bool:
+    """Whether outputs are evaluated in balls."""
+    try:
+        return operations(topological(outputs)) <= MOST_OPERATIONS
+    except LookupError:  # an op of somebody else's, which does not say what it costs
+        return False
+
+
+def may_lack_values(node: Node) -> bool:
+    """Whether a node may have no value although its arguments have."""
+    op = node.op
+    if isinstance(op, Apply):
+        return op.head not in TOTAL
+    if isinstance(op, Mul):
+        return -1 in op.powers
+    if isinstance(op, Pow):
+        exponent = constant_value(node.args[1])
+        return not (isinstance(exponent, int) and exponent >= 0)
+    total = (Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select)
+    return not isinstance(op, total)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point, as exact numbers, and what is known there."""
+
+    point: Mapping[Node, Any]
+
+    @cached_property
+    def floats(self) -> dict[Node, Any]:
+        """The nearest floats."""
+        return {node: as_floats(value) for node, value in self.point.items()}
+
+    def valued(self, outputs: Sequence[Node]) -> list[Array] | None:
+        """For each output which elements have a value; None where that cannot be computed."""
+        try:
+            values = unchecked(outputs, self.floats)
+            rough = [~np.isnan(np.asarray(v, dtype=float)) for v in values]
+        except UNUSABLE:
+            return None
+        if not any(r.any() for r in rough) or not is_manageable(outputs, self.floats):
+            return rough
+        found = self.precisely(outputs) if is_small(outputs) else rough
+        if all((f | ~r).all() for f, r in zip(found, rough, strict=True)):
+            return found
+        return [f | g for f, g in zip(found, self._in_digits(outputs), strict=True)]
+
+    def precisely(self, outputs: Sequence[Node]) -> list[Array]:
+        """The same in balls, whose numbers have no largest one."""
+        from symad.verification.measuring.balls import ball_values
+
+        try:
+            values = ball_values(outputs, self.point, BITS)
+        except UNUSABLE:
+            return _none(outputs)
+        finite = np.frompyfunc(lambda ball: bool(ball.value.is_finite()), 1, 1)
+        return [np.asarray(finite(v)).astype(bool) for v in values]
+
+    def _in_digits(self, outputs: Sequence[Node]) -> list[Array]:
+        try:
+            first, second = (evaluate_all(outputs, self.point, digits) for digits in DIGITS)
+        except UNUSABLE:
+            return _none(outputs)
+        agree = np.frompyfunc(_agree, 2, 1)
+        return [np.asarray(agree(a, b)).astype(bool) for a, b in zip(first, second, strict=True)]
+
+
+def _none(outputs: Sequence[Node]) -> list[Array]:
+    return [np.zeros([int(d) for d in node.shape], dtype=bool) for node in outputs]
+
+
+def _agree(a: Any, b: Any) -> bool:
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+    if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
+        return False
+    return bool(abs(a - b) <= mpmath.mpf(10) ** -AGREED * max(abs(a), abs(b)))
+
+
+def places(outputs: Sequence[Node]) -> Iterator[Place]:
+    """Points at which some outputs may have values, the last one searched for; none for very large graphs."""
+    nodes = topological(outputs)
+    inputs = [n for n in nodes if isinstance(n.op, Input)]
+    integers = integer_inputs(nodes)
+    if sum(size(n.shape) for n in inputs) > MOST_INPUTS or sum(size(n.shape) for n in nodes) > MOST_ELEMENTS:
+        return
+    tried = []
+    for point in points(inputs, integers, ORDINARY):
+        tried.append(Place(point))
+        yield tried[-1]
+    wanted = [m.inside for m in margins(nodes)]
+    if wanted and inputs:
+        yield from map(Place, _searched(wanted, tried, integers))
+
+
+def _searched(
+    wanted: Sequence[Node], starts: Sequence[Place], integers: Mapping[Node, Any]
+) -> Iterator[dict[Node, Any]]:
+    """The point closest to where some nodes are positive, by random steps downhill.
+
+    What is minimised is how many of the nodes have no value, and then how far the others are below 0.
+    """
+    rng = np.random.default_rng(0)
+    here = min((p.floats for p in starts), key=lambda p: _violation(wanted, p))
+    least, size = _violation(wanted, here), 1.0
+    for _ in range(STEPS):
+        there = {n: v if n in integers or _is_whole(n) else _moved(n, v, size, rng) for n, v in here.items()}
+        violation = _violation(wanted, there)
+        if violation < least:
+            here, least, size = there, violation, size * GROW
+            if violation == (0, 0.0):
+                break
+        else:
+            size *= SHRINK
+    yield exactly(here)
+
+
+def _violation(wanted: Sequence[Node], point: Mapping[Node, Any]) -> tuple[int, float]:
+    try:
+        values = [np.asarray(v, dtype=float) for v in unchecked(wanted, point)]
+    except UNUSABLE:
+        return (1 << 60, 0.0)
+    missing = sum(int(np.isnan(v).sum()) for v in values)
+    below = [np.minimum(v[~np.isnan(v)], 0.0) for v in values]
+    return missing, -float(sum(b.sum() for b in below))
+
+
+def _is_whole(node: Node) -> bool:
+    return bool(getattr(symbol_of(node), "is_integer", False))
+
+
+def _moved(node: Node, value: Any, size: float, rng: np.random.Generator) -> Any:
+    """A point beside, with the signs that the symbol promises."""
+    symbol, number = symbol_of(node), np.asarray(value, dtype=float)
+    moved = number + size * (np.abs(number) + 1) * rng.normal(size=number.shape)
+    if getattr(symbol, "is_nonnegative", None):
+        moved = np.abs(moved)
+    elif getattr(symbol, "is_nonpositive", None):
+        moved = -np.abs(moved)
+    return moved if number.shape else float(moved)
+
+
+def nowhere(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> list[Node]:
+    """The nodes below some outputs that have no value while the inputs lie in a box, by intervals."""
+    wanted = [m for m in margins(topological(outputs)) if m.always]
+    known = ranges([m.inside for m in wanted], box) if wanted else {}
+    return [m.of for m in wanted if known and _is_outside(known[m.inside], m.closed)]
+
+
+def _is_outside(values: Any, closed: bool) -> bool:
+    every = np.asarray(values, dtype=object).ravel()
+    return all(bool(v.high < 0 if closed else v.high <= 0) for v in every) and len(every) > 0

@@ -1,0 +1,189 @@
+"""Claims about what has no real value anywhere: every derivative would do, so that none is certified.
+
+log(−1 − x²) is no function on the real line, nor is 1/h for an h that is 0 by an identity. So an element is
+decided only if a point is found at which the function and both sides of the claim have values there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.ops.arrays.sources import Input, input_node
+from symad.ops.elementwise.apply import Apply, apply
+from symad.verification.certificate.certificate import Comparison, Entry
+from symad.verification.measuring.find_values import Place, is_small, may_lack_values, nowhere, places
+from symad.verification.measuring.instance_sizes import sizes_of
+from symad.verification.measuring.user_rules import is_users
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.ranges import promised
+from symad.verification.verdicts import Verdict
+
+NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
+
+LAST = 9
+"""Points at which balls look where floats find no value: it may be too large for them."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """Some outputs of which a claim says that both sides are equal; for a derivative, of a function."""
+
+    nodes: tuple[Node, ...]
+    """All that must have values: the left sides, the right sides, the function."""
+    count: int
+    """How many outputs there are."""
+    kind: str = "value"
+
+    def combined(self, found: Sequence[Array]) -> list[Array]:
+        """For each output which elements have values, from those of the nodes."""
+        count = self.count
+        left, right, function = found[:count], found[count : 2 * count], found[2 * count :]
+        return [
+            a & b & self._has_function(function, k, a.shape)
+            for k, (a, b) in enumerate(zip(left, right, strict=True))
+        ]
+
+    def _has_function(self, function: Sequence[Array], output: int, shape: tuple[int, ...]) -> Array:
+        """Whether the function has the values that elements of an output are derivatives of."""
+        if self.kind in ("pushforward", "jvp"):
+            return function[output].reshape(shape)
+        flat = np.concatenate([f.ravel() for f in function]) if function else np.ones(1, dtype=bool)
+        return flat[:, None] if self.kind == "jacobian" else np.asarray(flat.all())
+
+
+def claimed(comparison: Comparison) -> Claimed:
+    """What a comparison claims, at the first choice of symbolic sizes."""
+    left, right, claim = comparison.left, comparison.right, comparison.derivative
+    function = () if claim is None or claim.kind == "value" else claim.function
+    nodes = (*left.output_nodes, *right.output_nodes, *function)
+    nodes = Graph((), nodes).at({s: values[0] for s, values in sizes_of(left, right)}).output_nodes
+    count = len(left.output_nodes)
+    kind = "value" if claim is None else claim.kind
+    return Claimed(nodes, count, kind)
+
+
+def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The nodes, with new inputs for functions of users that do not evaluate: they may have any values."""
+    known: dict[object, bool] = {}
+
+    def free(node: Node, args: tuple[Node, ...]) -> Node:
+        new = node if args == node.args else Node.of(node.op, args)
+        if not isinstance(node.op, Apply) or not is_users(node.op.head):
+            return new
+        if (key := (node.op.head, len(args))) not in known:
+            inputs = [input_node(sympy.Dummy(real=True)) for _ in args]
+            alone = [apply(node.op.head, *inputs)]
+            known[key] = any(_all_have(place.valued(alone)) for place in places(alone))
+        return new if known[key] else input_node(sympy.Dummy(real=True), node.shape)
+
+    return rebuild(nodes, {}, free)
+
+
+def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
+    """For each claim the elements of its outputs that have values at some point.
+
+    None where there is nothing to look for, or nothing is known: no value of a function without an
+    implementation can be computed.
+    """
+    claims = [replace(c, nodes=_any_values(c.nodes)) for c in claims]
+    total: list[list[Array] | None] = [None] * len(claims)
+    waiting = [k for k, c in enumerate(claims) if any(map(may_lack_values, topological(c.nodes)))]
+    for place, precisely in _tried([n for k in waiting for n in claims[k].nodes]):
+        for k, found in _at(place, {k: claims[k] for k in waiting}, precisely):
+            here, before = claims[k].combined(found), total[k]
+            total[k] = here if before is None else [t | f for t, f in zip(before, here, strict=True)]
+        waiting = [k for k in waiting if not _all_have(total[k])]
+        if not waiting:
+            break
+    return total
+
+
+def _all_have(flags: Sequence[Array] | None) -> bool:
+    return flags is not None and all(f.all() for f in flags)
+
+
+def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
+    """Points, and whether only balls are to look there."""
+    if not nodes:
+        return
+    first = list[Place]()
+    for place in places(nodes):
+        yield place, False
+        first += [place] * (len(first) < LAST)
+    if is_small(nodes):
+        yield from ((place, True) for place in first)
+
+
+def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[tuple[int, list[Array]]]:
+    """Which elements of the nodes of claims have values at a point: all claims at once, or one by one."""
+    look = place.precisely if precisely else place.valued
+    found = look([n for c in claims.values() for n in c.nodes])
+    for k, claim in claims.items():
+        count = len(claim.nodes)
+        here = look(claim.nodes) if found is None else found[:count]
+        found = None if found is None else found[count:]
+        if here is not None:
+            yield k, here
+
+
+def why(claim: Claimed) -> str:
+    """Why nothing is claimed."""
+    inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
+    empty = nowhere(claim.nodes, promised(inputs))
+    names = dict.fromkeys(str(n.op.head) if isinstance(n.op, Apply) else "a root" for n in empty)
+    return f"{NO_VALUE}; intervals show that {', '.join(names)} has none" if names else NO_VALUE
+
+
+@dataclass(frozen=True)
+class Valued:
+    """Which elements of some comparisons have values; found when it is first asked."""
+
+    comparisons: Sequence[Comparison]
+
+    @cached_property
+    def claims(self) -> list[Claimed]:
+        """What the comparisons claim."""
+        return [claimed(c) for c in self.comparisons]
+
+    @cached_property
+    def flags(self) -> list[list[Array] | None]:
+        """See `with_values`."""
+        return with_values(self.claims)
+
+    def everywhere(self, comparison: int) -> bool:
+        """Whether no element of a comparison is known to lack a value."""
+        return all(flags.all() for flags in self.flags[comparison] or ())
+
+    def verdict(self, place: tuple[int, int], verdict: Verdict) -> Verdict:
+        """A verdict on an output of a comparison, undecided for the elements that have no values."""
+        comparison, output = place
+        if self.everywhere(comparison):
+            return verdict
+        flags = (self.flags[comparison] or [])[output]
+        shape = verdict.status.shape
+        lacks = np.broadcast_to(~flags if flags.shape == shape else not flags.all(), shape)
+        if not lacks.any():
+            return verdict
+        reason = why(self.claims[comparison])
+        if (verdict.status[~lacks] == "undecided").any():
+            reason = f"{verdict.reason}; of {int(lacks.sum())} elements {reason}"
+        status = np.where(lacks, "undecided", verdict.status).astype(object)
+        return replace(verdict, status=status, reason=reason)
+
+
+def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:
+    """What was measured of a program, output by output: undecided where elements have no values."""
+    (found,) = with_values([claim])
+    if found is None or all(flags.all() for flags in found):
+        return list(entries)
+    reason = why(claim)
+    return [
+        entry if flags.all() else replace(entry, status="undecided", witness=None, blame=None, reason=reason)
+        for entry, flags in zip(entries, found, strict=True)
+    ]

@@ -1,0 +1,110 @@
+"""What has no real value anywhere is claimed to be nothing: never proved, tested, measured or refuted."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.verification.without_values import Valued
+
+x, y = sp.symbols("x y", real=True)
+p = sp.Symbol("p", positive=True)
+n = sp.Symbol("n", integer=True, positive=True)
+
+NOWHERE = {
+    "a logarithm": sp.log(-1 - x**2),
+    "a root": sp.sqrt(-1 - x**2),
+    "an inverse sine": sp.asin(2 + x**2),
+    "an inverse hyperbolic cosine": sp.acosh(sp.sin(x) / 2),
+    "an inverse hyperbolic tangent": sp.atanh(2 + x**2),
+    "by the sign of a symbol": sp.log(-p),
+    "a special function": sp.elliptic_k(2 + x**2),
+    "two conditions": sp.sqrt(x) * sp.log(-x),
+    "a minimum": sp.log(sp.Min(x, 0)),
+    "each branch": sp.Piecewise((sp.log(x), x < 0), (sp.log(-x), True)),
+    "divided by a hidden zero": 1 / (sp.sqrt(sp.exp(2 * x) + 2 + sp.exp(-2 * x)) - 2 * sp.cosh(x)),
+    "the logarithm of a hidden zero": sp.log(sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1),
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_functions_without_values_have_no_derivative(name):
+    f = NOWHERE[name]
+    (symbol,) = f.free_symbols
+    for certificate in (
+        symad.check(f),
+        symad.verify(f, symbol, gradient=sp.diff(f, symbol)),
+        symad.verify(f, symbol, gradient=sp.Integer(5)),
+        symad.equal(f, 2 * f / 2),
+    ):
+        assert {e.status for e in certificate.entries} == {"undecided"}
+        assert "real value" in str(certificate) and "PROVED" not in str(certificate)
+        assert certificate.proofs == ()
+
+
+def test_intervals_tell_what_has_no_value():
+    assert "intervals show that log has none" in str(symad.check(sp.log(-1 - x**2)))
+    assert "intervals show that asin has none" in str(symad.equal(sp.asin(2 + x**2), sp.asin(2 + x**2)))
+
+
+def test_a_candidate_without_values_is_no_derivative():
+    nothing = sp.log(-1 - x**2)
+    assert symad.verify(x**2, x, gradient=2 * x + nothing - nothing * sp.cos(0)).status == "proved"
+    assert symad.verify(x**2, x, gradient=2 * x + sp.log(-1 - x**2)).status == "undecided"
+
+
+@pytest.mark.parametrize("slope", [lambda v: 2 * v / (1 + v * v), lambda v: 7.0], ids=["formal", "any"])
+def test_programs_for_what_has_no_values_measure_nothing(slope):
+    certificate = symad.verify(sp.log(-1 - x**2), x, gradient=slope, hostile=False)
+    assert certificate.status == "undecided" and "real value" in str(certificate)
+    outside = symad.verify(sp.log(-x), x, gradient=lambda v: 1 / v, where=x > 1, hostile=False)
+    assert outside.status == "undecided" and "no open set" in str(outside)
+
+
+def test_elements_with_values_keep_their_verdict():
+    f = [x**2, sp.log(-1 - x**2)]
+    right = sp.Matrix([[2 * x], [2 * x / (1 + x**2)]])
+    certificate = symad.verify(f, x, jacobian=right)
+    assert [e.status for e in certificate.entries] == ["proved", "undecided"]
+    wrong = symad.verify(f, x, jacobian=2 * right)
+    assert [e.status for e in wrong.entries] == ["refuted", "undecided"]
+    program = symad.verify(
+        f, x, jacobian=lambda v: np.array([[2 * v], [2 * v / (1 + v * v)]]), hostile=False
+    )
+    assert program.status == "undecided"
+    product = symad.verify(f, x, jvp=lambda v, dot: (2 * v * dot, 7.0 * dot), hostile=False)
+    assert [e.status for e in product.entries] == ["measured", "undecided"]
+
+
+def test_symbolic_sizes():
+    nothing = symad.trace(lambda a: np.log(-1 - a**2).sum(), [(n,)])
+    assert symad.check(nothing).status == "undecided"
+    assert symad.equal(nothing, nothing).status == "undecided"
+    something = symad.trace(lambda a: np.log(1 + a**2).sum(), [(n,)])
+    assert symad.check(something).status == "proved"
+
+
+SOMEWHERE = {
+    "close to a number": sp.log(sp.Rational(1, 10**6) - (x - sp.Rational(37123, 1000)) ** 2),
+    "far away": sp.sqrt(x - 10**7),
+    "far from 0 on both sides": sp.acosh(sp.Abs(x) / 10**5) * y,
+    "a branch that is never taken": sp.Piecewise((sp.log(-1 - x**2), x**2 < -1), (sp.sin(x), True)),
+    "large on the way": sp.log(sp.exp(sp.exp(x**2 + 6)) - 1),
+    "a boundary everywhere": sp.asin(sp.sin(x) ** 2 + sp.cos(x) ** 2) * y,
+}
+
+
+@pytest.mark.parametrize("name", SOMEWHERE)
+def test_domains_are_found(name):
+    certificate = symad.equal(SOMEWHERE[name], SOMEWHERE[name])
+    assert certificate.status == "proved"
+    assert symad.equal(SOMEWHERE[name], 0).status != "proved"
+
+
+def test_a_file_cannot_claim_what_has_no_values(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Valued, "everywhere", lambda self, comparison: True)
+        forged = symad.verify(sp.log(-1 - x**2), x, gradient=2 * x / (1 + x**2))
+        assert forged.status == "proved" and forged.proofs
+    again = symad.Certificate.from_json(forged.to_json()).recheck()
+    assert again.status == "undecided" and "real value" in str(again)
