@@ -147,7 +147,7 @@ def is_slow(head: type[sympy.Basic]) -> bool:
     """Whether many digits of a function may take long; it is given arguments of ordinary size only."""
     if isinstance(head, type) and issubclass(head, SpecialFunction):
         return True
-    if getattr(head, "__module__", "").startswith("symad."):
+    if (getattr(head, "__module__", "") or "").startswith("symad."):
         return False
     return not (isinstance(head, type) and issubclass(head, QUICK))
 

@@ -17,7 +17,14 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
-from symad.verification.measuring.find_values import Place, is_small, may_lack_values, nowhere, places
+from symad.verification.measuring.find_values import (
+    Place,
+    is_elementary,
+    is_small,
+    may_lack_values,
+    nowhere,
+    places,
+)
 from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.random_fields.prime_fields import Array
@@ -93,7 +100,7 @@ def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     """
     claims = [replace(c, nodes=_any_values(c.nodes)) for c in claims]
     total: list[list[Array] | None] = [None] * len(claims)
-    waiting = [k for k, c in enumerate(claims) if any(map(may_lack_values, topological(c.nodes)))]
+    waiting = [k for k, c in enumerate(claims) if _is_looked_at(topological(c.nodes))]
     for place, precisely in _tried([n for k in waiting for n in claims[k].nodes]):
         for k, found in _at(place, {k: claims[k] for k in waiting}, precisely):
             here, before = claims[k].combined(found), total[k]
@@ -102,6 +109,10 @@ def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
         if not waiting:
             break
     return total
+
+
+def _is_looked_at(nodes: Sequence[Node]) -> bool:
+    return all(map(is_elementary, nodes)) and any(map(may_lack_values, nodes))
 
 
 def _all_have(flags: Sequence[Array] | None) -> bool:

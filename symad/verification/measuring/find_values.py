@@ -120,8 +120,13 @@ def may_lack_values(node: Node) -> bool:
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
         return not (isinstance(exponent, int) and exponent >= 0)
-    total = (Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select)
-    return not isinstance(op, total)
+    return False
+
+
+def is_elementary(node: Node) -> bool:
+    """Whether a node is none of linear algebra: nothing is known of its domain."""
+    known = (Apply, Mul, Pow, Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select)
+    return isinstance(node.op, known)
 
 
 @dataclass(frozen=True)
