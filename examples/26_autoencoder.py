@@ -63,7 +63,7 @@ def main() -> None:
         deep = Autoencoder((64, 96, 48, code))
         found[code] = deep, fit(deep, x, 4e-3)
         ours = deep.loss(found[code][1], held)
-        pca = linear.loss({"W_e": axes[:code], "W_d": axes[:code].T}, held)
+        pca = LinearAutoencoder(64, code).loss({"W_e": axes[:code], "W_d": axes[:code].T}, held)
         print(f"code of {code}: held-out error {ours:.3f} deep, {pca:.3f} by {code} principal components")
         assert ours < pca
     deep, p2 = found[2]
