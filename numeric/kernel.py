@@ -58,6 +58,8 @@ class CheckedCall:
     whole: tuple[int, ...]
     shapes: tuple[Shape, ...] | None
     """Of all inputs, where they are known."""
+    on_host: bool = True
+    """Whether the function reads its arguments by NumPy; one for a device names those that it cannot read."""
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """The function at these values."""
@@ -73,7 +75,7 @@ class CheckedCall:
             return self.function(*values)
         except (ValueError, TypeError, RuntimeError) as error:
             for k, value in enumerate(values):
-                if hasattr(type(value), "__array__"):
+                if self.on_host and hasattr(type(value), "__array__"):
                     read_array(self._name_of(k), value)
             if isinstance(error, RuntimeError):
                 raise
@@ -180,7 +182,8 @@ class Kernel:
     def __post_init__(self) -> None:
         nodes = None if self.origin is None else self.origin.graph.input_nodes
         shapes = None if nodes is None else tuple(node.shape for node in nodes)
-        call: Any = CheckedCall(self.name, self.function, self.arguments, self.whole, shapes)
+        on_host = self.origin is None or self.origin.backend != "cupy"
+        call: Any = CheckedCall(self.name, self.function, self.arguments, self.whole, shapes, on_host)
         if self.quick is not None and not self.whole:
             call = self.quick(call)
         object.__setattr__(self, "__call__", call)

@@ -24,7 +24,7 @@ CALLS: dict[str, Callable[..., Any]] = {}
 SOURCE = '''
 def {name}(*values):
     """{head}, as the user implements it."""
-    return elementwise("{head}", {callable}, *values)
+    return {elementwise}("{head}", {callable}, *values)
 '''
 
 
@@ -36,8 +36,10 @@ class UsersCall:
     source: str
 
 
-def users_call(head: Any, name: str) -> UsersCall:
+def users_call(head: Any, name: str, elementwise: str) -> UsersCall:
     """The import and the helper ``name`` for a SymPy head that a user implements.
+
+    ``elementwise``: what the module calls `symad.special.elementwise`.
 
     Raises:
         LoweringError: nobody implements it.
@@ -52,10 +54,12 @@ def users_call(head: Any, name: str) -> UsersCall:
     if path is not None:
         module, attribute = path
         text = f"{module}.{attribute}"
-        return UsersCall(f"import {module}", SOURCE.format(name=name, head=head.__name__, callable=text))
-    text = f'CALLS["{_key(head.__name__, function)}"]'
-    source = SOURCE.format(name=name, head=head.__name__, callable=text)
-    return UsersCall(f"from {__name__} import CALLS", source)
+        imported = f"import {module}"
+    else:
+        text = f'CALLS["{_key(head.__name__, function)}"]'
+        imported = f"from {__name__} import CALLS"
+    source = SOURCE.format(name=name, head=head.__name__, callable=text, elementwise=elementwise)
+    return UsersCall(imported, source)
 
 
 def _key(name: str, function: Callable[..., Any]) -> str:

@@ -209,9 +209,8 @@ class Writer:
             if source is not None:
                 self.helpers[self.users[head]] = source(head, self.users[head], self)
                 return self.users[head]
-            found = users_call(head, self.users[head])
+            found = users_call(head, self.users[head], self.helper(special.elementwise))
             self.imports.add(found.imported)
-            self.helper(special.elementwise)
             self.helpers[self.users[head]] = found.source.strip()
         return self.users[head]
 

@@ -11,14 +11,16 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import symad
 from symad import functions
 from symad.errors import LoweringError
 from symad.numeric import lower
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
 
 POINTS = np.array([0.3, -0.5, 0.8])
 """What loops run over, the factors of the points of a batch, and of the elements of vectors."""
