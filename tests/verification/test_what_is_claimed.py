@@ -1,5 +1,6 @@
 """Sizes, symbols and rules of users: a certificate claims no more than was established."""
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
@@ -86,6 +87,22 @@ def test_a_registered_derivative_is_compared_too():
     assert symad.check(good(x)).status == "proved"
     assert symad.check(bad(x)).status == "refuted"
     assert symad.check(floats(x)).status in ("measured", "proved")
+
+
+def test_a_rule_is_compared_where_its_function_has_no_more_digits():
+    """tanh 2x is 1 to 100 digits from x = 58 on; the rule is wrong from x = 30 on."""
+
+    def known(v):
+        return mpmath.tanh(2 * v)
+
+    right = symad.register_function("saturated", known, [lambda v: 2 - 2 * sp.tanh(2 * v) ** 2], mpmath=known)
+    wrong = symad.register_function(
+        "saturated_and_more", known,
+        [lambda v: 2 - 2 * sp.tanh(2 * v) ** 2 + sp.Piecewise((0, v < 30), (1, True))], mpmath=known,
+    )  # fmt: skip
+    assert symad.check(right(x)).status == "proved"
+    certificate = symad.check(wrong(x))
+    assert certificate.status == "refuted"
 
 
 def test_chosen_sizes_are_measured_and_never_called_exact():

@@ -43,6 +43,10 @@ POINTS = (*NEAR, *FAR)
 Each argument is moved by a little more than the one before.
 """
 
+LONG, FLAT = Fraction(1, 8), mpmath.mpf(10) ** -6
+"""Steps over which a function is constant that has no other slope than 0, and a slope that would show there
+in the digits of a float."""
+
 ENOUGH = 2
 """Points at which the rule has to agree."""
 
@@ -136,8 +140,23 @@ def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) ->
         if abs(slopes[0] - slopes[1]) > CLOSE * max(map(abs, slopes)) or near[1] == near[3] != near[2]:
             return None  # the function has fewer digits than were asked for, or a kink
         if near[0] == near[2] == near[4] and given != 0:
-            return None
+            return _where_flat(value, given, moved, point)
         return (4 * slopes[0] - slopes[1]) / 3, given
+
+
+def _where_flat(
+    value: Node, given: Any, moved: Node, point: dict[Node, Fraction]
+) -> tuple[Any, Any] | None:
+    """A slope of 0 and the rule where it is not small, if the function is constant over long steps, too.
+
+    tanh 2x has no other digits than those of 1 at x = 84. A function of few digits is constant over short
+    steps alone.
+    """
+    try:
+        ends = [_number(value, {**point, moved: point[moved] + k * LONG}) for k in (-2, -1, 0, 1, 2)]
+    except Exception:  # whatever a user's function raises
+        return None
+    return (mpmath.mpf(0), given) if len(set(ends)) == 1 and abs(given) > FLAT else None
 
 
 def _number(node: Node, point: dict[Node, Fraction]) -> Any:
