@@ -346,7 +346,9 @@ class NativePrinter(InPlacePrinter):
         return [self.type_of(a) for a in args]
 
     def type_of(self, node: Node) -> str:
-        """NumPy's type of an operand."""
+        """NumPy's type of an operand; one that is a part of an array of numbers has the type of these."""
+        if node in self.slots:
+            return self.dtype
         op = node.op
         if isinstance(op, Fused):
             return result_type(op.body.output_nodes[op.index], self.dtype)

@@ -14,6 +14,17 @@ def test_nested_programs(seed):
     programs.judge(seed, depth=2)
 
 
+@pytest.mark.parametrize(
+    ("seed", "backends"),
+    [
+        (1080, ()),  # the cotangent of a batch of tangents of loops that compute again
+        (1154, ("c",)),  # a condition kept with the numbers of a step, and read by code compiled
+    ],
+)
+def test_programs_that_failed(seed, backends):
+    programs.judge(seed, depth=3, backends=backends)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_more_nested_programs(seed):
