@@ -25,10 +25,10 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 tour: $(VENV)/tour.installed
 	$(BIN)/symad tour
 
-test: $(VENV)/test.installed $(VENV)/torch.tried
+test: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 	$(PYTEST) -m "not slow"
 
-test-all: $(VENV)/test.installed $(VENV)/torch.tried
+test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 	$(PYTEST)
 
 # Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
@@ -109,6 +109,11 @@ $(VENV)/scale-peers.tried: $(VENV)/scale.installed
 	for peer in dask-ml dask-glm jax; do \
 		$(PIP) install --quiet $$peer || echo "$$peer cannot be installed here: it is left out"; \
 	done
+	@touch $@
+
+$(VENV)/jax.tried: $(VENV)/test.installed
+	$(PIP) install --quiet jax \
+		|| echo "jax cannot be installed here: the tests that compare with it will be skipped"
 	@touch $@
 
 $(VENV)/peers.tried: $(VENV)/cupy.installed
