@@ -260,7 +260,7 @@ class InPlacePrinter(ArrayPrinter):
         return [*first, *lines]
 
     def _begun(self, node: Node) -> list[str]:
-        """The statement of what stands before other arrays, if it waited for that."""
+        """The statement of the first part of a joined array, where it was put off until the array is made."""
         (start, *_) = node.args
         if start not in self.starts:
             return []
@@ -268,7 +268,7 @@ class InPlacePrinter(ArrayPrinter):
         return super().statement(start)
 
     def _box(self, node: Node) -> list[str]:
-        """The statements of a part of a sparse matrix, or of what is computed in its place."""
+        """The statements that compute a value directly into its part of a sparse matrix."""
         whole = self.boxed.pop(node)
         lines, place = self.parts.place(node, whole, self)
         self.slots[node] = place

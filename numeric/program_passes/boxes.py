@@ -1,6 +1,6 @@
-"""Sums of padded arrays as one array that is filled part by part; what is padded is computed where it goes.
+"""Sums of padded arrays as one array, into whose parts the terms are computed without their padding.
 
-Parts that do not meet are written to their places; parts that overlap are added where they stand.
+A term that overlaps no other is written to its part; terms that overlap are added there.
 """
 
 from __future__ import annotations

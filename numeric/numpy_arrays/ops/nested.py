@@ -26,7 +26,7 @@ from symad.transforms import revolve
 
 @cache
 def steps_of(depth: int) -> sympy.Dummy:
-    """The number of steps of a stretch, which is pulled back inside of so many other stretches."""
+    """The number of steps of the stretch that is pulled back; ``depth`` stretches enclose it."""
     return sympy.Dummy("steps", integer=True, positive=True)
 
 

@@ -37,7 +37,7 @@ def mosaic_shape(op: Mosaic, args: Nodes) -> Shape:
 
 @evaluate.dispatch
 def mosaic_evaluate(op: Mosaic, values: Values) -> Array:
-    """Each block where it goes."""
+    """The matrix with each block written at its first row and column."""
     result = np.empty(op.shape, np.result_type(*values))
     for (i, j), (m, n), block in zip(op.starts, op.shapes, values, strict=True):
         result[i : i + m, j : j + n] = np.reshape(block, (m, n))
