@@ -23,6 +23,7 @@ from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.loop import Rate
 from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
+from symad.numeric.training.parameters import Trainable
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Player:
     """One side of a game.
 
     Args:
-        loss: a scalar graph whose inputs are all parameters, by name and in order, then this player's data.
-        names: the parameters that this player chooses.
+        loss: a scalar graph whose first arguments are all parameters and whose others are this player's data.
+        names: the parameters that this player chooses: arguments, or inputs inside of them.
         optimiser: what takes the steps.
         steps: steps in each round.
         bound: after each step the player's parameters are clipped to [−bound, bound] (the weights of a
@@ -51,15 +52,15 @@ class Player:
 class Played:
     """What a game leaves: parameters, their running averages, and each player's losses, one a step."""
 
-    parameters: Arrays
-    averages: Arrays = field(repr=False)
+    parameters: Any
+    averages: Any = field(repr=False)
     losses: list[list[float]] = field(repr=False)
 
 
 def train_in_turn(
     players: Sequence[Player],
-    parameters: Arrays,
-    data: Sequence[Iterable[tuple[Any, ...]]],
+    parameters: Any,
+    data: Sequence[Iterable[Any]],
     rounds: int,
     schedule: Rate | None = None,
     average: float = 0.99,
@@ -69,8 +70,9 @@ def train_in_turn(
 
     Args:
         players: the order of their turns.
-        parameters: initial values of all parameters; they are not changed in place.
-        data: for each player a stream with one tuple of arrays for each of its steps.
+        parameters: initial values of all parameters, a dict by name or the value of the first argument, see
+            `symad.numeric.training.loop.train`; they are not changed in place.
+        data: for each player a stream with the values of its other arguments for each of its steps.
         rounds: how many turns each player has.
         schedule: a factor of the learning rates for each round.
         average: the running averages keep this share of themselves in each round.
@@ -80,50 +82,49 @@ def train_in_turn(
         EvaluationError: parameters that are not a loss's, a player without parameters of its own, a loss
             that is no longer finite (it names the round and the player), or too little data.
     """
-    for number, player in enumerate(players):
-        _check(number, player, parameters)
-    kernels = [lower(value_and_gradient(p.loss, list(p.names)), dtype=dtype) for p in players]
-    values: Arrays = {name: np.array(v, dtype=dtype) for name, v in parameters.items()}
+    sides = [_side(number, player, parameters) for number, player in enumerate(players)]
+    if not sides:
+        raise EvaluationError("a game needs players")
+    kernels = [lower(value_and_gradient(problem.loss, names), dtype=dtype) for problem, names in sides]
+    values: Arrays = {name: np.array(v, dtype=dtype) for name, v in sides[0][0].arrays.items()}
     averages = dict(values)
-    states = [p.optimiser.start({name: values[name] for name in p.names}) for p in players]
+    states = [
+        p.optimiser.start({name: values[name] for name in names})
+        for p, (_, names) in zip(players, sides, strict=True)
+    ]
     streams = [iter(stream) for stream in data]
     losses: list[list[float]] = [[] for _ in players]
     for turn in range(rounds):
         factor = 1.0 if schedule is None else schedule(turn)
-        for k, player in enumerate(players):
+        for k, (player, (problem, names)) in enumerate(zip(players, sides, strict=True)):
             for _ in range(player.steps):
-                value, *slopes = kernels[k](*values.values(), *_next(streams[k], turn, k))
+                value, *slopes = kernels[k](*values.values(), *problem.batch(_next(streams[k], turn, k)))
                 if not math.isfinite(value):
                     raise EvaluationError(
                         f"the loss of player {k} is {value} in round {turn}; lower its learning rate"
                     )
-                own = {name: values[name] for name in player.names}
-                gradients = clip_gradients(dict(zip(player.names, slopes, strict=True)), player.clip)
+                own = {name: values[name] for name in names}
+                gradients = clip_gradients(dict(zip(names, slopes, strict=True)), player.clip)
                 moved, states[k] = player.optimiser.step(own, gradients, states[k], factor)
                 if player.bound is not None:
                     moved = {name: np.clip(v, -player.bound, player.bound) for name, v in moved.items()}
                 values = {name: moved.get(name, v) for name, v in values.items()}
                 losses[k].append(float(value))
         averages = {name: average * averages[name] + (1 - average) * v for name, v in values.items()}
-    return Played(values, averages, losses)
+    pack = sides[0][0].pack
+    return Played(pack(values), pack(averages), losses)
 
 
-def _check(number: int, player: Player, parameters: Arrays) -> None:
-    inputs = [str(s) for s in player.loss.inputs[: len(parameters)]]
-    if inputs != list(parameters):
-        raise EvaluationError(
-            f"the parameters are {', '.join(parameters)}, but the inputs of the loss of player {number} "
-            f"begin with {', '.join(inputs)}"
-        )
-    unknown = [name for name in player.names if name not in parameters]
-    if unknown or not player.names:
-        raise EvaluationError(
-            f"player {number} chooses {', '.join(unknown) or 'nothing'}; the parameters are "
-            f"{', '.join(parameters)}"
-        )
+def _side(number: int, player: Player, parameters: Any) -> tuple[Trainable, list[str]]:
+    """The loss of a player by its inputs, and the inputs that the player chooses."""
+    problem = Trainable.of(player.loss, parameters, f"the loss of player {number}")
+    try:
+        return problem, problem.chosen(player.names)
+    except EvaluationError as wrong:
+        raise EvaluationError(f"player {number} {wrong}") from None
 
 
-def _next(stream: Iterator[tuple[Any, ...]], turn: int, number: int) -> tuple[Any, ...]:
+def _next(stream: Iterator[Any], turn: int, number: int) -> Any:
     for batch in stream:
-        return tuple(batch)
+        return batch
     raise EvaluationError(f"the data of player {number} end in round {turn}; give as many batches as steps")

@@ -9,28 +9,36 @@ from typing import Any
 import numpy as np
 
 from symad.errors import EvaluationError
-from symad.numeric.training.optimisers import Arrays, State
+from symad.numeric.training.parameters import Form, State
 from symad.saving.atomic_files import replacing
 
 
-def write_checkpoint(path: str | Path, parameters: Arrays, state: State, losses: list[float]) -> None:
-    """Write parameters, the optimiser's state and the losses so far; an interruption leaves the old file."""
-    arrays: dict[str, Any] = {f"parameter/{k}": v for k, v in parameters.items()}
+def write_checkpoint(path: str | Path, parameters: Any, state: State, losses: list[float]) -> None:
+    """Write parameters, the optimiser's state and the losses so far; an interruption leaves the old file.
+
+    Parameters in any structure are written by name, see `symad.numeric.training.parameters.Form`.
+    """
+    named = Form.of(parameters).arrays(parameters, "parameters")
+    arrays: dict[str, Any] = {f"parameter/{k}": v for k, v in named.items()}
     for group, members in state.items():
         arrays |= {f"state/{group}/{k}": v for k, v in members.items()}
+    arrays = {k: v.get() if hasattr(v, "get") else v for k, v in arrays.items()}  # from the device, if there
     arrays["losses"] = np.array(losses, dtype=np.float64)
     with replacing(path) as file:
         np.savez(file, **arrays)
 
 
-def read_checkpoint(path: str | Path, parameters: Arrays, state: State) -> tuple[Arrays, State, list[float]]:
+def read_checkpoint(path: str | Path, parameters: Any, state: State) -> tuple[Any, State, list[float]]:
     """Read a checkpoint of a model with these parameters and an optimiser with this state.
+
+    The parameters come in the structure of those given.
 
     Raises:
         EvaluationError: no checkpoint, or one of other parameters, shapes, precision or optimiser, or
             with NaN in it.
     """
-    wanted = {f"parameter/{k}": v for k, v in parameters.items()}
+    form = Form.of(parameters)
+    wanted = {f"parameter/{k}": v if hasattr(v, "dtype") else np.asarray(v) for k, v in form.arrays(parameters, "parameters").items()}
     for group, members in state.items():
         wanted |= {f"state/{group}/{k}": v for k, v in members.items()}
     found = _arrays(path)
@@ -41,7 +49,8 @@ def read_checkpoint(path: str | Path, parameters: Arrays, state: State) -> tuple
     made: State = {
         group: {k: found[f"state/{group}/{k}"] for k in members} for group, members in state.items()
     }
-    return {k: found[f"parameter/{k}"] for k in parameters}, made, [float(v) for v in losses]
+    read = form.pack({k: found[f"parameter/{k}"] for k in form.names})
+    return read, made, [float(v) for v in losses]
 
 
 def _arrays(path: str | Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A small training layer: parameters are a dict of arrays, an optimiser is a few lines.
+"""A small training layer: parameters are a structure of arrays, an optimiser is a few lines.
 
     graph = trace_model(model.loss, model.shapes, (N, d), (N,))
     result = train(graph, model.init(0), batches(X, y, size=32, seed=0), Adam(1e-3), steps=500)
@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from symad import value_and_gradient
-from symad.core.arguments import Argument, grouped_values, leaves_of
 from symad.core.arrays import Array
-from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.checkpoints import read_checkpoint, write_checkpoint
 from symad.numeric.training.optimisers import Arrays, Optimiser, State, clip_gradients
+from symad.numeric.training.parameters import Trainable, refuse_nan
 from symad.numeric.training.schedules import Rate, staircase, warmup_cosine, warmup_root
+from symad.tracing import as_graph
 
 __all__ = ["Rate", "Trained", "batches", "refuse_nan", "staircase", "train", "warmup_cosine", "warmup_root"]
 
@@ -40,9 +41,9 @@ class Trained:
 
 
 def train(
-    loss: Graph,
+    loss: Traceable,
     parameters: Any,
-    data: Iterable[tuple[Any, ...]],
+    data: Iterable[Any],
     optimiser: Optimiser,
     steps: int,
     clip: float | None = None,
@@ -52,15 +53,18 @@ def train(
     every: int = 100,
     resume: bool = False,
     dtype: str = "float64",
+    inputs: Inputs | None = None,
 ) -> Trained:
     """Minimise a loss over minibatches.
 
     Args:
-        loss: a scalar graph whose inputs are the parameters, by name and in order, then the data; or whose
-            first argument is a structure of parameters.
-        parameters: initial values, a dict by name or such a structure; they are not changed in place.
-        data: one tuple of arrays for each step; see `batches`. When training resumes, the tuples of the
-            steps done are passed over, so that the run is the one that was interrupted.
+        loss: a scalar function, what `symad.trace` takes, whose first arguments are parameters and whose
+            others are data.
+        parameters: initial values: a dict with the names of the first arguments in order, or the value of
+            the first one alone. An argument may be a structure of arrays. They are not changed in place.
+        data: for each step the values of the other arguments, a tuple or a dict by name; see `batches`. When
+            training resumes, those of the steps done are passed over, so that the run is the one that was
+            interrupted.
         optimiser: `SGD`, `Adam` or `adamw` of `symad.numeric.training.optimisers`.
         steps: how many steps in all, those before a checkpoint included.
         clip: gradients of larger norm, of all parameters together, are scaled down to it.
@@ -70,24 +74,18 @@ def train(
         every: steps between checkpoints.
         resume: go on from the checkpoint if it exists.
         dtype: the precision of the generated code.
+        inputs: order and grouping of the arguments, as in `symad.trace`; a Python function needs them.
 
     Raises:
         EvaluationError: parameters that are not the graph's, NaN in parameters or data, a loss or a
             gradient that is no longer finite, too little data, or a checkpoint of another model.
     """
-    if loss.grouping:
-        flat, arrays, first = _by_name(loss, parameters)
-        made = train(
-            flat, arrays, data, optimiser, steps, clip, schedule, progress, checkpoint, every, resume, dtype
-        )
-        (tree,) = grouped_values((first,), list(made.parameters.values()), lambda array: array)
-        return replace(made, parameters=tree)
-    _check_parameters(loss, parameters)
+    problem = Trainable.of(as_graph(loss, None, inputs), parameters)
     if steps < 0 or every < 1 or (clip is not None and not clip > 0):
         raise EvaluationError(f"train with steps={steps}, every={every}, clip={clip}: need ≥ 0, ≥ 1, > 0")
-    names = list(parameters)
-    kernel = lower(value_and_gradient(loss, names), dtype=dtype)
-    values: Arrays = {k: np.array(v, dtype=dtype) for k, v in parameters.items()}
+    names = list(problem.arrays)
+    kernel = lower(value_and_gradient(problem.loss, names), dtype=dtype)
+    values: Arrays = {k: np.array(v, dtype=dtype) for k, v in problem.arrays.items()}
     state = optimiser.start(values)
     losses: list[float] = []
     if resume and checkpoint is not None and Path(checkpoint).exists():
@@ -96,8 +94,7 @@ def train(
     _skip(stream, len(losses))
     with _bar(steps, len(losses)) if progress else nullcontext(_silent) as show:
         for number in range(len(losses), steps):
-            batch = _next(stream, number)
-            _check_data(loss, len(names), batch)
+            batch = problem.batch(_next(stream, number))
             value, *slopes = kernel(*values.values(), *batch)
             if not math.isfinite(value):
                 raise EvaluationError(
@@ -114,7 +111,7 @@ def train(
                 write_checkpoint(checkpoint, values, state, losses)
     if checkpoint is not None:
         write_checkpoint(checkpoint, values, state, losses)
-    return Trained(values, state, losses)
+    return Trained(problem.pack(values), state, losses)
 
 
 def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -146,60 +143,14 @@ def _rounds(arrays: list[Array], length: int, size: int, seed: int, axis: int) -
             yield tuple(np.take(a, chosen, axis=axis) for a in arrays)
 
 
-def refuse_nan(name: str, array: Array, advice: str = "clean the data first") -> None:
-    """Find what is not a number before it spoils everything.
-
-    Raises:
-        EvaluationError: NaN or infinity in the array, with its position.
-    """
-    values = np.asarray(array)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        place = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        raise EvaluationError(f"{name} holds {values[place]} at {place}; {advice}")
-
-
-def _by_name(loss: Graph, parameters: Any) -> tuple[Graph, Arrays, Argument]:
-    """The loss as a function of its inputs, the parameters by name, and the argument that holds them."""
-    first, *others = loss.arguments
-    if any(argument.structure is not None for argument in others):
-        raise EvaluationError(
-            f"of the arguments of {loss.name} only the first may be a structure, that of the parameters"
-        )
-    arrays = leaves_of(first.structure, parameters, first.name)
-    flat = Graph(loss.input_nodes, loss.output_nodes, loss.structure, loss.name, loss.report)
-    return flat, dict(zip(map(str, loss.inputs), arrays, strict=False)), first
-
-
-def _check_parameters(loss: Graph, parameters: Arrays) -> None:
-    inputs = [str(s) for s in loss.inputs[: len(parameters)]]
-    if inputs != list(parameters):
-        raise EvaluationError(
-            f"the parameters are {', '.join(parameters)}, but the inputs of {loss.name} "
-            f"begin with {', '.join(inputs)}"
-        )
-    for name, value in parameters.items():
-        refuse_nan(f"the parameter {name}", value)
-
-
-def _check_data(loss: Graph, skip: int, batch: tuple[Array, ...]) -> None:
-    wanted = loss.inputs[skip:]
-    if len(batch) != len(wanted):
-        raise EvaluationError(
-            f"a batch of {len(batch)} arrays for {loss.name}, whose data are "
-            f"{', '.join(map(str, wanted)) or 'none'}"
-        )
-    for symbol, array in zip(wanted, batch, strict=True):
-        refuse_nan(str(symbol), array)
-
-
 def _skip(stream: Iterator[Any], done: int) -> None:
     for number in range(done):
         _next(stream, number)
 
 
-def _next(stream: Iterator[Any], number: int) -> tuple[Array, ...]:
+def _next(stream: Iterator[Any], number: int) -> Any:
     for batch in stream:
-        return tuple(batch)
+        return batch
     raise EvaluationError(f"the data end before step {number}; give as many batches as steps")
 
 

@@ -1,16 +1,20 @@
-"""Optimisers: pure functions from parameters, gradients and state to new parameters and state."""
+"""Optimisers: pure functions from parameters, gradients and state to new parameters and state.
+
+Parameters and gradients are arrays of NumPy or CuPy in one structure: a dict by name, or lists, tuples and
+dataclasses of such, as `symad.gradient` returns them. The state is by name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from symad.errors import EvaluationError
+from symad.numeric.training.parameters import Arrays, Form, State, starts, steps
 
-Arrays: TypeAlias = "dict[str, np.ndarray]"
-State: TypeAlias = "dict[str, Arrays]"
+__all__ = ["SGD", "Adam", "Arrays", "Optimiser", "RMSprop", "State", "adamw", "clip_gradients"]
 
 
 class Optimiser(Protocol):
@@ -47,10 +51,12 @@ class SGD:
             nesterov=not self.nesterov or self.momentum > 0,
         )
 
+    @starts
     def start(self, parameters: Arrays) -> State:
         """Velocities, which are 0."""
         return {"v": _zeros(parameters)} if self.momentum else {}
 
+    @steps
     def step(
         self, parameters: Arrays, gradients: Arrays, state: State, factor: float
     ) -> tuple[Arrays, State]:
@@ -89,11 +95,13 @@ class RMSprop:
             penalty=self.penalty >= 0,
         )
 
+    @starts
     def start(self, parameters: Arrays) -> State:
         """The means of g² and, where they are used, of g, and the velocities: 0."""
         names = ["v", *(["m"] if self.centred else []), *(["w"] if self.momentum else [])]
         return {name: _zeros(parameters) for name in names}
 
+    @steps
     def step(
         self, parameters: Arrays, gradients: Arrays, state: State, factor: float
     ) -> tuple[Arrays, State]:
@@ -143,6 +151,7 @@ class Adam:
             decays=self.decays in ("all", "matrices"),
         )
 
+    @starts
     def start(self, parameters: Arrays) -> State:
         """Both moments, which are 0, and the number of steps."""
         return {
@@ -151,6 +160,7 @@ class Adam:
             "t": {"t": np.zeros((), dtype=np.int64)},
         }
 
+    @steps
     def step(
         self, parameters: Arrays, gradients: Arrays, state: State, factor: float
     ) -> tuple[Arrays, State]:
@@ -163,7 +173,7 @@ class Adam:
         moves = {}
         for k, p in parameters.items():
             moves[k] = _quotient(m[k] / (1 - b1**t), np.sqrt(v[k] / (1 - b2**t)) + self.epsilon)
-            if self.decay and (self.decays == "all" or p.ndim > 1):
+            if self.decay and (self.decays == "all" or np.ndim(p) > 1):
                 moves[k] = moves[k] + self.decay * p
         return _moved(parameters, moves, self.rate * factor), {"m": m, "v": v, "t": {"t": t}}
 
@@ -184,12 +194,17 @@ def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
 
 def _quotient(move: Any, size: Any) -> Any:
     """A move in units of its size; 0 where both are 0, which ε = 0 permits."""
-    return np.divide(move, size, out=np.zeros_like(move), where=(size != 0) | (move != 0))
+    return move / np.where((size != 0) | (move != 0), size, 1)
 
 
 def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
     """Parameters after a step, in their own dtypes; numbers stay numbers."""
-    return {k: np.asarray(p - rate * moves[k], np.result_type(p))[()] for k, p in parameters.items()}
+    return {k: _like(p, p - rate * moves[k]) for k, p in parameters.items()}
+
+
+def _like(parameter: Any, moved: Any) -> Any:
+    """What was computed, in the dtype of the parameter; a Python number has none to keep."""
+    return moved.astype(parameter.dtype) if hasattr(parameter, "dtype") else moved
 
 
 def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:
@@ -202,12 +217,14 @@ def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:
         )
 
 
-def clip_gradients(gradients: Arrays, limit: float | None) -> Arrays:
-    """Gradients scaled so that their norm, all arrays together, is at most ``limit``.
+def clip_gradients(gradients: Any, limit: float | None) -> Any:
+    """Gradients scaled so that their norm, all arrays together, is at most ``limit``; in their structure.
 
     Source: Pascanu, Mikolov & Bengio (2013), algorithm 1.
     """
     if limit is None:
         return gradients
-    norm = float(np.sqrt(sum(float((g * g).sum()) for g in gradients.values())))
-    return {k: g * (limit / norm) for k, g in gradients.items()} if norm > limit else gradients
+    form = Form.of(gradients)
+    arrays = form.arrays(gradients, "gradients")
+    norm = float(np.sqrt(sum(float(np.multiply(g, g).sum()) for g in arrays.values())))
+    return form.pack({k: g * (limit / norm) for k, g in arrays.items()}) if norm > limit else gradients

@@ -1,0 +1,193 @@
+"""Parameters in any structure, as the dict of arrays by name that optimisers and checkpoints work on.
+
+A structure is an array, or a dict, list, tuple, named tuple or dataclass of structures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from symad.core.arguments import Argument, bind, flat_values, grouped_values, leaves_of
+from symad.core.arrays import Array
+from symad.core.graph import Graph
+from symad.core.structures import DictOf, Structure, leaves, pack
+from symad.errors import EvaluationError
+from symad.tracing.grouping import is_container, structure_of
+
+Arrays: TypeAlias = "dict[str, np.ndarray]"
+State: TypeAlias = "dict[str, Arrays]"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How some arrays are held, and a name for each of them."""
+
+    structure: Structure
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(tree: Any) -> Form:
+        """The keys of a dict of arrays; for others what selects each array, as in ``['layers'][0].w``."""
+        if isinstance(tree, Mapping) and all(isinstance(k, str) and not is_container(v) for k, v in tree.items()):
+            return Form(DictOf(tuple(tree), (None,) * len(tree)), tuple(tree))
+        structure, found = structure_of(tree, "", lambda entry: not is_container(entry))
+        return Form(structure, tuple(name for name, _ in found))
+
+    def arrays(self, tree: Any, what: str) -> Arrays:
+        """The arrays of something in this form, by name.
+
+        Raises:
+            EvaluationError: it has another structure; says where in ``what``.
+        """
+        return dict(zip(self.names, leaves_of(self.structure, tree, what), strict=True))
+
+    def pack(self, arrays: Mapping[str, Any]) -> Any:
+        """Arrays by name in this form."""
+        return pack(self.structure, [arrays[name] for name in self.names])
+
+
+O = TypeVar("O")  # noqa: E741
+
+
+def starts(rule: Callable[[O, Arrays], State]) -> Callable[[O, Any], State]:
+    """The first state of an optimiser, for parameters in any structure."""
+
+    @wraps(rule)
+    def start(self: O, parameters: Any) -> State:
+        return rule(self, Form.of(parameters).arrays(parameters, "parameters"))
+
+    return start
+
+
+def steps(
+    rule: Callable[[O, Arrays, Arrays, State, float], tuple[Arrays, State]],
+) -> Callable[[O, Any, Any, State, float], tuple[Any, State]]:
+    """A step of an optimiser, for parameters and gradients in any structure; the state is by name."""
+
+    @wraps(rule)
+    def step(self: O, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:
+        form = Form.of(parameters)
+        arrays = form.arrays(parameters, "parameters")
+        moved, state = rule(self, arrays, form.arrays(gradients, "gradients"), state, factor)
+        return form.pack(moved), state
+
+    return step
+
+
+# ---- the arguments of a loss ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """A loss by its inputs, of which the first are parameters and the others data.
+
+    Attributes:
+        loss: the graph, one argument for each input.
+        arrays: the first values of the parameters, by the names of their inputs.
+        parameters: the arguments that hold them.
+        data: the other arguments.
+        bare: whether the parameters were given as the value of one argument, not as a dict by name.
+    """
+
+    loss: Graph
+    arrays: Arrays
+    parameters: tuple[Argument, ...]
+    data: tuple[Argument, ...]
+    bare: bool
+
+    @staticmethod
+    def of(loss: Graph, parameters: Any, title: str = "") -> Trainable:
+        """The parameters as the first arguments of a loss: a dict by name, or the value of the first one.
+
+        Raises:
+            EvaluationError: other arguments, another structure, or a value that is not finite.
+        """
+        arguments = loss.arguments
+        names = [argument.name for argument in arguments]
+        by_name = isinstance(parameters, Mapping) and not _is_first(arguments, parameters, names)
+        given = dict(parameters) if by_name else {names[0] if names else "": parameters}
+        if names[: len(given)] != list(given):
+            raise EvaluationError(
+                f"the parameters are {', '.join(map(str, given))}, but the inputs of "
+                f"{title or loss.name} begin with {', '.join(names[: len(given)])}"
+            )
+        chosen = arguments[: len(given)]
+        values = flat_values(chosen, list(given.values()))
+        arrays = dict(zip(map(str, loss.inputs), values, strict=False))
+        for name, value in arrays.items():
+            refuse_nan(f"the parameter {name}", value)
+        return Trainable(loss.ungrouped(), arrays, chosen, arguments[len(given) :], not by_name)
+
+    @property
+    def data_inputs(self) -> list[str]:
+        """The names of the inputs that hold data."""
+        return [str(s) for s in self.loss.inputs[len(self.arrays) :]]
+
+    def chosen(self, names: Sequence[str]) -> list[str]:
+        """The inputs of some parameters, which are named as arguments or as inputs.
+
+        Raises:
+            EvaluationError: a name is neither, or there is none.
+        """
+        inputs, found = iter(self.arrays), {name: [name] for name in self.arrays}
+        for argument in self.parameters:
+            found[argument.name] = [next(inputs) for _ in range(leaves(argument.structure))]
+        unknown = [name for name in names if name not in found]
+        if unknown or not names:
+            shown = ", ".join(argument.name for argument in self.parameters)
+            raise EvaluationError(f"chooses {', '.join(unknown) or 'nothing'}; the parameters are {shown}")
+        return [name for wanted in names for name in found[wanted]]
+
+    def batch(self, given: Any) -> list[Any]:
+        """The values of the data inputs, from those of the arguments: a tuple, or a dict by name.
+
+        Raises:
+            EvaluationError: values are missing or too many, have another structure, or hold NaN.
+        """
+        if isinstance(given, Mapping):
+            values = bind(self.loss.name, self.data, (), given)
+        else:
+            values = list(given)
+        if len(values) != len(self.data):
+            shown = ", ".join(argument.name for argument in self.data) or "none"
+            raise EvaluationError(
+                f"a batch of {len(values)} arrays for {self.loss.name}, whose data are {shown}"
+            )
+        flat = flat_values(self.data, values)
+        for name, array in zip(self.data_inputs, flat, strict=True):
+            refuse_nan(name, array)
+        return flat
+
+    def pack(self, arrays: Mapping[str, Any]) -> Any:
+        """Parameters by the names of their inputs, as they were given."""
+        whole = grouped_values(self.parameters, [arrays[name] for name in self.arrays], lambda array: array)
+        if self.bare:
+            return whole[0]
+        return dict(zip((argument.name for argument in self.parameters), whole, strict=True))
+
+
+def _is_first(arguments: Sequence[Argument], parameters: Mapping[Any, Any], names: Sequence[str]) -> bool:
+    """Whether a dict is the value of the first argument, not a dict of arguments."""
+    structure = arguments[0].structure if arguments else None
+    if structure is None:
+        return False
+    if isinstance(structure, DictOf) and set(structure.keys) == set(parameters):
+        return True
+    return not all(name in names for name in parameters)
+
+
+def refuse_nan(name: str, array: Array, advice: str = "clean the data first") -> None:
+    """Find what is not a number before it spoils everything.
+
+    Raises:
+        EvaluationError: NaN or infinity in the array, with its position.
+    """
+    values = np.asarray(array)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        place = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        raise EvaluationError(f"{name} holds {values[place]} at {place}; {advice}")
