@@ -39,7 +39,7 @@ from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import constant_value
+from symad.ops.arrays.sources import constant_value, symbol_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.attention_ops import AttentionOp
@@ -341,7 +341,8 @@ def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str
         declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
         kind = "None" if node in printer.as_given else printer.type_of(node)
         given.append((name, kind, rank, declared))
-    return inputs_line(given) + shape_checks(graph, printer, inputs)
+    titles = [one_line(str(symbol_of(node))) for node in graph.input_nodes]
+    return inputs_line(given, titles) + shape_checks(graph, printer, inputs)
 
 
 def _with_door(graph: Graph, printer: CuPyPrinter) -> None:

@@ -9,7 +9,7 @@ from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import CUPY, real_type
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
-from symad.numeric.modules.module_text import docstring, module_header, pack_text
+from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input
@@ -107,7 +107,8 @@ def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
 
 def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """Broadcast the inputs, make the outputs, run the kernel."""
-    lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs])
+    titles = [one_line(str(symbol)) for symbol in graph.inputs]
+    lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs], titles)
     many = len(inputs) > DIRECT
     if not inputs:
         lines.append("shape = ()")

@@ -71,10 +71,20 @@ def door_texts(whole: bool) -> dict[str, str]:
     }
 
 
-def inputs_line(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
-    """The statement that takes the inputs in; each is its name, type, number of axes and shape."""
+def inputs_line(rows: Sequence[tuple[str, str, str, str]], titles: Sequence[str] = ()) -> list[str]:
+    """The statement that takes the inputs in; each is its name, type, number of axes and shape.
+
+    ``titles`` are the names that errors tell, as the user wrote them; where they are missing or not
+    different, those of the code.
+    """
     if not rows:
         return []
-    names = ", ".join(name for name, *_ in rows) + "," * (len(rows) == 1)
-    parts = [f'    {name}=({name}, {kind}, {rank}, "{shape}"),' for name, kind, rank, shape in rows]
-    return [f"{names} = _inputs(", *parts, ")"]
+    names = [name for name, *_ in rows]
+    given = [f'({name}, {kind}, {rank}, "{shape}"),' for name, kind, rank, shape in rows]
+    if list(titles) == names or len(set(titles)) < len(names):
+        parts = [f"    {name}={value}" for name, value in zip(names, given, strict=True)]
+        opened, closed = "_inputs(", ")"
+    else:
+        parts = [f"    {title!r}: {value}" for title, value in zip(titles, given, strict=True)]
+        opened, closed = "_inputs(**{", "})"
+    return [f"{', '.join(names)}{',' * (len(rows) == 1)} = {opened}", *parts, closed]

@@ -9,7 +9,6 @@ The second call is recorded, and this and all others are one launch (`symad.gpu.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from symad import pullback, value_and_gradient
@@ -22,8 +21,8 @@ from symad.gpu.settings import options
 from symad.gpu.training.optimiser import STATE, DeviceOptimiser, LossScale
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.numeric.training.loop import refuse_nan
 from symad.numeric.training.optimisers import Optimiser
+from symad.numeric.training.parameters import Trainable
 from symad.numeric.training.schedules import Rate
 
 Array = Any
@@ -31,7 +30,7 @@ Array = Any
 
 def training_step(
     loss: Graph,
-    parameters: Mapping[str, Any],
+    parameters: Any,
     optimiser: Optimiser,
     *,
     clip: float | None = None,
@@ -44,8 +43,9 @@ def training_step(
     """A step that minimises a loss on the current device, in place.
 
     Args:
-        loss: a scalar graph whose inputs are the parameters, by name and in order, then the data.
-        parameters: initial values by name, as NumPy arrays or numbers.
+        loss: a scalar graph whose first arguments are parameters and whose others are data.
+        parameters: initial values as NumPy arrays or numbers: a dict with the names of the first arguments in
+            order, or the value of the first one alone. An argument may be a structure of arrays.
         optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; all parameters are changed by one
             kernel (by one for each 120 of them).
         clip: gradients of larger norm, of all parameters together, are scaled down to it.
@@ -64,15 +64,8 @@ def training_step(
     """
     if dtype not in DTYPES:
         raise EvaluationError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
-    names = list(parameters)
-    inputs = [str(s) for s in loss.inputs[: len(names)]]
-    if inputs != names:
-        raise EvaluationError(
-            f"the parameters are {', '.join(names)}, but the inputs of {loss.name} begin "
-            f"with {', '.join(inputs)}"
-        )
-    for name, value in parameters.items():
-        refuse_nan(f"the parameter {name}", value)
+    problem = Trainable.of(loss, parameters)
+    names = list(problem.arrays)
     if schedule is not None and not steps:
         raise EvaluationError("a schedule is prepared for a known number of steps: give steps")
     if clip is not None and not clip > 0:
@@ -86,10 +79,10 @@ def training_step(
     if capture:
         check_recordable(where)
     with options(capture=capture):
-        made = value_and_gradient(loss, names) if loss_scale is None else pullback(loss, names)
+        made = (value_and_gradient if loss_scale is None else pullback)(problem.loss, names)
         kernel = lower(made, backend="cupy", dtype=dtype)
-    state = DeviceOptimiser(where, optimiser, parameters, dtype, clip, loss_scale, factors)
-    return TrainingStep(where, loss, kernel, state, dtype, loss_scale is not None, capture)
+    state = DeviceOptimiser(where, optimiser, problem.arrays, dtype, clip, loss_scale, factors)
+    return TrainingStep(where, problem, kernel, state, dtype, loss_scale is not None, capture)
 
 
 class TrainingStep:
@@ -98,7 +91,7 @@ class TrainingStep:
     def __init__(
         self,
         where: Machine,
-        loss: Graph,
+        problem: Trainable,
         kernel: Kernel,
         state: DeviceOptimiser,
         dtype: str,
@@ -106,8 +99,9 @@ class TrainingStep:
         capture: bool,
     ) -> None:
         self._kernel, self._optimiser, self._scaled = kernel, state, scaled
-        names = [str(s) for s in loss.inputs[len(state.layout.names) :]]
-        self._recording = Recording(where, self._work, names, dtype, f"the step of {loss.name}", capture)
+        self._problem = problem
+        self._title = f"the step of {problem.loss.name}"
+        self._recording = Recording(where, self._work, problem.data_inputs, dtype, self._title, capture)
         self._calls = 0
 
     def __call__(self, *batch: Any) -> Array:
@@ -124,17 +118,15 @@ class TrainingStep:
             raise EvaluationError(
                 f"the schedule ends after {len(factors)} steps; give more steps to training_step"
             )
-        value = self._recording(batch)
+        value = self._recording(self._problem.values(batch, self._title))
         self._calls += 1
         return value
 
-    def parameters(self) -> dict[str, Array]:
-        """The parameters as they are now, by name: copies on the device, in float32 or float64."""
+    def parameters(self) -> Any:
+        """The parameters as they are now, as they were given: copies on the device, in float32 or float64."""
         layout = self._optimiser.layout
-        return {
-            name: view.copy()
-            for name, view in zip(layout.names, layout.views(self._optimiser.values), strict=True)
-        }
+        views = layout.views(self._optimiser.values)
+        return self._problem.pack({k: v.copy() for k, v in zip(layout.names, views, strict=True)})
 
     def progress(self) -> dict[str, float]:
         """Steps, those skipped, the factor of the loss, the norm of the last gradient; this waits."""

@@ -66,7 +66,9 @@ def parameters_of(graph: Graph) -> list[Parameter]:
 
 def arguments_of(parameters: Sequence[Parameter]) -> tuple[Argument, ...]:
     """What a kernel with these parameters is called with."""
-    return tuple(Argument(p.title, None, p.code) for p in parameters)
+    return tuple(
+        Argument(p.title, None if isinstance(p.structure, Flat) else p.structure, p.code) for p in parameters
+    )
 
 
 def needs_door(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
@@ -383,7 +385,8 @@ VECTOR = '''\
 def _vector(name, value, size):
     array = $np.asarray(value)
     if array.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},), not {array.shape}")
+        told = f"{array.shape}" if array.shape else f"a {type(value).__name__}: it is one flat vector"
+        raise ValueError(f"{name} must have shape ({size},), not {told}")
     return array
 '''
 

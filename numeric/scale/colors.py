@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 import symad
+from symad.core.arguments import Argument, SignatureOf, bind, flat_values
 from symad.core.dims import size
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import TupleOf
-from symad.derivatives.wrt import select_wrt
+from symad.derivatives.wrt import select
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
@@ -25,13 +26,18 @@ Array = np.ndarray
 class ColoredDerivative:
     """A sparse derivative whose colored products are computed in parallel; call it as the function."""
 
+    name: str
+    arguments: tuple[Argument, ...]
     kernel: Distributed
     coloring: Any
     directions: tuple[Array, ...]
 
-    def __call__(self, *values: Any) -> Any:
-        """The derivative as a ``csr_array``."""
-        products = self.kernel(*values, *self.directions)
+    __signature__ = SignatureOf()
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The derivative as a ``csr_array``, by position or by name."""
+        given = flat_values(self.arguments, bind(self.name, self.arguments, values, named))
+        products = self.kernel(*given, *self.directions)
         parts = products if isinstance(products, tuple) else (products,)
         count = len(self.directions[0])
         return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
@@ -51,11 +57,12 @@ def sparse_jacobian(
     Raises:
         ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
     """
-    graph = as_graph(f, wrt, inputs).ungrouped()
+    whole = as_graph(f, wrt, inputs)
+    graph, wrt = whole.ungrouped(), _inputs(whole, wrt)
     coloring = symad.color(symad.jacobian_sparsity(graph, wrt), "column")
     moved = symad.pushforward(graph, wrt)
     tangents = moved.with_outputs(moved.outputs[len(graph.outputs) :], TupleOf((None,) * len(graph.outputs)))
-    return _colored(graph, tangents, coloring, wrt, options)
+    return _colored(whole, tangents, coloring, wrt, options)
 
 
 def sparse_hessian(
@@ -83,36 +90,43 @@ def sparse_hessian(
         SplitError: with ``over``, f is no sum or mean over rows.
         ShapeError: a size is a symbol.
     """
-    graph = as_graph(f, wrt, inputs).ungrouped()
+    whole = as_graph(f, wrt, inputs)
+    graph, wrt = whole.ungrouped(), _inputs(whole, wrt)
     if over is None:
         coloring = symad.color(symad.hessian_sparsity(graph, wrt), "star")
-        return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options)
+        return _colored(whole, symad.hvp(graph, wrt), coloring, wrt, options)
     found = symad.splits(graph, over)
     if not set(found.rules) <= {"sum", "mean"}:
         raise SplitError(found)
     one = graph.at({cut_of(graph, over).length: 1})
     coloring = symad.color(symad.hessian_sparsity(one, wrt), "star")
-    return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options, over)
+    return _colored(whole, symad.hvp(graph, wrt), coloring, wrt, options, over)
+
+
+def _inputs(graph: Graph, wrt: Wrt | None) -> list[Any]:
+    """The inputs that ``wrt`` selects, one by one."""
+    symbols = dict(zip(graph.input_nodes, graph.inputs, strict=True))
+    return [symbols[node] for node in select(graph, wrt).nodes]
 
 
 def _colored(
-    graph: Graph,
+    whole: Graph,
     products: Graph,
     coloring: Any,
-    wrt: Wrt | None,
+    wrt: list[Any],
     options: Mapping[str, Any],
     over: Mapping[Any, int] | None = None,
 ) -> ColoredDerivative:
     """All colored products as one batch, cut along the colors or along the data."""
-    nodes, _ = select_wrt(graph, wrt)
+    nodes = select(whole, wrt).nodes
     seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
     directions, start = [], 0
     for node in nodes:
         count = int(size(node.shape))
         directions.append(seeds[:, start : start + count].reshape(len(seeds), *node.shape))
         start += count
-    known = len(graph.inputs)
+    known = len(whole.inputs)
     many = symad.vmap(products, [None] * known + [0] * len(nodes))
     along = {str(s): 0 for s in many.inputs[known:]} if over is None else over
     kernel = distribute(many, along, **({"rows": 1, **options} if over is None else options))
-    return ColoredDerivative(kernel, coloring, tuple(directions))
+    return ColoredDerivative(whole.name, whole.arguments, kernel, coloring, tuple(directions))

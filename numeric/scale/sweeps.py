@@ -16,6 +16,7 @@ from symad.errors import EvaluationError, ShapeError
 from symad.numeric.sampling.expectation import Estimate
 from symad.numeric.scale.chunks import is_dask
 from symad.numeric.scale.distribute import Distributed, distribute
+from symad.numeric.solvers.named_values import Named
 from symad.tracing import as_graph
 
 Array = np.ndarray
@@ -36,7 +37,8 @@ def sweep(
 
     Args:
         f: what `symad.trace` takes.
-        values: for some inputs, by name, N values along the first axis: NumPy or Dask arrays.
+        values: for some arguments, by name, N values along the first axis: NumPy or Dask arrays; for an
+            argument that is a dict, list or dataclass of arrays such an object.
         shared: the values of the other inputs.
         inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
@@ -48,10 +50,12 @@ def sweep(
         EvaluationError: names that are no inputs, or inputs without a value.
         ShapeError: not as many values of each input.
     """
-    graph = as_graph(f, inputs=inputs).ungrouped()
+    whole = as_graph(f, inputs=inputs)
+    graph, by_name = whole.ungrouped(), Named.of(whole)
     names = [str(s) for s in graph.inputs]
-    many = {str(k): v if is_dask(v) else np.asarray(v) for k, v in values.items()}
-    given = {str(k): v for k, v in (shared or {}).items()}
+    found = by_name.values([(str(k), v) for k, v in values.items()])
+    many = {k: v if is_dask(v) else np.asarray(v) for k, v in found.items()}
+    given = by_name.values([(str(k), v) for k, v in (shared or {}).items()])
     _check(graph, names, many, given)
     _check_lengths(many)
     kernel = distribute(symad.vmap(graph, [0 if n in many else None for n in names]), dict.fromkeys(many, 0),
@@ -102,7 +106,8 @@ def monte_carlo(
 
     Args:
         f: what `symad.trace` takes, with one output.
-        draws: for each random input "normal" or "uniform": independent standard numbers of its shape.
+        draws: for each random argument "normal" or "uniform": independent standard numbers of its shape, or
+            of the shapes of all arrays in it.
         samples: how many, at least 2.
         shared: the values of the other inputs.
         seed: of the key.
@@ -112,10 +117,12 @@ def monte_carlo(
     Raises:
         EvaluationError: names or draws that do not exist, several outputs, or fewer than two samples.
     """
-    graph = as_graph(f, inputs=inputs).ungrouped()
+    whole = as_graph(f, inputs=inputs)
+    graph, by_name = whole.ungrouped(), Named.of(whole)
     names = [str(s) for s in graph.inputs]
-    kinds = {str(k): v for k, v in draws.items()}
-    given = {str(k): np.asarray(v, dtype=np.float64) for k, v in (shared or {}).items()}
+    kinds = by_name.values([(str(k), v) for k, v in draws.items()], lambda kind: isinstance(kind, str))
+    fixed = by_name.values([(str(k), v) for k, v in (shared or {}).items()])
+    given = {k: np.asarray(v, dtype=np.float64) for k, v in fixed.items()}
     _check(graph, names, kinds, given)
     wrong = [f"{k}={v!r}" for k, v in kinds.items() if v not in DRAWS]
     if wrong or graph.structure is not None or isinstance(samples, bool) or samples < 2:

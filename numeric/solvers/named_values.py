@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,15 +34,20 @@ class Named:
         """That of an argument; None for an input."""
         return self.entries[name].argument.structure if name in self.entries else None
 
-    def values(self, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        """The values of inputs, from those of arguments; what has an unknown name stays as it is."""
+    def values(
+        self, pairs: Sequence[tuple[str, Any]], is_whole: Callable[[Any], bool] | None = None
+    ) -> dict[str, Any]:
+        """The values of inputs, from those of arguments; what has an unknown name stays as it is.
+
+        A value for which ``is_whole`` is true is that of all inputs in its argument.
+        """
         found: dict[str, Any] = {}
         for name, value in pairs:
             entry = self.entries.get(name)
             if entry is None:
                 found[name] = value
                 continue
-            leaves = leaves_of(entry.argument.structure, value, name)
+            leaves = leaves_of(entry.argument.structure, value, name, is_whole)
             found |= dict(zip(map(name_of, entry.nodes), leaves, strict=True))
         return found
 

@@ -38,7 +38,8 @@ def read_checkpoint(path: str | Path, parameters: Any, state: State) -> tuple[An
             with NaN in it.
     """
     form = Form.of(parameters)
-    wanted = {f"parameter/{k}": v if hasattr(v, "dtype") else np.asarray(v) for k, v in form.arrays(parameters, "parameters").items()}
+    named = form.arrays(parameters, "parameters")
+    wanted = {f"parameter/{k}": v if hasattr(v, "dtype") else np.asarray(v) for k, v in named.items()}
     for group, members in state.items():
         wanted |= {f"state/{group}/{k}": v for k, v in members.items()}
     found = _arrays(path)

@@ -112,7 +112,7 @@ class RMSprop:
         if self.centred:
             made["m"] = {k: a * state["m"][k] + (1 - a) * x for k, x in g.items()}
             spread = {k: v - made["m"][k] ** 2 for k, v in spread.items()}
-        moves = {k: _quotient(x, np.sqrt(spread[k]) + self.epsilon) for k, x in g.items()}
+        moves = {k: _quotient(x, spread[k] ** 0.5 + self.epsilon) for k, x in g.items()}
         if self.momentum:
             moves = made["w"] = {k: self.momentum * state["w"][k] + x for k, x in moves.items()}
         return _moved(parameters, moves, self.rate * factor), made
@@ -172,7 +172,7 @@ class Adam:
         v = {k: b2 * state["v"][k] + (1 - b2) * g * g for k, g in gradients.items()}
         moves = {}
         for k, p in parameters.items():
-            moves[k] = _quotient(m[k] / (1 - b1**t), np.sqrt(v[k] / (1 - b2**t)) + self.epsilon)
+            moves[k] = _quotient(m[k] / (1 - b1**t), (v[k] / (1 - b2**t)) ** 0.5 + self.epsilon)
             if self.decay and (self.decays == "all" or np.ndim(p) > 1):
                 moves[k] = moves[k] + self.decay * p
         return _moved(parameters, moves, self.rate * factor), {"m": m, "v": v, "t": {"t": t}}
@@ -184,7 +184,8 @@ def adamw(rate: float = 1e-3, decay: float = 0.01, decays: str = "all") -> Adam:
 
 
 def _zeros(parameters: Arrays) -> Arrays:
-    return {k: np.zeros_like(p) for k, p in parameters.items()}
+    """Zeros like the parameters, which are finite; by arithmetic alone, as all here, on any device."""
+    return {k: p - p if hasattr(p, "dtype") else np.zeros(()) for k, p in parameters.items()}
 
 
 def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
@@ -194,7 +195,7 @@ def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
 
 def _quotient(move: Any, size: Any) -> Any:
     """A move in units of its size; 0 where both are 0, which ε = 0 permits."""
-    return move / np.where((size != 0) | (move != 0), size, 1)
+    return move / (size + ((size == 0) & (move == 0)))
 
 
 def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
@@ -226,5 +227,5 @@ def clip_gradients(gradients: Any, limit: float | None) -> Any:
         return gradients
     form = Form.of(gradients)
     arrays = form.arrays(gradients, "gradients")
-    norm = float(np.sqrt(sum(float(np.multiply(g, g).sum()) for g in arrays.values())))
+    norm = sum((g * g).sum().item() if hasattr(g, "sum") else g * g for g in arrays.values()) ** 0.5
     return form.pack({k: g * (limit / norm) for k, g in arrays.items()}) if norm > limit else gradients

@@ -33,7 +33,10 @@ class Form:
     @staticmethod
     def of(tree: Any) -> Form:
         """The keys of a dict of arrays; for others what selects each array, as in ``['layers'][0].w``."""
-        if isinstance(tree, Mapping) and all(isinstance(k, str) and not is_container(v) for k, v in tree.items()):
+        plain = isinstance(tree, Mapping) and all(
+            isinstance(k, str) and not is_container(v) for k, v in tree.items()
+        )
+        if plain:
             return Form(DictOf(tuple(tree), (None,) * len(tree)), tuple(tree))
         structure, found = structure_of(tree, "", lambda entry: not is_container(entry))
         return Form(structure, tuple(name for name, _ in found))
@@ -149,19 +152,21 @@ class Trainable:
         Raises:
             EvaluationError: values are missing or too many, have another structure, or hold NaN.
         """
-        if isinstance(given, Mapping):
-            values = bind(self.loss.name, self.data, (), given)
-        else:
-            values = list(given)
-        if len(values) != len(self.data):
-            shown = ", ".join(argument.name for argument in self.data) or "none"
-            raise EvaluationError(
-                f"a batch of {len(values)} arrays for {self.loss.name}, whose data are {shown}"
-            )
-        flat = flat_values(self.data, values)
+        flat = self.values(given)
         for name, array in zip(self.data_inputs, flat, strict=True):
             refuse_nan(name, array)
         return flat
+
+    def values(self, given: Any, title: str = "") -> list[Any]:
+        """The same, without a look at the numbers; ``title`` is what takes them."""
+        title = title or self.loss.name
+        values = bind(title, self.data, (), given) if isinstance(given, Mapping) else list(given)
+        if len(values) != len(self.data):
+            shown = ", ".join(argument.name for argument in self.data) or "none"
+            raise EvaluationError(
+                f"a batch of {len(values)} arrays for {title}, whose data are {shown}"
+            )
+        return flat_values(self.data, values)
 
     def pack(self, arrays: Mapping[str, Any]) -> Any:
         """Parameters by the names of their inputs, as they were given."""
@@ -178,7 +183,7 @@ def _is_first(arguments: Sequence[Argument], parameters: Mapping[Any, Any], name
         return False
     if isinstance(structure, DictOf) and set(structure.keys) == set(parameters):
         return True
-    return not all(name in names for name in parameters)
+    return names[0] not in parameters
 
 
 def refuse_nan(name: str, array: Array, advice: str = "clean the data first") -> None:

@@ -153,10 +153,17 @@ def flat_values(arguments: Sequence[Argument], values: Sequence[Any]) -> list[An
     ]
 
 
-def leaves_of(structure: Structure, value: Any, where: str) -> list[Any]:
-    """The leaves of a value that has this structure; ``where`` names it in errors."""
+def leaves_of(
+    structure: Structure, value: Any, where: str, is_whole: Callable[[Any], bool] | None = None
+) -> list[Any]:
+    """The leaves of a value that has this structure; ``where`` names it in errors.
+
+    A part for which ``is_whole`` is true stands for all leaves below it.
+    """
     if structure is None:
         return [value]
+    if is_whole is not None and is_whole(value):
+        return [value] * leaves(structure)
     if isinstance(structure, VectorOf):
         return elements(value, structure.shape, where)
     if isinstance(structure, DictOf):
@@ -170,7 +177,7 @@ def leaves_of(structure: Structure, value: Any, where: str) -> list[Any]:
     return [
         leaf
         for item, (place, part) in zip(structure.items, pairs, strict=True)
-        for leaf in leaves_of(item, part, place)
+        for leaf in leaves_of(item, part, place, is_whole)
     ]
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arguments import leaves_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs, Traceable
-from symad.core.structures import Structure, VectorOf, leaves
+from symad.core.structures import Structure, VectorOf
 from symad.derivatives.wrt import symbol_like
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
@@ -29,7 +30,8 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     Args:
         f: what `trace` takes.
         in_axes: for each argument the position of its batch axis, or None where it is shared; one int for
-            all arguments. A dict, list or dataclass of arrays has one position for all of them.
+            all arguments. For a dict, list or dataclass of arrays it is one position for all of them, or
+            such an object of positions.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Returns:
@@ -38,17 +40,21 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     graph = with_arrays(as_graph(f, inputs=inputs))
     arguments = graph.arguments
     axes = (in_axes,) * len(arguments) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
-    if not all(axis is None or (isinstance(axis, int) and not isinstance(axis, bool)) for axis in axes):
-        raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
     if len(axes) != len(arguments):
         raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
-    if all(axis is None for axis in axes):
+    spread = [
+        axis
+        for k, (given, a) in enumerate(zip(axes, arguments, strict=True))
+        for axis in leaves_of(a.structure, given, f"in_axes[{k}]", _is_axis)
+    ]
+    if not all(map(_is_axis, spread)):
+        raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
+    if all(axis is None for axis in spread):
         raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
     name = _free_name({str(s) for s in (*graph.inputs, *graph.dims)})
     # the values of enclosing functions have dimensions of their own, perhaps of this name
     kind = sympy.Dummy if is_tracing() else sympy.Symbol
     count = kind(name, integer=True, positive=True)
-    spread = [axis for axis, a in zip(axes, arguments, strict=True) for _ in range(leaves(a.structure))]
     nodes, replaced = [], {}
     for node, axis in zip(graph.input_nodes, spread, strict=True):
         if axis is None:
@@ -66,6 +72,10 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
         replaced[node] = permute(outer, (position, *(k for k in range(rank) if k != position)))
     outputs = batch_outputs(graph.output_nodes, replaced, count)
     return Graph(tuple(nodes), outputs, graph.structure, f"{graph.name}_vmap", "", None, graph.grouping)
+
+
+def _is_axis(axis: Any) -> bool:
+    return axis is None or (isinstance(axis, int) and not isinstance(axis, bool))
 
 
 def with_arrays(graph: Graph) -> Graph:

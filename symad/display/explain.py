@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arguments import leaves_of, parameters_of
 from symad.core.dims import format_shape, is_concrete, solve_dims
 from symad.core.escaping import visible, without_tags
 from symad.core.graph import Graph, Node
+from symad.core.structures import Structure, leaves
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
@@ -69,32 +71,48 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
 
     Args:
         graph: at most 400 nodes. Adjoints and Hessians are shown for one scalar output.
-        point: values of inputs by name, of any kind that a graph evaluates on, SymPy expressions
-            included. An input without a value stands for itself.
+        point: values of arguments or of inputs inside of them by name, of any kind that a graph evaluates
+            on, SymPy expressions included. An input without a value stands for itself.
 
     Raises:
         EvaluationError: a name is no input, the graph is too large, or an array input of symbolic
             size has no value.
     """
-    values = _values(graph, point)
+    named = _by_input(graph, point)
+    values = _values(graph, named)
     shapes = [
         (str(s), node.shape, value.shape if isinstance(value, np.ndarray) else ())
         for s, node, value in zip(graph.inputs, graph.input_nodes, values, strict=True)
     ]
     bound = graph.at(solve_dims(shapes))
     writer = Writer(bound, dict(zip(bound.input_nodes, values, strict=True)))
-    where = ", ".join(f"{name} = {text(value)}" for name, value in point.items())
+    where = ", ".join(f"{name} = {text(value)}" for name, value in named.items())
     title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
     return Explanation(title, tuple(writer.tables()))
 
 
+def _by_input(graph: Graph, point: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by the names of inputs, from those of arguments, parameters of calls, or inputs."""
+    inputs = [str(s) for s in graph.inputs]
+    rest = iter(inputs)
+    places: dict[str, tuple[Structure, list[str]]] = {}
+    for parameter, argument in zip(parameters_of(graph.arguments), graph.arguments, strict=True):
+        own = [next(rest) for _ in range(leaves(argument.structure))]
+        places |= {parameter: (argument.structure, own), argument.name: (argument.structure, own)}
+    places |= {name: (None, [name]) for name in inputs}
+    named: dict[str, Any] = {}
+    for name, value in point.items():
+        if name not in places:
+            raise EvaluationError(
+                f"{name!r} is not an input of {graph.name}; its inputs are {', '.join(inputs)}"
+            )
+        structure, own = places[name]
+        named |= dict(zip(own, leaves_of(structure, value, name), strict=True))
+    return named
+
+
 def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
     names = [str(s) for s in graph.inputs]
-    unknown = [name for name in point if name not in names]
-    if unknown:
-        raise EvaluationError(
-            f"{unknown[0]!r} is not an input of {graph.name}; its inputs are {', '.join(names)}"
-        )
     if len(graph.nodes) > MOST_NODES:
         raise EvaluationError(
             f"{graph.name} has {len(graph.nodes)} nodes, too many for tables (at most "

@@ -126,10 +126,15 @@ def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
     def flat(returned: Any) -> list[Any]:
         structure = concrete.structure
         if structure is not None and (not isinstance(structure, TupleOf) or any(structure.items)):
-            try:
-                return leaves_of(structure, returned, "the result")
-            except EvaluationError as problem:
-                raise BadReturn(f"returned another structure: {problem}") from None
+            single = isinstance(structure, TupleOf) and len(structure.items) == 1
+            problems = []
+            # the structure of one entry may come without a tuple around it
+            for form in (structure, structure.items[0]) if single else (structure,):
+                try:
+                    return leaves_of(form, returned, "the result")
+                except EvaluationError as problem:
+                    problems.append(problem)
+            raise BadReturn(f"returned another structure: {problems[-1]}")
         if count == 1:
             single = (
                 isinstance(returned, (tuple, list))
