@@ -39,7 +39,9 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     """
     graph = with_arrays(as_graph(f, inputs=inputs))
     arguments = graph.arguments
-    axes = (in_axes,) * len(arguments) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
+    if not _is_axis(in_axes) and not isinstance(in_axes, (list, tuple)):
+        raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
+    axes = (in_axes,) * len(arguments) if _is_axis(in_axes) else tuple(in_axes)
     if len(axes) != len(arguments):
         raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
     spread = [

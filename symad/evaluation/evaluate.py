@@ -152,12 +152,13 @@ def as_value(value: Any, symbol: Any) -> Any:
 
 
 def _no_real_number(value: Any) -> bool:
-    """Text, None, and complex numbers of Python, NumPy, mpmath and SymPy, also inside of a Dual."""
+    """Text, None, what cannot be multiplied, and complex numbers of all kinds, also inside of a Dual."""
     if isinstance(value, Dual):
         return any(_no_real_number(part) for part in (value.value, value.tangent) if part is not None)
     if isinstance(value, sympy.Basic):  # large expressions are not searched to their end
         return any(part is sympy.I for part in islice(sympy.preorder_traversal(value), 50))
-    return value is None or isinstance(value, (str, bytes, complex, np.complexfloating, mpmath.mpc))
+    no_number = (str, bytes, list, tuple, complex, np.complexfloating, mpmath.mpc)
+    return isinstance(value, no_number) or not hasattr(type(value), "__mul__")
 
 
 def refuse_fractions(symbol: Any, value: Any) -> None:

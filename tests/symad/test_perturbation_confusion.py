@@ -36,7 +36,7 @@ def test_siskind_and_pearlmutter(mode):
 
 
 @both
-def test_the_review_s_example_with_equal_names(mode):
+def test_an_inner_parameter_with_the_name_of_the_outer_one(mode):
     def f(x):
         z = x
         return z * symad.gradient(symad.trace(lambda x: z * x, [()]), mode=mode)(x)[0]
