@@ -6,7 +6,7 @@ same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
@@ -17,7 +17,7 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, bind, dim_symbols
 from symad.core.escaping import visible
-from symad.core.interning import LOCK, Interned
+from symad.core.interning import LOCK, Interned, held_at_exit
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.errors import ShapeError
 
@@ -74,7 +74,7 @@ class Node(Tangent):
     args: tuple[Node, ...]
     shape: Shape
 
-    _nodes: ClassVar[WeakValueDictionary[tuple[Op, tuple[Node, ...]], Node]] = WeakValueDictionary()
+    _nodes: ClassVar[MutableMapping[tuple[Op, tuple[Node, ...]], Node]] = WeakValueDictionary()
 
     @staticmethod
     def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
@@ -106,6 +106,9 @@ class Node(Tangent):
 
     def __repr__(self) -> str:
         return f"<{self.op} shape {self.shape}>"
+
+
+held_at_exit(Node, "_nodes")
 
 
 def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:

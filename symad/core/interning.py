@@ -6,6 +6,8 @@ identity, so hashing and comparing cost nothing and a common subexpression never
 
 from __future__ import annotations
 
+import atexit
+from collections.abc import MutableMapping
 from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
@@ -16,6 +18,20 @@ from symad.core.forking import hold_while_forking
 
 LOCK = RLock()
 hold_while_forking(LOCK)
+
+
+def held_at_exit(owner: type, name: str) -> None:
+    """At exit of Python, put a plain dictionary in the place of a weak one that is an attribute of a class.
+
+    A weak dictionary removes entries of what dies while modules are taken apart. That takes the hash of the
+    key, and SymPy imports a module for the hash of an undefined function; Python would print an error.
+    """
+
+    def hold() -> None:
+        with LOCK:
+            setattr(owner, name, dict(getattr(owner, name).items()))
+
+    atexit.register(hold)
 
 
 @cache
@@ -31,7 +47,7 @@ class Interned(type):
     are weak: an instance nobody holds disappears.
     """
 
-    _instances: ClassVar[WeakValueDictionary[tuple[Any, ...], Any]] = WeakValueDictionary()
+    _instances: ClassVar[MutableMapping[tuple[Any, ...], Any]] = WeakValueDictionary()
 
     def __call__(cls, *args: Any) -> Any:
         """The instance made from ``args``, old or new; left-out arguments take their defaults."""
@@ -46,3 +62,6 @@ class Interned(type):
             if found is None:
                 found = Interned._instances[key] = super().__call__(*args)
             return found
+
+
+held_at_exit(Interned, "_instances")

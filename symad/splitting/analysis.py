@@ -98,5 +98,10 @@ def by_definition(node: Node, states: tuple[State, ...], n: Dim) -> State | None
         return None
     if meaning is None or meaning is node:
         return None
-    state = states_of([meaning], dict(zip(node.args, states, strict=True)), n)[meaning]
+    return state_by(meaning, dict(zip(node.args, states, strict=True)), n)
+
+
+def state_by(meaning: Node, known: Mapping[Node, State], n: Dim) -> State | None:
+    """The state of a node with the same value; None where that mixes parts."""
+    state = states_of([meaning], known, n)[meaning]
     return None if isinstance(state, (Mixed, Whole)) else state

@@ -19,10 +19,10 @@ from symad.ops.linalg.cholesky import Triangle, TriangularSolve
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp, Solve
 from symad.ops.loops.affine_scan import AffineScan
-from symad.ops.loops.checkpointed_chain import ChainOp, Kept
-from symad.ops.loops.scan import Scan
+from symad.ops.loops.checkpointed_chain import ChainOp, ChainTangent, Kept, arguments, plain
+from symad.ops.loops.scan import Scan, fresh_input
 from symad.ops.sparse.csr import CompressedRows
-from symad.splitting.analysis import states_of
+from symad.splitting.analysis import state_by, states_of
 from symad.splitting.rules import added, is_zero, multiplied
 from symad.splitting.states import (
     SAME,
@@ -36,6 +36,7 @@ from symad.splitting.states import (
     has,
     split_axes,
 )
+from symad.transforms.tangents import push
 
 
 def moved(state: State, to: Mapping[int, int]) -> State | None:
@@ -283,6 +284,21 @@ def scan_splitting(op: Scan, y: Node, states: States, n: Length) -> Split:
 def kept_splitting(op: Kept, y: Node, states: States, n: Length) -> Split:
     """Some states of a recurrence."""
     return None if has(y.shape[0], n) else _history(op, y, states, n)
+
+
+@splitting.dispatch
+def chain_tangent_splitting(op: ChainTangent, y: Node, states: States, n: Length) -> Split:
+    """By the tangent of the `Scan` that the chain stands for: a recurrence of c_dot beside the states c.
+
+    The definition, one recurrence of (c, c_dot), would set rows of both one after the other.
+    """
+    points = tuple([fresh_input(a.shape) for a in y.args])
+    args, _, dots = arguments(op, points)
+    marked = [p for p, flag in zip(args, op.active, strict=True) if flag]
+    (tangent,) = push([plain(op, args)], dict(zip(marked, dots, strict=True)))
+    if not isinstance(tangent, Node):  # a body that reads none of what moves
+        return SAME
+    return state_by(tangent, dict(zip(points, states, strict=True)), n)
 
 
 def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: Any) -> State | None:

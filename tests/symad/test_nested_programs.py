@@ -17,6 +17,7 @@ def test_nested_programs(seed):
 @pytest.mark.parametrize(
     ("seed", "backends"),
     [
+        (1080, ()),  # the cotangent of a batch of tangents of loops that compute again
         (1154, ("c",)),  # a condition kept with the numbers of a step, and read by code compiled
     ],
 )

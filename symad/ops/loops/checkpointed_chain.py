@@ -173,6 +173,13 @@ def chain_shape(op: Chain, args: Nodes) -> Shape:
 
 @shape(ChainTangent)
 def chain_tangent_shape(op: ChainTangent, args: Nodes) -> Shape:
+    given, _, dots = arguments(op, args)
+    moving = [a for a, flag in zip(given, op.active, strict=True) if flag]
+    for arg, dot in zip(moving, dots, strict=True):
+        if not same_shape(arg.shape, dot.shape):
+            raise ShapeError(
+                f"a tangent of shape {dot.shape} cannot be that of an array of shape {arg.shape}"
+            )
     return (length_of(args), *args[0].shape) if op.history else args[0].shape
 
 
@@ -307,7 +314,22 @@ def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
 
 @batch.dispatch
 def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Count) -> Node:
-    return batched_definition(op, args, batched, count)
+    """The tangent of the batched chain: a chain of (c, c_dot) would not be linear in what it begins with."""
+    given, _, dots = arguments(op, args)
+    marked = iter(zip(dots, batched[len(given) + 1 :], strict=True))
+    points, flags, moving = [], [], {}
+    for arg, flag, active in zip(given, batched, op.active, strict=False):
+        dot, dot_flag = next(marked) if active else (arg, flag)
+        either = flag or dot_flag
+        points.append(fresh_input((count, *arg.shape[flag:]) if either else arg.shape))
+        flags.append(either)
+        if active:
+            moving[points[-1]] = lift(dot, dot_flag, count) if either else dot
+    value = _batched(op, tuple(points), tuple(flags), count)
+    (tangent,) = push([value], moving)
+    at = {p: lift(a, f, count) if e else a for p, a, f, e in zip(points, given, batched, flags, strict=False)}
+    made = rebuild([dense_tangent(tangent, value)], at)[0]
+    return _behind(made) if op.history else made
 
 
 def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
