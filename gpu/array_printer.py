@@ -81,7 +81,7 @@ class CuPyPrinter(ArrayPrinter):
         """A graph that becomes a function inside of this one, fused as the module's own."""
         return fuse(super().prepared(graph))
 
-    def statements(self, outputs: Sequence[Node]) -> list[str]:
+    def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
         """The statements that compute some nodes; what is known on the host is noted first."""
         order = topological(outputs)
         self.host |= on_host(order)

@@ -38,6 +38,7 @@ from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
 from symad.numeric.passes.memory_layout.sparse_results import lay_out_sparse
 from symad.numeric.program.checking import check_program
+from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.aliases import drop_aliases
@@ -52,6 +53,7 @@ from symad.numeric.program_passes.powers import multiply_powers
 from symad.numeric.program_passes.recycling import keep_memory
 from symad.numeric.program_passes.releases import release
 from symad.numeric.program_passes.repeats import repeat_where_read
+from symad.numeric.program_passes.result_places import put_results
 from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
@@ -214,17 +216,20 @@ BY_TWOS = ProgramPass(
 )
 
 
-def in_place(dtype: str, in_steps: bool = False) -> tuple[ProgramPass, ...]:
+def in_place(
+    dtype: str, in_steps: bool = False, places: Sequence[Value | None] = ()
+) -> tuple[ProgramPass, ...]:
     """First of array code in NumPy, with no check: set-up time counts. The tests check each.
 
     The type of the module's numbers decides which functions write into arrays. ``in_steps``: the program is
-    a step of a loop.
+    a step of a loop. ``places``: the rows of arrays where its results go.
     """
     fill = partial(put_together, in_steps=in_steps)
     boxes = ProgramPass("fill", fill, "write over", "sums of padded arrays are arrays filled part by part")
     run = partial(write_over, dtype=dtype)
     over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
-    return REPEATS, over, boxes, BY_TWOS
+    put = ProgramPass("put", partial(put_results, places=places), "fill", "results are made where they stay")
+    return REPEATS, over, boxes, put, BY_TWOS
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[Any, int]) -> ProgramPass:

@@ -347,7 +347,7 @@ class NativePrinter(InPlacePrinter):
 
     def type_of(self, node: Node) -> str:
         """NumPy's type of an operand; one that is a part of an array of numbers has the type of these."""
-        if node in self.slots:
+        if node in self.floats:
             return self.dtype
         op = node.op
         if isinstance(op, Fused):

@@ -113,7 +113,8 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     stem = printer.stem(node)
     named = Name(printer.names.free(stem), serial + 1, stem) if stem else None
     fresh: str = slot if free else named or printer.value_name()
-    target = None if group[0].over is None else printer.text_of(Read(group[0].over))
+    over = group[0].over  # a place is a slot, too
+    target = None if over is None or over in printer.placed.parts else printer.text_of(Read(over))
     made: list[Step] = []
     for each in group:
         call = call_of(each.expression, printer)

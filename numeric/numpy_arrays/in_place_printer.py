@@ -34,7 +34,7 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
-from symad.numeric.program.expressions import Compute, Expression, Index, Read
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement
 from symad.numeric.program_passes.memory import is_fresh
@@ -44,7 +44,7 @@ from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
-from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.arrays.stacking import Concatenate
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
@@ -63,20 +63,22 @@ class InPlacePrinter(ArrayPrinter):
         """Nodes whose memory is never overwritten: that of results, and of values from outside."""
         self.starts: set[Node] = set()
         """What only stands before other arrays, written with them."""
-        self.placed = Placed(self.block.program, {})
+        self.placed = Placed(self.block.program, {}, {})
         """The statements of the program by the nodes that they make."""
         self.views: list[Name] = []
         """The names of parts of arrays in which several operations write."""
         self.whole: set[str] = set()
         """The names of places in loops that are contiguous."""
         self.floats: set[Node] = set()
-        """Inputs of the body that is written that are known to have the module's type."""
+        """What has the module's type: some inputs of the body that is written, what stands in rows."""
+        self.rooms: list[tuple[Value, Name] | None] = []
+        """The arrays that results of the body go into, and their names."""
         self.depth = 0
         """The number of loops around what is being written."""
         self.numbers: dict[str, str] = {}
         """The names of numbers that loops use, by their text."""
         self.slots: dict[Node, Name | Part] = {}
-        """Where results of a loop's body, and boxes of arrays, go."""
+        """Where what is being written goes."""
         self.boxed: dict[Node, Node] = {}
         """Parts of sparse matrices that have no place yet, and the matrices."""
         self.fixed: dict[str, Turned | Name] = {}
@@ -99,11 +101,13 @@ class InPlacePrinter(ArrayPrinter):
         self.depth -= repeated
         self.starts, self.users, self.boxed, self.buffers, self.parts, self.views = outer
 
-    def statements(self, outputs: Sequence[Node]) -> list[str]:
-        """The statements that compute some nodes; bodies of loops have places of their own."""
-        around = self.over, self.lasting, self.placed
+    def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
+        """See `ArrayPrinter.statements`; bodies of loops have places of their own."""
+        around = self.over, self.lasting, self.placed, self.rooms
+        pairs = [*zip(outputs, into, strict=True)] if into else []
+        self.rooms = [None if name is None else (Value("", node.shape), name) for node, name in pairs]
         lines = super().statements(outputs)
-        self.over, self.lasting, self.placed = around
+        self.over, self.lasting, self.placed, self.rooms = around
         return lines
 
     def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
@@ -128,7 +132,8 @@ class InPlacePrinter(ArrayPrinter):
     def passes(self) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
         kept = keeps_memory(self.itemsize, self.bounds)
-        return (*in_place(self.dtype, bool(self.depth)), kept, *super().passes())
+        rooms = [room and room[0] for room in self.rooms]
+        return (*in_place(self.dtype, bool(self.depth), rooms), kept, *super().passes())
 
     @property
     def itemsize(self) -> int:
@@ -137,7 +142,7 @@ class InPlacePrinter(ArrayPrinter):
 
     def look_at(self, program: Program) -> None:
         """See `ArrayPrinter.look_at`."""
-        self.placed = Placed(program, self.block.nodes)
+        self.placed = Placed(program, self.block.nodes, dict(filter(None, self.rooms)))
         self.over = self.placed.over
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
@@ -237,8 +242,6 @@ class InPlacePrinter(ArrayPrinter):
         lines = step_lines(node, self) if node.shape else None
         if lines is not None:
             return lines
-        if isinstance(node.op, Stack) and node.args[0].shape and self._in_place(node):
-            return []
         if isinstance(node.op, (Scan, Loop)):
             return loop_lines(node, self)
         if isinstance(node.op, RowBlocks):
@@ -252,12 +255,7 @@ class InPlacePrinter(ArrayPrinter):
             if line is not None:
                 return [line]
         first = self._begun(node) if isinstance(node.op, Concatenate) else []
-        lines = super().statement(node)
-        slot = self.slots.get(node)
-        if slot is not None and lines and self.text[node] != slot:  # one of several results
-            lines.append(assigned(slot, self.text[node]))
-            self.text[node] = slot
-        return [*first, *lines]
+        return [*first, *super().statement(node)]
 
     def _begun(self, node: Node) -> list[str]:
         """The statement of the first part of a joined array, where it was put off until the array is made."""
@@ -298,15 +296,6 @@ class InPlacePrinter(ArrayPrinter):
         return bool(users) and all(
             isinstance(u.op, Concatenate) and u.op.axis == 0 and u.args[0] is node for u in users
         )
-
-    def _in_place(self, node: Node) -> bool:
-        """Whether the parts of a new state already stand where it goes."""
-        slots = [self.slots.get(a) for a in node.args]
-        if None in slots or any(self.text[a] != s for a, s in zip(node.args, slots, strict=True)):
-            return False
-        first = slots[0]
-        self.text[node] = first.base if isinstance(first, Part) else str(first)
-        return True
 
     def product_text(self, product: MatrixProduct) -> str:
         """A matrix product as an expression."""

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from symad.core.graph import Node
-from symad.numeric.fusion.chains import Fused
-from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program_passes.memory import is_long, is_view
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
 from symad.ops.loops.scan import Local
 
 LARGE = 2**14
@@ -46,22 +40,3 @@ def repeats(node: Node) -> bool:
 def is_large(node: Node) -> bool:
     """Whether an array takes much memory, as far as is known; so may what a body gets from outside."""
     return isinstance(node.op, Local) or is_long(node.shape, LARGE)
-
-
-IN_PLACE = (Add, Mul, Pow, Apply, Cleared)
-"""Operations on floats that may write over an operand."""
-
-
-def made_over(node: Node, users: Mapping[Node, int]) -> Iterator[Node]:
-    """What an array may be made from in its own place: an operand that nothing else needs, one of its, ..."""
-    inner: Node | None = node
-    while inner is not None and isinstance(inner.op, IN_PLACE):
-        shape = inner.shape
-        inner = next((a for a in inner.args if a.shape == shape and users[a] == 1 and _is_made(a)), None)
-        if inner is not None:
-            yield inner
-
-
-def _is_made(node: Node) -> bool:
-    product = isinstance(node.op, Einsum) and len(node.args) == 2 == len(node.shape)
-    return product or isinstance(node.op, (*IN_PLACE, Fused))

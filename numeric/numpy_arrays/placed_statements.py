@@ -18,12 +18,12 @@ from symad.ops.arrays.shaping import Broadcast
 class Placed:
     """The statements of a program by the nodes that they make, and the texts of its other values."""
 
-    def __init__(self, program: Program, nodes: Mapping[Value, Node]) -> None:
-        """``nodes``: which values of the program are nodes."""
+    def __init__(self, program: Program, nodes: Mapping[Value, Node], rooms: Mapping[Value, Name]) -> None:
+        """``nodes``: which values of the program are nodes; ``rooms``: the arrays that results go into."""
         every = [made for statement in program.statements for made in assignments(statement)]
         later = {made.over for made in every}
         self.nodes = nodes
-        self.texts: dict[Value, str] = {}
+        self.texts: dict[Value, str] = {**rooms}
         """The texts of values that no node stands for."""
         self.steps: dict[Node, list[Assign]] = {}
         """The statements that make a node, the last its value."""
@@ -31,14 +31,14 @@ class Placed:
         """The operand that a node is written over."""
         self.filled: dict[Value, Node] = {}
         """The nodes that arrays become that are filled part by part."""
-        self.parts = {made.value for made in every if isinstance(made.expression, Index)}
-        """Parts of arrays in which something is written."""
+        self.parts = {*rooms, *(made.value for made in every if isinstance(made.expression, Index))}
+        """Arrays, and parts of arrays, in which something is written."""
         self.written_again = {made.over for made in every if made.value in later}
         """Of these, those in which more is written afterwards."""
         waiting: list[Assign] = []
         for made in every:
             node = nodes.get(made.value)
-            if node is None and (made.value in self.parts or made.over in self.parts):
+            if node is None and (made.value in self.parts or made.over in self.parts or is_alias(made)):
                 continue
             waiting.append(made)
             if node is not None:
@@ -73,6 +73,8 @@ class Placed:
             node = self.nodes.get(made.value)
             if node is None and isinstance(made.expression, Index):
                 lines += self._part(made.value, made.expression, printer)
+            elif node is None and is_alias(made):
+                self.texts[made.value] = self.text_of(made.expression, printer)
             elif made.over in self.parts:
                 place = self.texts[made.over]
                 if node is not None:
@@ -89,19 +91,17 @@ class Placed:
         for made in assignments(statement):
             node = self.nodes.get(made.value)
             if node is not None and made.over in self.parts:
-                place = printer.slots.pop(node)
+                place = self.texts[made.over]
+                printer.slots.pop(node, None)
                 if printer.text[node] != place:
                     lines.append(assigned(place, printer.text[node]))
                     printer.text[node] = place
+                printer.floats.add(node)
         return lines
 
     def _allocated(self, statement: Allocate, printer: Any) -> list[str]:
         """A new array for the parts of a node, unless the node has a place."""
         node = self.filled[statement.value]
-        slot: Name | Part | None = printer.slots.get(node)
-        if slot is not None and not statement.zeros:
-            self.texts[statement.value] = slot
-            return []
         name = self.texts[statement.value] = printer.name_for(node)
         if statement.kept:
             return [f"{name} = {new_text(node.shape, printer)}"]
@@ -118,3 +118,8 @@ class Placed:
         name = self.texts[value] = printer.value_name()
         printer.views.append(name)
         return [f"{name} = {place}"]
+
+
+def is_alias(made: Assign) -> bool:
+    """Whether a value is another name of one that is there."""
+    return isinstance(made.expression, Read) and made.over is None

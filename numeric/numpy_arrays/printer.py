@@ -192,8 +192,11 @@ class ArrayPrinter:
         """The nodes that some nodes need, in the order of their statements."""
         return topological(outputs)
 
-    def statements(self, outputs: Sequence[Node]) -> list[str]:
-        """The statements that compute some nodes, and all that they need."""
+    def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
+        """The statements that compute some nodes, and all that they need.
+
+        ``into``: the arrays that outputs go into, where they have a place. Others are new.
+        """
         order = self.order(outputs)
         around = self.own, self.ended, self.block, self.given, self.lives, self.at
         self.own, self.ended, self.given = [], [], frozenset(self.text)

@@ -11,9 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from symad.core.dims import plus
-from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.memory_layout.box_sums import Box, boxes_of, fills, single_axes
-from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import (
     Compute,
@@ -30,17 +28,12 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program_passes.by_twos import steps
 from symad.numeric.program_passes.memory import is_fresh, is_view
-from symad.ops.arrays.contraction import Einsum
+from symad.numeric.program_passes.result_places import IN_PLACE, is_computed_anywhere
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
 from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.arithmetic import Add
 
 ZERO = Compute(constant(0).op, (), ())
-
-IN_PLACE = (Add, Mul, Pow, Apply, Cleared)
-"""Operations on floats that may write over an operand."""
 
 
 def put_together(program: Program, in_steps: bool) -> Program:
@@ -159,13 +152,9 @@ class _Work:
     def _over(self, value: Value) -> Value | None:
         """What a value is made over step by step, if nothing else needs that."""
         over, op = self.made[value].over, getattr(self.made[value].expression, "op", None)
-        made = self.made.get(over) if over is not None else None
-        if over is None or made is None or not isinstance(op, IN_PLACE) or not self._is_free(over):
+        if over is None or over not in self.made or not isinstance(op, IN_PLACE) or not self._is_free(over):
             return None
-        found = made.expression
-        assert isinstance(found, Compute)
-        product = isinstance(found.op, Einsum) and len(found.args) == 2 == len(found.shape)
-        return over if product or isinstance(found.op, (*IN_PLACE, Fused)) else None
+        return over if is_computed_anywhere(self.made[over].expression) else None
 
     def _copied(self, given: Expression, array: Value, places: Sequence[Place]) -> list[Statement]:
         """The statements that look a part of an array up, and copy something there."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symad.core.dims import Shape, plus
-from symad.core.graph import Node, topological
+from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.ops.loop_rows import (
     beside_lines,
@@ -16,11 +15,10 @@ from symad.numeric.numpy_arrays.ops.loop_rows import (
     read_otherwise,
 )
 from symad.numeric.numpy_arrays.ops.recurrence import row_stem, state_stem
-from symad.numeric.numpy_arrays.owners import made_over
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned, is_name
+from symad.numeric.numpy_arrays.texts import Name, Turned, is_name
 from symad.numeric.passes.loops.loop import Loop, pieces, values
 from symad.ops.arrays.shaping import Slice, reshape
-from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.arrays.stacking import Concatenate
 from symad.ops.elementwise.apply import Apply
 from symad.ops.loops.scan import backwards
 
@@ -50,20 +48,16 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     beside = {one.value: one for one in besides(node, printer)}
     beside |= {one.states: one for one in beside.values()}
     inputs |= {one.rows: printer.value_name() for one in beside.values()}
-    slots: dict[Node, Name | Part] = {}
-    for place, result in zip(places, results, strict=True):
-        if result.shape and result not in local:
-            slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
-    _pass_on(slots, results)
+    ready = {one.rows for one in beside.values()}
+    into = [p if r.shape and r not in ready else None for p, r in zip(places, results, strict=True)]
     floats = {given for given, arg in zip(local, node.args, strict=True) if printer.holds_floats(arg)}
-    around = printer.slots, printer.floats
-    printer.slots, printer.floats = slots, floats
+    around, printer.floats = printer.floats, floats
     printer.whole |= {*places}
     with printer.inside(inputs):
-        inner = printer.statements(results)
+        inner = printer.statements(results, into)
         texts = [printer.text[result] for result in results]
         kept = [*states, *printer.names_inside(first.number), *printer.views]
-    printer.slots, printer.floats = around
+    printer.floats = around
     printer.text |= names
     passing = {  # only the next step needs these states
         value
@@ -89,8 +83,6 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
             targets.append(text)
             continue
         targets.append(place)
-        if text != place:
-            inner.append(f"{place}[...] = {text}")
     if counted or endless:
         columns.append(f"range({printer.bare(node.shape[0])})")
         targets.append(step)
@@ -229,21 +221,3 @@ def in_order_of_time(value: Node, name: str, printer: Any) -> str:
         return name
     printer.text.update(dict.fromkeys(users, name))
     return f"{name}[::-1]"
-
-
-def _slots(result: Node, place: Name) -> Mapping[Node, Name | Part]:
-    """Where a new value goes; each part of a stack of different parts has a place of its own."""
-    args = result.args
-    if isinstance(result.op, Stack) and result.op.axis == 0 and len(set(args)) == len(args) and args[0].shape:
-        return {part: Part(place, str(k)) for k, part in enumerate(args) if part.args}
-    return {result: place}
-
-
-def _pass_on(slots: dict[Node, Name | Part], results: Sequence[Node]) -> None:
-    """What a value in a place of its own is made from goes there too, if nothing else needs it."""
-    users = Counter(a for node in topological(results) for a in set(node.args))
-    users.update(results)
-    for node, slot in [*slots.items()]:
-        if isinstance(slot, Name):
-            for made in made_over(node, users):
-                slots.setdefault(made, slot)

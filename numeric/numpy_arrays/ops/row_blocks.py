@@ -46,49 +46,47 @@ def block_lines(node: Node, printer: Any) -> list[str]:
         if axis is not None or column is not None:
             inputs[position] = printer.value_name()
             inner.append(f"{inputs[position]} = {outer[arg]}[{_index(part, axis, stop, column)}]")
-    slots: dict[Node, Name] = {}
+    into: list[Name | None] = []
+    made: list[Node] = []
     for value, result, axis, end in zip(values, results, op.joined, ends, strict=True):
         shape, name = printer.dims(value.shape), names[value]
         if axis is None:
             zero = f"{np_}.zeros({shape}, dtype={printer.type_text})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
+            into.append(None)
+            made.append(result)
             continue
         if end is None and (is_large(value.shape, printer.itemsize, {}) or not isinstance(op.length, int)):
             lines.append(f"{name} = {new_text(value.shape, printer)}")
         else:
             make = "empty" if end is None else "zeros"
             lines.append(f"{name} = {np_}.{make}({shape}, dtype={printer.type_text})")
-        slots[result] = printer.value_name("new")
-        place = f"{name}[{_index(part, axis, stop, end)}]"
-        if axis == 0 and end is None and _is_laid_flat(result):  # computed in the flat form
-            slots[result.args[0]] = slots.pop(result)
-            place += ".reshape(-1)"
-        inner.append(f"{slots.get(result) or slots[result.args[0]]} = {place}")
+        into.append(new := printer.value_name("new"))
+        rows_of = f"{name}[{_index(part, axis, stop, end)}]"
+        flat = axis == 0 and end is None and _is_laid_flat(result)  # computed in the flat form
+        made.append(result.args[0] if flat else result)
+        inner.append(f"{new} = {rows_of}{'.reshape(-1)' if flat else ''}")
     rows = printer.symbols[ROWS] = printer.value_name("rows")
     printer.bounds = {ROWS: _height(op)} | ({COLUMNS: op.length} if isinstance(op.length, int) else {})
-    around, printer.slots = printer.slots, slots
     sizes, printer.sizes = printer.sizes, set()
     with printer.inside(inputs):
-        made = [r if r in slots or not _is_laid_flat(r) else r.args[0] for r in results]
-        body = printer.statements(made)
+        body = printer.statements(made, into)
         texts = [printer.text[result] for result in made]
         kept = printer.names_inside(part.number)
     if not printer.nesting:
-        printer.rows += [*slots.values(), *kept]
+        printer.rows += [*filter(None, into), *kept]
     reads_rows = ROWS in printer.sizes
     printer.sizes |= sizes
-    printer.slots, printer.bounds = around, {}
+    printer.bounds = {}
     printer.text |= names
     if reads_rows:
         inner.insert(0, f"{rows} = min({_height(op)}, {length} - {start})")
     if any(x is not None for x in (*columns, *ends)):
         inner.insert(0, f"{stop} = min({start} + {_height(op)}, {length})")
-    for value, result, text, end in zip(values, made, texts, ends, strict=True):
-        if result not in slots:
+    for value, place, text, end in zip(values, into, texts, ends, strict=True):
+        if place is None:
             seen = "" if end is None else f"[{_index(part, None, stop, end)}]"
             body.append(f"{names[value]}{seen} += {text}")
-        elif text != slots[result]:
-            body.append(f"{slots[result]}[...] = {text}")
     return [
         *lines,
         f"for {start} in range(0, {length}, {_height(op)}):",
