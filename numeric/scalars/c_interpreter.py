@@ -38,6 +38,13 @@ from symad.numeric.targets.c_functions import (
 LANES = 128
 """Points of a batch that are computed together."""
 
+PARTS = 4
+"""A row is asked from memory in so many parts, by as many runs, where there are enough of them."""
+
+PAST_CACHES = 2**18
+"""Numbers of results from which on they are written past the caches: 2 MiB, the second cache of a core. Lines
+that are written whole need not be read first."""
+
 BLOCK = 8
 """Packs of one function are filled up to whole blocks; so much room is needed behind the last value."""
 
@@ -84,6 +91,12 @@ HEAD = """\
 #else
 #define FETCH(place) (void)(place)
 #endif
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__
+#pragma GCC target("prefer-vector-width=512")
+#endif
 """
 
 EACH = """\
@@ -118,13 +131,33 @@ void symad_runs_bound(const int64_t *frame)
 """
 
 POINTS = """\
-/* blocks of eight lanes of each row; for each run the row that is asked from memory for a later one, or -1 */
+/* A row of results, on a cache line, to where it belongs: past the caches, if they are too many for them. */
+static void put(double *to, const double *row, size_t n, int past)
+{
+    size_t l = 0;
+#if defined __AVX512F__
+    if (past && (uintptr_t)to %% 64 == 0)
+        for (; l + 8 <= n; l += 8) _mm512_stream_pd(to + l, _mm512_load_pd(row + l));
+#elif defined __SSE2__
+    if (past && (uintptr_t)to %% 16 == 0)
+        for (; l + 2 <= n; l += 2) _mm_stream_pd(to + l, _mm_load_pd(row + l));
+#endif
+    if (l < n) memcpy(to + l, row + l, (n - l)*sizeof *row);
+}
+
+/* blocks of eight lanes of each row; for each run the part of a row that is asked from memory for a later
+   one, or -1, and the result that it computes, or -1 */
 static void execute_lanes(double *const *rows, size_t blocks, const int64_t *runs, int64_t count,
-                          const int32_t *places, const int32_t *ahead)
+                          const int32_t *places, const int32_t *ahead, size_t parts,
+                          const int32_t *made,
+                          double *const *y, size_t first, size_t some, int past)
 {
     const size_t L = %d*blocks;
     for (int64_t r = 0; r < count; ++r) {
-        if (ahead[r] >= 0) for (size_t l = 0; l < L; l += 8) FETCH(rows[ahead[r]] + l);
+        if (ahead[r] >= 0) {
+            const double *row = rows[(size_t)ahead[r]/parts] + (size_t)ahead[r]%%parts*8;
+            for (size_t l = 0; l < L; l += 8*parts) FETCH(row + l);
+        }
         const int64_t *run = runs + 4*r;
         const size_t n = (size_t)run[2];
         const int32_t *a_ = places + run[3], *b_ = a_ + n, *c_ = b_ + n;
@@ -135,13 +168,15 @@ static void execute_lanes(double *const *rows, size_t blocks, const int64_t *run
 %s
             }
         }
+        if (made[r] >= 0) put(y[made[r]] + first, rows[run[1]], some, past);
     }
 }
 
 /* values, runs, their number, places, the addresses of inputs (points,), their number, the addresses of
-   results (points,), their rows, their number, points, the addresses of all rows, their number, for each
-   result whether it is computed where it belongs. Inputs are read where they are; only the last points, which
-   fill no whole row, are copied. Last, for each run the row to fetch. */
+   results (points,), their rows, their number, points, the addresses of all rows, their number; for each run
+   the result that it computes, or -1, and the part of a row to fetch, or -1; the other results, their
+   number, and the parts of a row. Inputs are read where they are; only points that fill no row are copied. Of
+   more, the last are computed with some before them, once more and to the same bits. */
 void symad_runs_points(const int64_t *frame)
 {
     enum { LANES = %d };
@@ -150,23 +185,28 @@ void symad_runs_points(const int64_t *frame)
     double *const *y = (double *const *)(intptr_t)frame[6];
     const int64_t points = frame[9];
     const int32_t *results = (const int32_t *)(intptr_t)frame[7];
-    const int32_t *direct = (const int32_t *)(intptr_t)frame[12];
+    const int32_t *others = (const int32_t *)(intptr_t)frame[14];
+    const int past = points*frame[8] > %d;
     for (int64_t k = 0; k < frame[11]; ++k) rows[k] = v + k*LANES;
-    for (int64_t first = 0; first < points; first += LANES) {
-        const int64_t some = points - first < LANES ? points - first : LANES, whole = some == LANES;
+    for (int64_t done = 0; done < points; done += LANES) {
+        const int64_t whole = points >= LANES, some = whole ? LANES : points;
+        const int64_t first = whole && points - done < LANES ? points - LANES : done;
         const size_t blocks = ((size_t)some + %d)/%d;
         for (int64_t k = 0; k < frame[5]; ++k) {
             double *x = inputs[k] + first;
             rows[k] = whole ? x : v + k*LANES;
             if (!whole) for (size_t l = 0; l < %d*blocks; ++l) rows[k][l] = x[(int64_t)l < some ? l : 0];
         }
-        for (int64_t k = 0; k < frame[8]; ++k)
-            if (direct[k]) rows[results[k]] = whole ? y[k] + first : v + (int64_t)results[k]*LANES;
         execute_lanes(rows, blocks, (const int64_t *)(intptr_t)frame[1], frame[2],
-                      (const int32_t *)(intptr_t)frame[3], (const int32_t *)(intptr_t)frame[13]);
-        for (int64_t k = 0; k < frame[8]; ++k)
-            if (!whole || !direct[k]) memcpy(y[k] + first, rows[results[k]], (size_t)some*sizeof *v);
+                      (const int32_t *)(intptr_t)frame[3], (const int32_t *)(intptr_t)frame[13],
+                      (size_t)frame[16],
+                      (const int32_t *)(intptr_t)frame[12], y, (size_t)first, (size_t)some, past);
+        for (int64_t k = 0; k < frame[15]; ++k)
+            memcpy(y[others[k]] + first, rows[results[others[k]]], (size_t)some*sizeof *v);
     }
+#ifdef __SSE2__
+    if (past) _mm_sfence();
+#endif
 }
 """
 
@@ -272,7 +312,7 @@ def kernel_source() -> str:
             EACH,
             helper_source([*HELPERS, *PACKED.values()]),
             POINT % (BLOCK - 1, BLOCK - 1, _switch(point)),
-            POINTS % (BLOCK, _switch(lanes), LANES, BLOCK - 1, BLOCK, BLOCK),
+            POINTS % (BLOCK, _switch(lanes), LANES, PAST_CACHES, BLOCK - 1, BLOCK, BLOCK),
             ROWS % _switch(rows),
         ]
     )

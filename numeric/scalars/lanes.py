@@ -54,7 +54,8 @@ class LanePlan:
 class PointPlan:
     """Scalar operations one by one on rows of points: the rows of inputs, those of constants, and more.
 
-    ``results`` are the rows of the outputs.
+    ``results`` are the rows of the outputs at the end. ``written`` is for each run the output that it
+    computes, or −1; its row may be used again later. The others keep theirs.
     """
 
     inputs: int
@@ -62,6 +63,7 @@ class PointPlan:
     runs: tuple[Run, ...]
     rows: int
     results: Array
+    written: Array
 
 
 def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
@@ -69,13 +71,17 @@ def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
     steps, wanted = joined(*steps_of(graph, outputs))
     inputs = len(graph.input_nodes)
     given = inputs + sum(not operands and f[0] == "constant" for f, operands in steps.operations)
-    runs, code, constants, rows = in_rows(steps, set(wanted), range(inputs), given, 0)
+    first = {number: k for k, number in reversed(list(enumerate(wanted)))}
+    again = {number for k, number in enumerate(wanted) if first[number] != k}
+    runs, code, constants, rows = in_rows(steps, again, range(inputs), given, 0)
+    written = [first.get(k, -1) for k, (_, operands) in enumerate(steps.operations) if operands]
 
     def row(places: Any) -> Array:  # constants have rows of their own here
         return np.where(np.asarray(places) < 0, inputs - 1 - np.asarray(places), places)
 
     moved = tuple(Run(r.function, r.start, tuple(row(o) for o in r.operands)) for r in runs)
-    return PointPlan(inputs, constants, moved, rows, row([code[k] for k in wanted]))
+    results = row([code[k] for k in wanted])
+    return PointPlan(inputs, constants, moved, rows, results, np.array(written, np.int32))
 
 
 def lane_plan(graph: Graph) -> LanePlan:

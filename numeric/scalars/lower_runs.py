@@ -25,7 +25,7 @@ from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
-from symad.numeric.scalars.c_interpreter import BLOCK, LANES, check_runs, kernel_source, tables
+from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.scalars.level_runs import Plan, Run, plan
@@ -33,8 +33,11 @@ from symad.numeric.scalars.python_binding import python_function
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 
-AHEAD = 8
-"""Runs between the order of a row from memory and its use: some 250 ns."""
+AHEAD = 24
+"""Runs between the order of a row from memory and its use: some 600 ns."""
+
+NEAR = 4
+"""Fewer runs between the two are too few: the row comes later than without."""
 
 LEAST_LANES = 16
 """Points from which on several at a time are faster than one after the other."""
@@ -121,10 +124,10 @@ class Scalars:
     library: Any
 
     @cached_property
-    def points(self) -> tuple[PointPlan, Any, Any]:
+    def points(self) -> tuple[PointPlan, Any, Any, Any, int]:
         """For many points: rows that are used again, so that few stay in the cache; as tables."""
         made = point_plan(self.graph, output_scalars(self.graph))
-        return made, *tables(made.runs, slices=False)
+        return made, *tables(made.runs, slices=False), *fetched_ahead(made.runs, made.inputs)
 
     def parts(self, x: Array, y: Array) -> list[Any]:
         """The frame of a call at one point."""
@@ -161,43 +164,38 @@ class Scalars:
 
     def lanes(self) -> Framed:
         """A call at several points, with rows of its own; addresses, results and points are still to come."""
-        made, table, places = self.points
+        made, table, places, ahead, parts = self.points
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
         where, wanted = np.zeros(made.inputs, np.int64), made.results.astype(np.int32)
-        direct = _first_computed(wanted, made.inputs + len(made.constants))
-        parts = [
+        others = np.setdiff1d(np.arange(len(wanted), dtype=np.int32), made.written)
+        frame = [
             v, table, len(table), places, where, made.inputs, np.zeros(len(wanted), np.int64), wanted,
-            len(wanted), 0, np.zeros(made.rows, np.int64), made.rows, direct,
-            fetched_ahead(made.runs, {*range(made.inputs), *wanted[direct > 0].tolist()}),
+            len(wanted), 0, np.zeros(made.rows, np.int64), made.rows, made.written, ahead, others,
+            len(others), parts,
         ]  # fmt: skip
-        return Framed(frame_of(self.library.symad_runs_points, parts), where, wanted, parts)
+        return Framed(frame_of(self.library.symad_runs_points, frame), where, wanted, frame)
 
 
-def fetched_ahead(runs: Sequence[Run], outside: set[int]) -> Any:
-    """For each run the row of an input or result that a run `AHEAD` later is the first to need; -1 for none.
+def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[Any, int]:
+    """For each run a part of an input's row that a run `AHEAD` later is first to need, or -1; and the parts.
 
-    Rows of many points lie apart in memory: the processor sees no stream and would wait for each.
+    Part p of row r is number r·parts + p. Rows of many points lie apart in memory: the processor sees no
+    stream and would wait for each, and for too many lines that it is asked for at once.
     """
+    parts = PARTS if len(runs) > (PARTS + 1) * inputs else 1
     ahead = np.full(len(runs), -1, np.int32)
     known: set[int] = set()
-    free = 0  # one row for each run, in the order of their use
+    free = 0  # one part for each run, in the order of their use
     for k, run in enumerate(runs):
-        rows = {*range(run.start, run.start + run.count), *np.concatenate(run.operands).tolist()}
-        for row in sorted(rows & outside - known):
+        rows = {row for row in np.concatenate(run.operands).tolist() if row < inputs}
+        for row in sorted(rows - known):
             at = max(k - AHEAD, free)
-            if at <= k - AHEAD // 2:  # later would be too late
-                ahead[at] = row
-                free = at + 1
+            if at + parts <= k - NEAR:
+                ahead[at : at + parts] = row * parts + np.arange(parts)
+                free = at + parts
         known |= rows
-    return ahead
-
-
-def _first_computed(rows: Any, given: int) -> Any:
-    """Which results are rows that are computed (behind those given), and no earlier result."""
-    first = np.zeros(len(rows), np.int32)
-    first[np.unique(rows, return_index=True)[1]] = 1
-    return first * (rows >= given)
+    return ahead, parts
 
 
 def lanes(planned: Callable[[], Scalars]) -> Framed | None:

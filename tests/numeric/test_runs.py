@@ -328,19 +328,41 @@ def test_scalars_made_of_arrays_are_refused_by_name() -> None:
             lower(graph, "runs")
 
 
-def test_rows_outside_the_cache_are_fetched_once_before_they_are_needed():
-    """Four to eight runs before, one row for each run; rows that the first runs need come too late."""
+def test_rows_of_inputs_are_fetched_once_before_they_are_needed():
+    """In parts where there are runs enough; what the first runs need comes too late."""
+    from symad.numeric.scalars.c_interpreter import PARTS
     from symad.numeric.scalars.level_runs import Run
-    from symad.numeric.scalars.lower_runs import AHEAD, fetched_ahead
+    from symad.numeric.scalars.lower_runs import AHEAD, NEAR, fetched_ahead
 
-    def step(k):  # row 100 + k is made of rows k and k + 1; inputs are 0 … 99
-        return Run("add", 100 + k, (np.array([k]), np.array([k + 1])))
+    def step(k, each):  # the first of ``each`` runs needs input k/each
+        return Run("negative", 1000 + k, (np.array([k // each if k % each == 0 else 999 + k]),))
 
-    steps = [step(k) for k in range(60)]
-    ahead = fetched_ahead(steps, {*range(100)}).tolist()
-    assert len(ahead) == 60
-    assert sorted(row for row in ahead if row >= 0) == [*range(AHEAD // 2 + 1, 61)]  # run k first needs k + 1
-    assert all(run + AHEAD // 2 <= row - 1 <= run + AHEAD for run, row in enumerate(ahead) if row >= 0)
-    result = fetched_ahead(steps, {120}).tolist()
-    assert result.index(120) == 20 - AHEAD and set(result) == {-1, 120}
-    assert set(fetched_ahead(steps, {102}).tolist()) == {-1}
+    for each, parts in ((1, 1), (PARTS + 2, PARTS)):
+        inputs = 60
+        ahead, found = fetched_ahead([step(k, each) for k in range(each * inputs)], inputs)
+        assert found == parts and len(ahead) == each * inputs
+        asked = [number for number in ahead.tolist() if number >= 0]
+        assert asked == [*range(asked[0], parts * inputs)] and asked[0] % parts == 0
+        assert asked[0] // parts * each <= NEAR + parts + each
+        for run, number in enumerate(ahead.tolist()):
+            if number >= 0:
+                assert NEAR < each * (number // parts) - run <= AHEAD
+
+
+@needs_compiler
+@pytest.mark.parametrize("points", (127, 128, 129, 300, 9_000, 9_001))
+def test_many_points_have_the_bits_of_parts_of_them(points: int) -> None:
+    """Blocks that share points, results on cache lines or not, and results past the caches (over 2 MiB)."""
+    x = sp.symbols("x:40", real=True)
+    outputs = [a * b - sp.exp(-a) for a, b in pairwise(x)] + [x[3], x[0] * x[1] - sp.exp(-x[0]), sp.Float(2)]
+    kernel = lower(symad.trace(outputs, inputs=list(x)), "runs")
+    columns = np.random.default_rng(0).normal(size=(40, points))
+    got = np.array(kernel(*columns))
+    a, b = columns[:-1], columns[1:]
+    products = a * b - np.exp(-a)
+    expected = [*products, columns[3], products[0], np.full(points, 2.0)]
+    np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-14)
+    cut = np.hstack([np.array(kernel(*part)) for part in np.array_split(columns, 3, axis=1)])
+    np.testing.assert_array_equal(got, cut)
+    rows = [row.reshape(1, points) for row in columns]
+    np.testing.assert_array_equal(np.array(kernel(*rows))[:, 0], got)
