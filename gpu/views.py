@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Shape, plus, same_dim, same_shape
 from symad.core.graph import Node, op_of, rebuild, shape
-from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Pad, Reshape, ShapingOp, Slice
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.ops.arrays.shaping import Pad, Reshape, ShapingOp, Slice, reshape
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 
@@ -32,6 +34,18 @@ class Take(ShapingOp):
 def take_shape(op: Take, args: Nodes) -> Shape:
     """The axes that are left."""
     return tuple(count for k, count in enumerate(op.count) if k not in op.dropped)
+
+
+@definition.dispatch
+def take_definition(op: Take, y: Node) -> Node:
+    """The slice, then the axes that are left."""
+    return reshape(Node.of(Slice(op.start, op.count, op.step), y.args), y.shape)
+
+
+@evaluate.dispatch
+def take_evaluate(op: Take, values: Values) -> Array:
+    """The slice without the axes of length 1."""
+    return np.squeeze(evaluate(Slice(op.start, op.count, op.step), values), axis=op.dropped)
 
 
 def simplify_views(outputs: Sequence[Node]) -> Nodes:

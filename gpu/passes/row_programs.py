@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.core.graph import Graph, Node, rebuild, shape, topological
+from symad.core.questions import Nodes
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.step import step_of
+from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.ops.arrays.contraction import Einsum
@@ -27,7 +27,6 @@ from symad.ops.arrays.stacking import Concatenate
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.loops.scan import Local
-from symad.transforms.values import unchecked
 
 WORK = 1 << 25
 """Operations of the products of a kernel, up to which saved launches are worth more than cuBLAS's speed.
@@ -39,29 +38,11 @@ MEMBERS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class RowProgram(Op):
-    """Output k of a ``body`` whose inputs are `Local`."""
-
-    body: Graph
-    k: int
+class RowProgram(BodyOp):
+    """Output ``index`` of a ``body`` that one launch computes, a block of threads for each row."""
 
 
-@shape(RowProgram)
-def row_program_shape(op: RowProgram, args: Nodes) -> Shape:
-    """The shape of this output."""
-    return op.body.output_nodes[op.k].shape
-
-
-@evaluate.dispatch
-def row_program_evaluate(op: RowProgram, values: Values) -> Array:
-    """The body."""
-    return unchecked((op.body.output_nodes[op.k],), dict(zip(op.body.input_nodes, values, strict=True)))[0]
-
-
-@definition.dispatch
-def row_program_definition(op: RowProgram, y: Node) -> Node:
-    """The body."""
-    return rebuild((op.body.output_nodes[op.k],), dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+shape(RowProgram)(body_shape)
 
 
 def row_programs(outputs: Sequence[Node]) -> Nodes:

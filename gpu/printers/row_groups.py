@@ -75,7 +75,7 @@ class WarpRows(RowText):
 def row_lines(op: RowGroup, node: Node, printer: Any) -> list[str]:
     """The statement that computes all results of a region."""
     types = [printer.kernels.type_of(a) for a in node.args]
-    values = [Node.of(RowGroup(op.body, op.full, k), node.args) for k in range(len(op.body.output_nodes))]
+    values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(op.body.output_nodes))]
     source = WarpRows(op.body, op.full, Body(real_type(printer.dtype))).source("row_group", types)
     kernel = printer.kernels.raw("row_group", source)
     printer.imports.add("import math")

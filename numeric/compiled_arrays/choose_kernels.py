@@ -12,8 +12,8 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
-from symad.numeric.passes.blocking.row_blocks import RowBlocks
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.blocking.block_loop import RowBlocks
+from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.box_sums import boxes
 from symad.ops.loops.scan import Scan
@@ -44,10 +44,8 @@ class _Fusion:
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""
         op = node.op
-        if isinstance(op, Scan):
-            return Node.of(Scan(self.body(op.body), op.slices), args)
-        if isinstance(op, Loop):
-            return Node.of(Loop(self.body(op.body), op.slices, op.k), args)
+        if isinstance(op, (Scan, Loop)):
+            return Node.of(with_body(op, self.body(op.body), op.slices), args)
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
             return Node.of(RowBlocks(self.body(op.body), *cut), args)

@@ -293,7 +293,7 @@ class NativePrinter(InPlacePrinter):
 
     def _region(self, node: Node, op: RowGroup) -> list[str]:
         results = op.body.output_nodes
-        values = [Node.of(RowGroup(op.body, op.full, k), node.args) for k in range(len(results))]
+        values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(results))]
         text, signature, operands, body = region_source(NAME, op.body, op.full, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)

@@ -14,12 +14,15 @@ from graphlib import TopologicalSorter
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.core.questions import Nodes
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.numeric.fusion.bodies import BodyOp, body_nodes, body_shape, body_values
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.recompute import computed_again
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.contraction import Einsum, sum_axes
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
@@ -31,11 +34,8 @@ LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Fused(Op):
+class Fused(BodyOp):
     """Output ``index`` of an elementwise ``body``, whose inputs are `Local` 0, 1, 2, ..."""
-
-    body: Graph
-    index: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +46,7 @@ class FusedSum(Op):
     axes: tuple[int, ...]
 
 
-@shape(Fused)
-def fused_shape(op: Fused, args: Nodes) -> Shape:
-    """The shape of this output."""
-    return op.body.output_nodes[op.index].shape
+shape(Fused)(body_shape)
 
 
 @shape(FusedSum)
@@ -57,6 +54,19 @@ def fused_sum_shape(op: FusedSum, args: Nodes) -> Shape:
     """The axes that are left."""
     inner = op.body.output_nodes[0].shape
     return tuple(d for k, d in enumerate(inner) if k not in op.axes)
+
+
+@evaluate.dispatch
+def fused_sum_evaluate(op: FusedSum, values: Values) -> Array:
+    """The sum of the body's values, which may be the same along an axis."""
+    (node,), (made,) = op.body.output_nodes, body_values(op.body, values)
+    return np.sum(np.broadcast_to(made, node.shape), axis=op.axes)
+
+
+@definition.dispatch
+def fused_sum_definition(op: FusedSum, y: Node) -> Node:
+    """The body's nodes, then the sum."""
+    return sum_axes(body_nodes(op.body, y.args)[0], op.axes)
 
 
 Opened = Callable[[Node, Nodes], Node]

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from symad.core.dims import Shape, same_shape
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
+from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
@@ -30,18 +31,13 @@ SHORTEST, LONGEST, MEMBERS, LEAVES, RESULTS = 8, 4096, 80, 12, 6
 
 
 @dataclass(frozen=True, eq=False)
-class RowGroup(Op):
+class RowGroup(BodyOp):
     """Output ``index`` of a ``body`` over rows of the last axis of ``full``; inputs are `Local`."""
 
-    body: Graph
     full: Shape
-    index: int
 
 
-@shape(RowGroup)
-def row_group_shape(op: RowGroup, args: Nodes) -> Shape:
-    """The shape of this output."""
-    return op.body.output_nodes[op.index].shape
+shape(RowGroup)(body_shape)
 
 
 def is_row_sum(node: Node, full: Shape) -> bool:
@@ -303,7 +299,7 @@ def fuse_rows(
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         body = Graph(tuple(local.values()), rebuild(results, local))
         args = tuple(new[leaf] for leaf in leaves)
-        new |= {m: Node.of(RowGroup(body, full, k), args) for k, m in enumerate(results)}
+        new |= {m: Node.of(RowGroup(body, k, full), args) for k, m in enumerate(results)}
         for m in members:
             if m in users and isinstance(m.op, Broadcast):
                 new[m] = Node.of(m.op, (new[m.args[0]],))

@@ -29,7 +29,7 @@ from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_si
 from symad.numeric.numpy_arrays.sparse_parts import Parts
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned
-from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps

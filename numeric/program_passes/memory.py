@@ -13,7 +13,7 @@ from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay

@@ -12,7 +12,16 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric import lower
+from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.passes.blocking import row_blocks
+from symad.numeric.pipelines import (
+    ARRAY_GRAPH,
+    BLOCK_GRAPH,
+    COMPILED_GRAPH,
+    KERNEL_GRAPH,
+    NUMPY_GRAPH,
+    run_graph_passes,
+)
 
 Build = Callable[[np.random.Generator], tuple[symad.Graph, list[np.ndarray[Any, Any]]]]
 
@@ -25,6 +34,11 @@ def close(graph: Any, values: list[Any], rtol: float = 1e-11) -> str:
     assert all(np.array_equal(a, b) for a, b in zip(before, values, strict=True))
     expected = graph(*values)
     several = isinstance(expected, tuple)
+    passed = run_graph_passes(graph, (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH))
+    kernels = fuse(run_graph_passes(graph, (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)), "float64")
+    for made in (passed(*values), kernels(*values)):  # loops over blocks of rows, and kernels, are ops
+        for one, other in zip(made if several else [made], expected if several else [expected], strict=True):
+            assert np.allclose(one, other, rtol=rtol, atol=rtol)
     for one, other in zip(got if several else [got], expected if several else [expected], strict=True):
         assert np.allclose(one, other, rtol=rtol, atol=rtol), np.max(np.abs(one - other))
     again = kernel(*values)

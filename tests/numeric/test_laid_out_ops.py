@@ -1,14 +1,23 @@
 """What ops that say where things stand in memory evaluate to; their printed form is that, too."""
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
+import sympy as sp
 
-from symad.core.questions import evaluate
+import symad.gpu
+import symad.numeric
+from symad.core.graph import Graph, Node, Op
+from symad.core.questions import definition, evaluate
 from symad.numeric.kernel import compile_source
 from symad.numeric.numpy_arrays.elementwise_helpers import CLEAR
+from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.block_matrices import Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.ops.arrays.sources import input_node
 
 
 def test_an_overlay_adds_each_part_where_it_stands():
@@ -36,3 +45,43 @@ def test_gaps_are_cleared_as_printed_code_does(width, step, size):
     np.testing.assert_array_equal(evaluate(Cleared(((width, step),)), (flat,)), wanted)
     clear = compile_source("_clear", f"import numpy as np\n\n\n{CLEAR}").function
     np.testing.assert_array_equal(clear(flat, ((width, step),)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [
+        (Overlay((1, 0, 2), (1, 1, -1), 5), [(3,), (2,), (3,)]),
+        (Mosaic((3, 3), ((0, 0), (0, 2), (2, 0)), ((2, 2), (2, 1), (1, 3))), [(2, 1, 2), (2, 1), (1, 3)]),
+        (Spread((3, 4), (5, 1)), [(20,)]),
+        (Cleared(((3, 5), (4, 7))), [(18,)]),
+        (AddDiagonal((0, 1, 0), (1, 0), -1), [(2, 3, 2), (3, 2)]),
+        (AddDiagonal((0, 0, 0), (0,), 1), [(3, 3, 3), (3,)]),
+    ],
+)
+def test_the_definition_is_what_is_evaluated(op, shapes):
+    inputs = tuple(input_node(sp.Symbol(f"x{k}"), shape) for k, shape in enumerate(shapes))
+    values = [np.random.default_rng(k).normal(size=shape) for k, shape in enumerate(shapes)]
+    node = Node.of(op, inputs)
+    written = Graph(inputs, (definition(op, node),))
+    assert written.output_nodes[0].shape == node.shape
+    np.testing.assert_allclose(written(*values), evaluate(op, tuple(values)), rtol=1e-15)
+
+
+def test_every_op_of_lowering_has_a_value_and_a_definition():
+    """So that each pass can be tested alone: graph before = graph after."""
+    for root in (symad.numeric, symad.gpu):
+        for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            importlib.import_module(module.name)
+
+    def rule(question, cls):
+        kinds = [m.signature.types[0] for m in question.methods if m.signature.types[0] in cls.__mro__]
+        return min(kinds, key=cls.__mro__.index, default=Op)
+
+    def kinds(cls):
+        return {cls}.union(*map(kinds, cls.__subclasses__()))
+
+    found = [c for c in kinds(Op) if c.__module__.startswith(("symad.numeric", "symad.gpu"))]
+    assert len(found) > 15
+    for cls in found:
+        if not cls.__subclasses__():
+            assert rule(evaluate, cls) is not Op and rule(definition, cls) is not Op, cls

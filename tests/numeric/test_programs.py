@@ -9,9 +9,13 @@ import sympy as sp
 
 import symad
 from symad.core.dims import plus
-from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.core.questions import definition
 from symad.errors import LoweringError
+from symad.gpu.passes.fusion import fuse as fuse_for_device
+from symad.numeric.compiled_arrays.choose_kernels import fuse as fuse_for_processor
+from symad.numeric.fusion.bodies import BodyOp
+from symad.numeric.fusion.chains import FusedSum
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
@@ -77,6 +81,23 @@ def test_each_graph_pass_of_fast_code_keeps_the_function(name):
     for step in FAST_GRAPH:
         graph = step.run(graph)
         cases.assert_same(graph(*values), expected)
+
+
+@over("name", SOME)
+def test_kernels_of_processor_and_device_are_evaluated(name):
+    """What is fused into one kernel is an op like any other: it has a value and a definition."""
+    graph = SOME[name]
+    values = cases.point(graph)
+    expected = graph(*values)
+    made = graph
+    for step in KERNELS_GRAPH:
+        made = step.run(made)
+    for fused in (fuse_for_processor(made, "float64"), fuse_for_device(made)):
+        cases.assert_same(fused(*values), expected)
+        kernels = [n for n in topological(fused.output_nodes) if isinstance(n.op, (BodyOp, FusedSum))]
+        written = dict(zip(kernels, (definition(n.op, n) for n in kernels), strict=True))
+        outputs = rebuild(fused.output_nodes, written)
+        cases.assert_same(Graph(fused.input_nodes, outputs, fused.structure)(*values), expected)
 
 
 @over("name", SOME)

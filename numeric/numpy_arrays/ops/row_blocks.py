@@ -9,8 +9,8 @@ from symad.core.graph import Node, topological
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name
-from symad.numeric.passes.blocking.causal_blocks import COLUMNS
-from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
+from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.program_passes.memory import is_fresh
 from symad.numeric.program_passes.recycling import is_large

@@ -8,8 +8,10 @@ import numpy as np
 
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, Op, shape
-from symad.core.questions import Array, Count, Nodes, Values, evaluate, flops
-from symad.ops.arrays.contraction import Einsum
+from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.sources import eye
+from symad.ops.elementwise.arithmetic import signed_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,20 @@ def add_diagonal_shape(op: AddDiagonal, args: Nodes) -> Shape:
 def add_diagonal_flops(op: AddDiagonal, y: Node) -> Count:
     """One addition for each element of the diagonal."""
     return size(y.args[1].shape)
+
+
+@definition.dispatch
+def add_diagonal_definition(op: AddDiagonal, y: Node) -> Node:
+    """x + sign·d times an identity matrix for each axis that repeats a label."""
+    axes: list[int] = []
+    factors, labels = [y.args[1]], [op.part]
+    for label, length in zip(op.labels, y.shape, strict=True):
+        axis = label if label not in axes else max(*op.labels, *axes) + 1
+        axes.append(axis)
+        if axis != label:
+            factors.append(eye(length))
+            labels.append((label, axis))
+    return signed_sum([(1, y.args[0]), (op.sign, contract(labels, tuple(axes), *factors))])
 
 
 @evaluate.dispatch

@@ -13,7 +13,8 @@ from typing import Any
 from symad.core.dims import Dim, dim_symbols, is_concrete, size
 from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.numeric.passes.blocking.aligned_axes import Misaligned, argument_axes
-from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.blocking.block_loop import ROWS, RowBlocks
+from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
 from symad.ops.arrays.contraction import Einsum

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
@@ -22,6 +21,7 @@ from symad.numeric.passes.blocking.aligned_axes import (
     resized,
     result_axis,
 )
+from symad.numeric.passes.blocking.block_loop import COLUMNS
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import ArrayConstant, constant_value
@@ -29,9 +29,6 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 from symad.ops.loops.scan import Local
-
-COLUMNS = sympy.Dummy("columns", integer=True, positive=True)
-"""The number of columns that the rows of a block see."""
 
 Columns = tuple[Graph, tuple[int | None, ...], tuple[int | None, ...]]
 

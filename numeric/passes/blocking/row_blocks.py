@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import sympy
-
 from symad.core.dims import Dim, Shape
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.aligned_axes import (
     Misaligned,
@@ -23,6 +21,7 @@ from symad.numeric.passes.blocking.aligned_axes import (
     resized,
     result_axis,
 )
+from symad.numeric.passes.blocking.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.causal_blocks import up_to_diagonal
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
@@ -43,38 +42,6 @@ STORED = 3
 
 SHORT = 16
 """So many small arrays between large ones are made in the same loop."""
-
-ROWS = sympy.Dummy("rows", integer=True, positive=True)
-"""The number of rows of a block; the last one may be smaller."""
-
-
-@dataclass(frozen=True, eq=False)
-class RowBlocks(Op):
-    """Value number ``k`` of a loop over blocks of rows.
-
-    The first arguments are cut along ``axes``, the others are used whole. Value k is put together along
-    ``joined[k]``, or summed over the blocks where that is None.
-    """
-
-    body: Graph
-    axes: tuple[int, ...]
-    joined: tuple[int | None, ...]
-    length: Dim
-    k: int
-    columns: tuple[int | None, ...] = ()
-    """The axis along which each argument ends with the rows of the block, if any."""
-    ends: tuple[int | None, ...] = ()
-    """The same for each value."""
-
-
-@shape(RowBlocks)
-def row_blocks_shape(op: RowBlocks, args: Nodes) -> Shape:
-    """The shape of the value over all rows."""
-    inner = op.body.output_nodes[op.k].shape
-    axis = op.joined[op.k]
-    end = op.ends[op.k] if op.ends else None
-    return tuple(op.length if k in (axis, end) else d for k, d in enumerate(inner))
-
 
 def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""

@@ -10,9 +10,10 @@ import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, shape
-from symad.core.questions import Array, Count, Nodes, Values, evaluate, flops
-from symad.ops.arrays.shaping import Reshape
+from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
+from symad.ops.arrays.shaping import Reshape, pad, reshape
 from symad.ops.arrays.stacking import Concatenate
+from symad.ops.elementwise.arithmetic import signed_sum
 
 Pair = tuple[int, int]
 
@@ -33,6 +34,13 @@ class Mosaic(Op):
 def mosaic_shape(op: Mosaic, args: Nodes) -> Shape:
     """The whole matrix."""
     return op.shape
+
+
+@definition.dispatch
+def mosaic_definition(op: Mosaic, y: Node) -> Node:
+    """The sum of the padded blocks."""
+    blocks = (reshape(a, shape) for a, shape in zip(y.args, op.shapes, strict=True))
+    return signed_sum((1, pad(b, start, op.shape)) for b, start in zip(blocks, op.starts, strict=True))
 
 
 @evaluate.dispatch

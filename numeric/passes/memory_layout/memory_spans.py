@@ -17,8 +17,8 @@ import numpy as np
 
 from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, shape, topological
-from symad.core.questions import Array, Nodes, Values, evaluate
-from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.memory_layout.flat_stencils import MOST, Range, is_most
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.arrays.shaping import (
@@ -31,8 +31,9 @@ from symad.ops.arrays.shaping import (
     reshape,
     slice_axes,
 )
-from symad.ops.arrays.sources import ArrayConstant, array_constant
+from symad.ops.arrays.sources import ArrayConstant, array_constant, constant
 from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.elementwise.selection import select
 from symad.ops.sparse.csr import CompressedRows
 
 MANY = 1000
@@ -69,20 +70,43 @@ def cleared_shape(op: Cleared, args: Nodes) -> Shape:
 @evaluate.dispatch
 def spread_evaluate(op: Spread, values: Values) -> Array:
     """The elements that the view shows."""
-    (flat,) = values
-    places = sum(stride * k for stride, k in zip(op.strides, np.indices(op.shape), strict=True))
-    return np.asarray(flat)[places]
+    return np.asarray(values[0])[_places(op)]
+
+
+@definition.dispatch
+def spread_definition(op: Spread, y: Node) -> Node | None:
+    """The elements by their positions, for a known shape."""
+    return gather(y.args[0], array_constant(_places(op))) if is_concrete(op.shape) else None
+
+
+def _places(op: Spread) -> np.ndarray:
+    """Where each element of the view stands."""
+    return sum(stride * k for stride, k in zip(op.strides, np.indices(op.shape), strict=True))
 
 
 @evaluate.dispatch
 def cleared_evaluate(op: Cleared, values: Values) -> Array:
-    """The array with its gaps set to zero; what follows the last whole step is no gap."""
-    result = np.array(values[0])
+    """The array with its gaps set to zero."""
+    return np.where(_in_gaps(op, len(values[0])), 0, values[0])
+
+
+@definition.dispatch
+def cleared_definition(op: Cleared, y: Node) -> Node | None:
+    """Zeros or elements, for a known length."""
+    (length,) = y.shape
+    if not isinstance(length, int):
+        return None
+    return select(array_constant(_in_gaps(op, length)), constant(0), y.args[0])
+
+
+def _in_gaps(op: Cleared, length: int) -> np.ndarray:
+    """Whether each element stands in a gap; what follows the last whole step is no gap."""
+    found = np.zeros(length, bool)
     for width, step in op.gaps:
-        for start in range(width, len(result), step):
-            if start + step - width < len(result) or step - width == 1:
-                result[start : start + step - width] = 0
-    return result
+        for start in range(width, length, step):
+            if start + step - width < length or step - width == 1:
+                found[start : start + step - width] = True
+    return found
 
 
 def in_spans(graph: Graph) -> Graph:

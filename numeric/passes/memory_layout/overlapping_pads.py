@@ -15,9 +15,9 @@ import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
-from symad.core.questions import Array, Nodes, Values, evaluate
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.memory_layout.box_sums import boxes
-from symad.ops.arrays.shaping import Pad
+from symad.ops.arrays.shaping import Pad, pad
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 
 
@@ -34,6 +34,13 @@ class Overlay(Op):
 def overlay_shape(op: Overlay, args: Nodes) -> Shape:
     """(size,)."""
     return (op.size,)
+
+
+@definition.dispatch
+def overlay_definition(op: Overlay, y: Node) -> Node:
+    """The sum of the padded parts."""
+    padded = (pad(a, (start,), y.shape) for a, start in zip(y.args, op.start, strict=True))
+    return signed_sum(zip(op.signs, padded, strict=True))
 
 
 @evaluate.dispatch

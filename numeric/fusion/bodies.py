@@ -1,0 +1,45 @@
+"""Ops that stand for a part of the graph: one output of a body, whose inputs are the arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.transforms.values import unchecked
+
+
+@dataclass(frozen=True, eq=False)
+class BodyOp(Op):
+    """Output ``index`` of a ``body``, whose inputs are `Local` 0, 1, 2, ..."""
+
+    body: Graph
+    index: int
+
+
+def body_shape(op: BodyOp, args: Nodes) -> Shape:
+    """The shape of this output; each kind of body registers it."""
+    return op.body.output_nodes[op.index].shape
+
+
+@evaluate.dispatch
+def body_evaluate(op: BodyOp, values: Values) -> Array:
+    """The body at the values of the arguments."""
+    return body_values(op.body, values)[op.index]
+
+
+@definition.dispatch
+def body_definition(op: BodyOp, y: Node) -> Node:
+    """The body's nodes in the graph itself."""
+    return body_nodes(op.body, y.args)[op.index]
+
+
+def body_values(body: Graph, values: Values) -> list[Array]:
+    """The outputs of a body at the values of its inputs."""
+    return unchecked(body.output_nodes, dict(zip(body.input_nodes, values, strict=True)))
+
+
+def body_nodes(body: Graph, args: Nodes) -> Nodes:
+    """The outputs of a body over other nodes."""
+    return rebuild(body.output_nodes, dict(zip(body.input_nodes, args, strict=True)))
