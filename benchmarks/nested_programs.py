@@ -1,8 +1,9 @@
 """Random programs of nested derivatives, loops, batches, roots and recomputed parts, against JAX.
 
-Gradients, pushforwards, Hessians, `vmap`, `scan`, `fold`, `implicit` and `remat` stand inside of each other,
+Gradients, pushforwards, Hessians, `jet`, `vmap`, loops, `implicit`, `remat`, constants and functions with
+slopes of their own stand inside of each other,
 and close over the values around them under names that are in scope already. Value and slopes come from the
-graph, and from kernels by every backend.
+graph, from kernels by every backend, and from code for an x that is given.
 
 Usage: python benchmarks/nested_programs.py [--count 1000] [--first 0] [--depth 2] [--jobs 2]; needs JAX.
 Exits 1 if a number is wrong or an error has no name of symad's.
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-BACKENDS = ("numpy", "c", "runs")
+BACKENDS = ("numpy", "c", "runs", "given")
 SHOWN = 600
 """Characters of a message that are printed."""
 BLOCK = 50
@@ -40,10 +41,10 @@ def outcomes(seeds: range, depth: int) -> list[str]:
 
 def outcome(seed: int, depth: int) -> str:
     """What came of one program."""
-    from tests.nested.programs import judge
+    from tests.nested.programs import MORE, judge
 
     try:
-        return "agrees" if judge(seed, depth, BACKENDS) else "has no value"
+        return "agrees" if judge(seed, depth, BACKENDS, MORE) else "has no value"
     except Exception as error:
         return f"seed {seed}: {type(error).__name__}: {str(error).strip()[:SHOWN]}"
 

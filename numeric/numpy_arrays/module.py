@@ -17,6 +17,8 @@ from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.pipelines import PassReport
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.elementwise.selection import Select
+from symad.ops.elementwise.undefined import Undefined
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     array = np.asarray(value)
@@ -95,6 +97,8 @@ def _result(output: Node, printer: ArrayPrinter) -> str:
         return f"{printer.type_text}({text})"
     shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
     printer.returned.add(made)
+    if isinstance(op, (Select, Undefined)) and not output.shape:
+        return f"{text}[()]"  # NumPy makes an array without axes of numbers
     return f"{text}.copy()" if shared or repeats(output) else text
 
 

@@ -60,7 +60,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
                 b_bar += p.T @ bar
                 c = p*(bar @ b.T - (bar*out[rows]).sum(axis=1, keepdims=True))
             partials_at(c, x[rows], y, params, x_bar[rows], y_bar, param_bars)
-    return x_bar, y_bar, b_bar, *param_bars
+    return x_bar, y_bar, b_bar, *[bar[()] for bar in param_bars]
 """
 
 

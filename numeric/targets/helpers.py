@@ -42,7 +42,7 @@ def _exponentials(x: Array, axes: Any) -> tuple[Array, Array]:
 
 def _logsumexp(x: Array, axes: Any) -> Array:
     highest, total = _exponentials(x, axes)
-    return (highest + np.log(total)).squeeze(axes)
+    return (highest + np.log(total)).squeeze(axes)[()]
 
 
 def _log_softmax(x: Array, axes: Any) -> Array:

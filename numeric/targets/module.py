@@ -30,6 +30,8 @@ from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.elementwise.selection import Select
+from symad.ops.elementwise.undefined import Undefined
 
 
 def print_module(
@@ -138,7 +140,16 @@ def _result(
     if value is not None:
         shown.add(value)
     borrowed = twice or (_is_borrowed(expression, program, made) and expression.shape)
+    if not expression.shape and _is_boxed(expression, made):
+        return f"{text}[()]"
     return f"{text}.copy()" if borrowed else text
+
+
+def _is_boxed(expression: Expression, made: Mapping[Value, Expression]) -> bool:
+    """Whether NumPy makes an array without axes of numbers."""
+    while isinstance(expression, Read) and expression.value in made:
+        expression = made[expression.value]
+    return isinstance(expression, Compute) and isinstance(expression.op, (Select, Undefined))
 
 
 def _memory(expression: Expression, made: Mapping[Value, Expression]) -> Value | None:

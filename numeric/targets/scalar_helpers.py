@@ -180,7 +180,16 @@ def _evaluated(
     batch = np.broadcast_shapes(*[array.shape for array in arrays])
     with np.errstate(all="ignore"):
         result = at_batch(*[array.astype(dtype)[()] for array in arrays])
-    return _batched(result, batch, iter(ranks), {}) if batch else result
+    return _batched(result, batch, iter(ranks), {}) if batch else _point(result)
+
+
+def _point(result: Any) -> Any:
+    """The results at a point: numbers, where NumPy's functions leave arrays without axes."""
+    if isinstance(result, dict):
+        return {key: _point(part) for key, part in result.items()}
+    if isinstance(result, tuple):
+        return tuple(map(_point, result))
+    return result[()] if isinstance(result, np.ndarray) else result
 
 
 def _batched(result: Any, batch: tuple[int, ...], ranks: Iterator[int], made: dict[int, Array]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import symad
 from symad import functions
 from symad.errors import LoweringError
-from symad.numeric import lower
+from symad.numeric import given, lower
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -38,6 +39,9 @@ BINDERS = (
     "call", "over", "grad", "forward", "jvp", "vjp", "hvp", "hessian", "jacobian", "partial", "vmap",
     "fold", "scan", "pair", "root", "remat",
 )  # fmt: skip
+MORE = (*BINDERS, "stopped", "jet", "custom", "affine")
+"""With those that `drawn` takes only when asked: the numbers of older programs stay as they are."""
+
 TWO = {"fold", "scan", "pair", "partial"}
 """Kinds of functions with two parameters."""
 
@@ -47,20 +51,24 @@ Tree = Any
 # ---- programs -----------------------------------------------------------------------------------------
 
 
-def program(rng: random.Random, depth: int, scope: int, size: int = 2) -> Tree:
+def program(
+    rng: random.Random, depth: int, scope: int, size: int = 2, binders: Sequence[str] = BINDERS
+) -> Tree:
     """A random expression in the values 0, ..., scope − 1.
 
     ``depth`` bounds how deep functions nest, and ``size`` how deep the arithmetic of each does.
     """
     plain = ["sum", "product", "sin", "tanh", "choice"] if size else ["leaf"]
-    kind = rng.choice(plain + (2 * list(BINDERS) if depth else []))
+    kind = rng.choice(plain + (2 * list(binders) if depth else []))
     if kind == "leaf":
         return ("value", rng.randrange(scope)) if rng.random() < 0.9 else ("number", rng.uniform(-1, 1))
     if kind in ("sum", "product", "choice"):
-        return (kind, program(rng, depth, scope, size - 1), program(rng, depth, scope, size - 1))
+        a, b = (program(rng, depth, scope, size - 1, binders) for _ in range(2))
+        return (kind, a, b)
     if kind in ("sin", "tanh"):
-        return (kind, program(rng, depth, scope, size - 1))
-    inner = ("product", ("value", scope), program(rng, depth - 1, scope + 1 + (kind in TWO)))
+        return (kind, program(rng, depth, scope, size - 1, binders))
+    below = program(rng, depth - 1, scope + 1 + (kind in TWO), binders=binders)
+    inner = ("product", ("value", scope), below)
     at, other = (program(rng, 0, scope, 1) for _ in range(2))
     return (kind, rng.choice("xy"), rng.randrange(3), inner, at, other)
 
@@ -198,6 +206,24 @@ class Ours:
     def remat(cls, name: str, way: int, f: Any, at: Any, other: Any) -> Any:
         return functions.remat((lambda x: f(x)) if name == "x" else (lambda y: f(y)))(at)
 
+    @staticmethod
+    def stopped(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        return f(at) * symad.stop_gradient(f(other))
+
+    @classmethod
+    def jet(cls, name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        order = 1 + way
+        return symad.jet(cls.graph(name, f, at), order)(at, fitted(np, other, at))[order]
+
+    @staticmethod
+    def custom(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        return RULED[way](f(at))
+
+    @staticmethod
+    def affine(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        factors = np.tanh(np.sum(f(at))) * POINTS
+        return at * np.sum(functions.affine_scan(factors, POINTS + np.sum(other), reverse=way == 1))
+
 
 class Theirs:
     """By JAX; a root by Newton's method, which JAX differentiates step by step."""
@@ -293,16 +319,64 @@ class Theirs:
     def remat(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
         return jax.checkpoint(f)(at)
 
+    @staticmethod
+    def stopped(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        return f(at) * jax.lax.stop_gradient(f(other))
+
+    @staticmethod
+    def jet(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        at = jnp.asarray(at, float)
+        along = jnp.asarray(fitted(jnp, other, at), float)
+
+        def line(t: Any) -> Any:
+            return f(at + t * along)
+
+        for _ in range(1 + way):
+            line = jax.jacfwd(line)
+        return line(0.0)
+
+    @staticmethod
+    def custom(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        return _ruled(way, jnp.asarray(f(at), float))
+
+    @staticmethod
+    def affine(name: str, way: int, f: Any, at: Any, other: Any) -> Any:
+        factors, state, total = jnp.tanh(jnp.sum(jnp.asarray(f(at)))) * POINTS, 0.0, 0.0
+        order = range(LENGTH - 1, -1, -1) if way == 1 else range(LENGTH)
+        for k in order:
+            state = factors[k] * state + POINTS[k] + jnp.sum(jnp.asarray(other))
+            total = total + state
+        return at * total
+
+
+SLOPES = (lambda np_, u: np_.cos(u), lambda np_, u: 0.3 * u * u, lambda np_, u: np_.tanh(u) * np_.cos(u))
+"""Slopes of functions with the value of the sine: derivatives follow what a user says, not the value."""
+
+RULED = [
+    symad.register_function(f"ruled_{k}", np.sin, [lambda u, rule=rule: rule(np, u)])
+    for k, rule in enumerate(SLOPES)
+]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _ruled(way: int, u: Any) -> Any:
+    return jnp.sin(u)
+
+
+@_ruled.defjvp
+def _ruled_jvp(way: int, primals: Any, tangents: Any) -> Any:
+    return _ruled(way, *primals), SLOPES[way](jnp, *primals) * tangents[0]
+
 
 # ---- one program --------------------------------------------------------------------------------------
 
 
-def drawn(seed: int, depth: int) -> Tree:
+def drawn(seed: int, depth: int, binders: Sequence[str] = BINDERS) -> Tree:
     """A program with a function in it."""
     rng = random.Random(seed)
-    tree = program(rng, depth, 2)
-    while not kinds(tree) & set(BINDERS):
-        tree = program(rng, depth, 2)
+    tree = program(rng, depth, 2, binders=binders)
+    while not kinds(tree) & set(binders):
+        tree = program(rng, depth, 2, binders=binders)
     return tree
 
 
@@ -313,15 +387,19 @@ def by_jax(tree: Tree) -> list[float]:
         return [float(w) for w in jax.tree.leaves(made)]
 
 
-def judge(seed: int, depth: int = 3, backends: Sequence[str] = ("numpy",)) -> bool:
+def judge(
+    seed: int, depth: int = 3, backends: Sequence[str] = ("numpy",), binders: Sequence[str] = BINDERS
+) -> bool:
     """Whether a random program has a value; its value and slopes by both, by the graph and by kernels.
+
+    Backend "given" is NumPy code for an x that stays the same.
 
     Backend "runs" may refuse a program by name, as it takes graphs of scalars.
 
     Raises:
         AssertionError: they differ.
     """
-    tree = drawn(seed, depth)
+    tree = drawn(seed, depth, binders)
     wanted = by_jax(tree)
     if not np.isfinite(wanted).all():
         return False
@@ -330,10 +408,16 @@ def judge(seed: int, depth: int = 3, backends: Sequence[str] = ("numpy",)) -> bo
     np.testing.assert_allclose(values(*AT), wanted, **CLOSE, err_msg=f"graph: {tree}")
     for backend in backends:
         try:
-            kernel = lower(values, backend=backend)
+            kernel = lower(values, backend=backend) if backend != "given" else _given(values)
         except LoweringError as error:
             if backend == "runs" and "takes graphs of scalars" in str(error):
                 continue
             raise
         np.testing.assert_allclose(kernel(*AT), wanted, **CLOSE, err_msg=f"{backend}: {tree}")
     return True
+
+
+def _given(values: symad.Graph) -> Callable[..., Any]:
+    """The code for an x that stays the same, called as that of both."""
+    fast = given(values, {"x": AT[0]})
+    return lambda x, y: fast(y)
