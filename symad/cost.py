@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import sympy
 
@@ -41,7 +40,7 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     return add_up(flops_of(node.op, node) for node in topological(as_graph(f, inputs=inputs).output_nodes))
 
 
-def add_up(terms: Iterable[Any]) -> sympy.Expr:
+def add_up(terms: Iterable[Dim]) -> sympy.Expr:
     """The sum of many terms of which few are distinct."""
     total = sympy.S.Zero
     for term, count in Counter(terms).items():

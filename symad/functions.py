@@ -129,7 +129,7 @@ def softmax(x: Array, axis: Any = -1) -> Any:
     return numeric(x, axis=axis)
 
 
-def log_softmax(x: Array, axis: Any = -1) -> Array:
+def log_softmax(x: Array, axis: int | None = -1) -> Array:
     """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
 
     Raises:
@@ -145,7 +145,7 @@ def log_softmax(x: Array, axis: Any = -1) -> Array:
     return numeric(x, axis=axis)
 
 
-def _along(matrix: Any, given: Any, axis: Any) -> Any:
+def _along(matrix: sympy.MatrixExpr, given: Any, axis: int | None) -> int | None:
     """The axis of a matrix that -1 means: that of a vector's elements, or the second."""
     vector = isinstance(given, (list, tuple)) or matrix.shape[1] == 1
     return 0 if vector and axis == -1 else _matrix_axis(axis)
@@ -179,11 +179,11 @@ def _axes(axis: Any) -> tuple[int, ...] | None:
     return axis if axis is None or isinstance(axis, tuple) else (int(axis),)
 
 
-def _matrix_axis(axis: Any) -> Any:
+def _matrix_axis(axis: int | None) -> Any:
     return axis % 2 if isinstance(axis, int) and -2 <= axis < 0 else axis
 
 
-def _as_matrix(x: ArrayLike) -> Any:
+def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
     """A matrix expression; a list of SymPy scalars is a column; None for anything numeric.
 
     Raises:
@@ -255,7 +255,7 @@ def lookup(table: Any, indices: Any) -> Any:
     return rows[as_indices(np.asarray(indices), len(rows))]
 
 
-def eye(count: Any) -> Any:
+def eye(count: Dim) -> Array:
     """The identity matrix of an order that may be a dimension symbol: an array, or a traced value."""
     if isinstance(as_dim(count), int):
         return np.eye(as_dim(count))

@@ -7,21 +7,20 @@ the values come from differentiation of f at a high precision, element by elemen
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 DIGITS = 17
 
 
-def _derivative(name: str, *values: Any) -> Any:
+def _derivative(name: str, *values: float) -> float:
     import mpmath
 
     from symad.library.parameter_derivatives import COMPANIONS, high_precision_value
 
     head = next(of for of, made in COMPANIONS.items() if made.__name__ == name)
 
-    def one(*numbers: Any) -> float:
+    def one(*numbers: float) -> float:
         with mpmath.workdps(DIGITS):
             try:
                 found = high_precision_value(head, [mpmath.mpf(float(v)) for v in numbers])
@@ -32,7 +31,7 @@ def _derivative(name: str, *values: Any) -> Any:
     return np.vectorize(one, otypes=[float])(*values)[()]
 
 
-def polylog_slope(order: Any, s: Any, x: Any) -> Any:
+def polylog_slope(order: float, s: float, x: float) -> float:
     """d^k/dx^k Li_s(x)."""
     import mpmath
 

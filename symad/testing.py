@@ -6,7 +6,7 @@ Plain functions that raise AssertionError; they need no plugin. All comparisons 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 from plum import NotFoundLookupError
 
+from symad.core.arrays import Array, Number
 from symad.core.graph import Graph, Node, Op, TupleOf, topological
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
@@ -200,7 +201,7 @@ def assert_dot_product(f: Graph, wrt: Sequence[Node] | None = None, points: int 
             raise AssertionError(f"⟨w, J v⟩ = {a}, but ⟨Jᵀ w, v⟩ = {b}, at {_described(point)}")
 
 
-def _weight_symbol(k: int, y: Node) -> Any:
+def _weight_symbol(k: int, y: Node) -> sympy.Symbol:
     from symad.derivatives.wrt import symbol_like
 
     return symbol_like(f"w_{k}", y.shape, set())
@@ -218,7 +219,7 @@ def _rationals(node: Node, rng: Random) -> Any:
     return numbers.reshape(shape) if shape else numbers[0]
 
 
-def _described(point: dict[Node, Any]) -> str:
+def _described(point: Mapping[Node, Number]) -> str:
     from symad.verification.measuring.points import describe
 
     return ", ".join(f"{k} = {v}" for k, v in describe(point).items()).replace("'", "")
@@ -249,7 +250,7 @@ def assert_dual(f: Graph, points: int = 1, seed: int = 0) -> None:
             _assert_same_tangents(np.asarray(a, dtype=object), np.asarray(b, dtype=object), values)
 
 
-def _dual(value: Any, tangent: Any) -> Any:
+def _dual(value: Any, tangent: Any) -> Number:
     return (
         np.frompyfunc(Dual, 2, 1)(value, tangent) if isinstance(value, np.ndarray) else Dual(value, tangent)
     )
@@ -260,7 +261,7 @@ def _is_exact(value: Any) -> bool:
     return isinstance(value, (int, Fraction))
 
 
-def _assert_same_tangents(expected: Any, found: Any, values: dict[Node, Any]) -> None:
+def _assert_same_tangents(expected: Array, found: Array, values: Mapping[Node, Number]) -> None:
     for index in np.ndindex(expected.shape):
         a, dual = expected[index], found[index]
         if isinstance(dual, Undefined):

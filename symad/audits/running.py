@@ -21,6 +21,7 @@ import sympy
 
 import symad
 from symad.audits.claims import GROUPS, Claim, Group, Row
+from symad.core.arrays import Number
 from symad.derivatives.wrt import name_of, select
 from symad.errors import SymadError
 
@@ -224,7 +225,7 @@ def _with_witness(row: Row, claim: Claim, entry: Any) -> Row:
         return row
 
 
-def _confirmed(claim: Claim, entry: Any, point: Mapping[str, Any], expected: Any) -> str:
+def _confirmed(claim: Claim, entry: Any, point: Mapping[str, str], expected: Number) -> str:
     """The same number by differentiating the formula numerically with 50 digits: without symad's rules."""
     if not isinstance(claim.formula, sympy.Expr):
         return ""

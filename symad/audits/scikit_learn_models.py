@@ -16,6 +16,7 @@ import numpy as np
 import symad
 from symad import functions
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 
 X = np.array([[-1.0, 0.5], [0.25, -0.75], [0.5, 1.0], [1.5, 0.25], [-0.5, -1.25]])
 LABELS = np.array([0, 1, 1, 0, 1])
@@ -35,7 +36,7 @@ def _claims(
         yield Claim(f"{name}.{suffix}", kind, graph, method, None, options, source="objective")
 
 
-def _realistic(w: Any) -> Any:
+def _realistic(w: Array) -> Array:
     """Coefficients as fits meet them; where a loss is flat, gradient_hessian warns and gives no Hessian."""
     return np.abs(w) < 3
 
@@ -56,14 +57,14 @@ def linear_models() -> Iterator[Claim]:
     }  # fmt: skip
     for name, (loss, observed, terms) in pointwise.items():
 
-        def objective(w: Any, terms: Callable[[Any], Any] = terms) -> Any:
+        def objective(w: Array, terms: Callable[[Any], Any] = terms) -> Array:
             return np.mean(terms(X @ w[:2] + w[2])) + PENALTY / 2 * np.sum(w[:2] ** 2)
 
         model, data = LinearModelLoss(loss, fit_intercept=True), (X, observed.astype(float))
         yield from _claims(f"LinearModelLoss({name})", objective, 3, _methods(model, data), _realistic)
     classes = np.array([0.0, 1.0, 2.0, 1.0, 0.0])
 
-    def multinomial(w: Any) -> Any:
+    def multinomial(w: Array) -> Array:
         table = w.reshape(3, 3, order="F")  # class by class within a feature, the intercepts last
         scores = X @ table[:, :2].T + table[:, 2]
         chosen = np.sum(np.eye(3)[classes.astype(int)] * scores, axis=1)
@@ -74,7 +75,7 @@ def linear_models() -> Iterator[Claim]:
     yield from _claims("LinearModelLoss(HalfMultinomialLoss)", multinomial, 9, methods, _realistic)
 
 
-def _methods(model: Any, data: tuple[Any, Any]) -> dict[str, Any]:
+def _methods(model: Any, data: tuple[Array, Array]) -> dict[str, Any]:
     return {
         "value": lambda w: model.loss(w, *data, l2_reg_strength=PENALTY),
         "gradient": lambda w: model.gradient(w, *data, l2_reg_strength=PENALTY),
@@ -89,7 +90,7 @@ def huber_regression() -> Iterator[Claim]:
 
     epsilon = 1.35
 
-    def objective(w: Any) -> Any:
+    def objective(w: Array) -> Array:
         scale = w[3]
         z = (TARGETS - X @ w[:2] - w[2]) / scale
         huber = np.where(np.abs(z) <= epsilon, z**2, 2 * epsilon * np.abs(z) - epsilon**2)
@@ -110,7 +111,7 @@ def neighbourhood_components() -> Iterator[Claim]:
     same = (LABELS[:, None] == LABELS[None]).astype(float)
     others = 1 - np.eye(len(X))
 
-    def objective(a: Any) -> Any:
+    def objective(a: Array) -> Array:
         points = X @ a.reshape(2, 2).T
         gaps = np.sum((points[:, None] - points[None]) ** 2, axis=2)
         weights = np.exp(-gaps) * others
@@ -134,7 +135,7 @@ def embedding() -> Iterator[Claim]:
     joint = np.array([1.0, 2.0, 4.0, 3.0, 1.0, 5.0])
     joint = joint / (2 * joint.sum())
 
-    def objective(y: Any) -> Any:
+    def objective(y: Array) -> Array:
         points = y.reshape(4, 2)
         weights = 1 / (1 + np.sum((points[first] - points[second]) ** 2, axis=1))
         return 2 * np.sum(joint * np.log(joint / (weights / (2 * np.sum(weights)))))

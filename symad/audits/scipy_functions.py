@@ -49,7 +49,7 @@ def bessel_functions() -> Iterator[Claim]:
         for order in (0, 1, 2):
             for n, kind in kinds.items():
 
-                def call(value: float, function: Any = function, order: int = order, n: int = n) -> Any:
+                def call(value: float, function: Any = function, order: int = order, n: int = n) -> float:
                     return function(order, value, n)
 
                 yield Claim(f"special.{name}({order}, x, {n})", kind, head(order, p), call, p)
@@ -108,7 +108,7 @@ def interpolators() -> Iterator[Claim]:
         inside = {"where": sympy.And(x > 0, x < 3)}
         for n, kind in enumerate(("value", "gradient", "hessian")):
 
-            def call(value: float, curve: Any = curve, n: int = n) -> Any:
+            def call(value: float, curve: Any = curve, n: int = n) -> float:
                 return float(curve(value, n))
 
             yield Claim(

@@ -26,7 +26,7 @@ Row = tuple[str, Any, list[Any], Any, Callable[..., Any], Callable[..., Any]]
 """Name, formula, arguments in order, domain, SciPy's function, and its derivative by the last argument."""
 
 
-def _without(condition: Any, *symbols: Any) -> Any:
+def _without(condition: sympy.Basic, *symbols: sympy.Symbol) -> sympy.Basic:
     """The parts of a condition that are not about some symbols."""
     return sympy.And(*[part for part in condition.args if not part.free_symbols & set(symbols)])
 

@@ -16,13 +16,14 @@ import sympy
 
 import symad
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 from symad.core.signatures import Inputs, Wrt
 
 p, z = sympy.symbols("p z", real=True)
 y, mu = sympy.symbols("y mu", real=True)
 BETWEEN, POSITIVE = sympy.And(p > 0, p < 1), p > 0
 
-LINKS: dict[str, tuple[Any, Any]] = {
+LINKS: dict[str, tuple[sympy.Basic | None, sympy.Basic | None]] = {
     "Logit": (BETWEEN, None), "Probit": (BETWEEN, None), "Cauchy": (BETWEEN, None),
     "CLogLog": (BETWEEN, None), "LogLog": (BETWEEN, None), "NegativeBinomial": (POSITIVE, z < 0),
     "Log": (POSITIVE, None), "LogC": (BETWEEN, z < 0), "Identity": (None, None),
@@ -85,7 +86,7 @@ def link_code() -> Iterator[Claim]:
 def _method(norm: Any, name: str, scaled: bool = False) -> Callable[..., Any]:
     """A method of a robust norm as a function of z and the tuning constants, or z times that."""
 
-    def call(z: Any, *tuning: Any) -> Any:
+    def call(z: Array, *tuning: Array) -> Any:
         found = getattr(norm(*tuning), name)(z)
         return z * found if scaled else found
 
@@ -129,7 +130,7 @@ def family_code() -> Iterator[Claim]:
     for name, (family, where) in families.items():
         for method, factor in (("deviance", -2), ("loglike", 1)):
 
-            def slope(y: Any, mu: Any, family: Any = family, factor: int = factor) -> Any:
+            def slope(y: Array, mu: Array, family: Any = family, factor: int = factor) -> Array:
                 return factor * (y - mu) / family.variance(mu)
 
             functions = getattr(family, method), slope
@@ -172,7 +173,7 @@ def model_code() -> Iterator[Claim]:
             yield compared(f"{name}.{method}, code", *functions, kind, [(count,)], None, where)
 
 
-def _small(parameters: Any) -> Any:
+def _small(parameters: Array) -> Array:
     """Where exp(x'b) and Φ(x'b) are not clipped."""
     import numpy as np
 

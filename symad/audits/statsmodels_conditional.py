@@ -28,6 +28,7 @@ from symad.audits.statsmodels_counts import (
     negative_binomial,
 )
 from symad.audits.statsmodels_links import _scalar, z
+from symad.core.arrays import Array
 
 GROUPS_OF = np.array([0, 0, 0, 1, 1, 1])
 DESIGN = np.array([[-1.0, 0.5], [0.25, 1.0], [0.5, -0.5], [1.0, 0.0], [-0.5, 1.5], [2.0, -1.0]])
@@ -56,7 +57,7 @@ def conditional() -> Iterator[Claim]:
         scores = {i: (sympy.Integer(0), _linear(DESIGN[i], a, c), _linear(DESIGN[i], b, d)) for i in members}
 
         def chance(
-            labels: tuple[int, ...], scores: Any = scores, members: Any = members
+            labels: tuple[int, ...], scores: Any = scores, members: Array = members
         ) -> sympy.Expr:
             return sympy.Add(*[scores[i][label] for i, label in zip(members, labels, strict=True)])
 

@@ -14,6 +14,7 @@ import sympy
 from sympy import erf, exp, factorial, log, loggamma, sqrt
 
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 
 X = np.array([-1.0, -0.5, 0.25, 1.0, 2.0])
 COUNTS = np.array([0, 1, 0, 2, 3])
@@ -28,7 +29,7 @@ gamma = sympy.Symbol("gamma", real=True)
 
 c, d, log_alpha = sympy.symbols("c d log_alpha", real=True)
 
-REALISTIC: dict[sympy.Symbol, tuple[Any, Any]] = {
+REALISTIC: dict[sympy.Symbol, tuple[sympy.Basic, sympy.Basic]] = {
     **{s: (s > -2, s < 2) for s in (a, b, c, d, gamma)},
     alpha: (alpha > sympy.Rational(1, 4), alpha < 3),
     log_alpha: (log_alpha > -1, log_alpha < 1),
@@ -130,14 +131,14 @@ def _three(
 def _of_numbers(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
     """A method of a vector of parameters as a function of numbers."""
 
-    def call(*parameters: Any) -> Any:
+    def call(*parameters: float) -> Any:
         found = method(np.array([float(v) for v in parameters]))
         return tuple(np.ravel(found)) if kind == "gradient" else found
 
     return call
 
 
-def _design() -> Any:
+def _design() -> Array:
     return np.column_stack([np.ones(len(X)), X])
 
 

@@ -35,7 +35,7 @@ LINKS: dict[str, tuple[sympy.Expr, Any, sympy.Expr, Any]] = {
 """g(p), where it is defined, its inverse, and where that is defined (or not rounded to 1)."""
 
 
-def _options(where: Any) -> dict[str, Any]:
+def _options(where: sympy.Basic | None) -> dict[str, sympy.Basic]:
     return {} if where is None else {"where": where}
 
 
@@ -59,7 +59,7 @@ def links() -> Iterator[Claim]:
 def _scalar(function: Any) -> Any:
     """A function of arrays, of one number; the result may be an array of one element."""
 
-    def call(value: Any) -> Any:
+    def call(value: float) -> float:
         import numpy as np
 
         return np.asarray(function(np.array([float(value)])), dtype=float).reshape(-1)[0]

@@ -152,7 +152,7 @@ def _show(results: list[Result]) -> None:
         console.print("taken on trust: " + "; ".join(trusted), markup=False, highlight=False, soft_wrap=True)
 
 
-def _chance(bound: Any) -> str:
+def _chance(bound: float) -> str:
     if not bound:
         return "0"
     return f"{float(bound):.1e}" if float(bound) > 0 else "< 1e-300"

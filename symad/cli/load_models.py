@@ -6,7 +6,7 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -15,6 +15,7 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
+from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.tracing import trace
@@ -110,7 +111,7 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _candidates(namespace: dict[str, Any]) -> list[str]:
+def _candidates(namespace: Mapping[str, Any]) -> list[str]:
     """The names that are models by themselves: no bare symbols or numbers, nothing imported."""
     return [n for n, value in namespace.items() if not n.startswith("_") and _is_model(value)]
 
@@ -160,7 +161,7 @@ def shape_of(text: str) -> tuple[str, tuple[Any, ...]]:
     )
 
 
-def _grouped(shapes: dict[str, tuple[Any, ...]]) -> dict[str, Any] | None:
+def _grouped(shapes: Mapping[str, tuple[Dim, ...]]) -> dict[str, Any] | None:
     """The shapes by argument, those of dotted names in dicts; None where a name is both."""
     made: dict[str, Any] = {}
     for name, shape in shapes.items():

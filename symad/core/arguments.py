@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, Number
 from symad.core.dims import Shape
 from symad.core.identifiers import parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, Structure, VectorOf, leaves, pack
@@ -103,7 +104,7 @@ class SignatureOf:
 
 
 def bind(
-    title: str, arguments: Sequence[Argument], values: Sequence[Any], named: Mapping[str, Any]
+    title: str, arguments: Sequence[Argument], values: Sequence[Any], named: Mapping[str, Number]
 ) -> list[Any]:
     """One value for each argument, from those given by position and by name.
 
@@ -182,7 +183,7 @@ def leaves_of(
 
 
 def grouped_values(
-    arguments: Sequence[Argument], values: Sequence[Any], convert: Callable[[Any], Any]
+    arguments: Sequence[Argument], values: Sequence[Array | float], convert: Callable[[Any], Any]
 ) -> list[Any]:
     """One value for each argument from values of all inputs, each converted; the inverse of `flat_values`."""
     made, first = [], 0
@@ -193,7 +194,7 @@ def grouped_values(
     return made
 
 
-def _grouped(structure: Structure, values: Sequence[Any], convert: Callable[[Any], Any]) -> Any:
+def _grouped(structure: Structure, values: Sequence[Array | float], convert: Callable[[Any], Any]) -> Any:
     if structure is None:
         return convert(values[0])
     if isinstance(structure, VectorOf):
@@ -216,7 +217,7 @@ def _in_dict(structure: DictOf, value: Any, where: str) -> list[Any]:
     return [value[k] for k in structure.keys]
 
 
-def _fields(structure: DataclassOf, value: Any, where: str) -> list[Any]:
+def _fields(structure: DataclassOf, value: Any, where: str) -> list[Array]:
     if isinstance(value, Mapping):
         _compare(structure.keys, list(value), where)
         return [value[k] for k in structure.keys]
@@ -236,7 +237,7 @@ def _in_list(structure: Any, value: Any, where: str) -> list[Any]:
     return list(value)
 
 
-def _compare(wanted: Sequence[Any], given: Sequence[Any], where: str) -> None:
+def _compare(wanted: Sequence[str], given: Sequence[str], where: str) -> None:
     missing = [k for k in wanted if k not in given]
     extra = [k for k in given if k not in wanted]
     if missing or extra:
@@ -246,7 +247,7 @@ def _compare(wanted: Sequence[Any], given: Sequence[Any], where: str) -> None:
         )
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(str, names))
 
 
@@ -255,7 +256,7 @@ def _told(value: Any) -> str:
     return f"a {type(value).__name__}" + (f" of shape {shape}" if shape is not None else "")
 
 
-def elements(value: Any, shape: tuple[int, ...], where: str) -> list[Any]:
+def elements(value: Any, shape: tuple[int, ...], where: str) -> list[Array | float]:
     """The entries of an array (..., *shape), in row-major order; axes before it are those of a batch.
 
     An (n, 1) or (1, n) array stands for a vector of n entries.

@@ -85,5 +85,8 @@ class Array(Protocol):
 ArrayLike: TypeAlias = "Array | complex | Fraction | sympy.Basic | Sequence[ArrayLike]"
 """What becomes an array: numbers, arrays, and nested lists of them."""
 
+Number: TypeAlias = "Array | float | Fraction | sympy.Expr"
+"""What graphs are evaluated on: a number of any kind (mpmath's and `Dual` ones too), or an array of such."""
+
 Axis: TypeAlias = "int | Sequence[int] | None"
 """An axis, several, or None for all of them or for what a function of NumPy takes then."""

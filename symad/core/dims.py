@@ -18,7 +18,7 @@ Dim: TypeAlias = "int | sympy.Expr"
 Shape: TypeAlias = "tuple[Dim, ...]"
 
 
-def as_dim(value: Any) -> Dim:
+def as_dim(value: Dim) -> Dim:
     """``value`` as a dimension: ints (also SymPy's and NumPy's) become Python ints."""
     if isinstance(value, int):
         return int(value)
@@ -32,7 +32,7 @@ def as_dim(value: Any) -> Dim:
         raise ShapeError(f"a dimension is an int or a SymPy integer expression, not {value!r}") from None
 
 
-def as_shape(values: Iterable[Any]) -> Shape:
+def as_shape(values: Iterable[Dim]) -> Shape:
     """A tuple of dimensions."""
     return tuple(as_dim(value) for value in values)
 

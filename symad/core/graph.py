@@ -22,6 +22,7 @@ from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves
 from symad.errors import ShapeError
 
 if TYPE_CHECKING:
+    from symad.display.drawing import Drawing
     from symad.display.explain import Explanation
 
 __all__ = [
@@ -261,11 +262,11 @@ class Graph(metaclass=Interned):
         return found
 
     @property
-    def dims(self) -> frozenset[Any]:
+    def dims(self) -> frozenset[sympy.Symbol]:
         """The symbols that occur as dimensions of the inputs."""
         return frozenset().union(*(dim_symbols(node.shape) for node in self.input_nodes))
 
-    def at(self, dims: Mapping[Any, int]) -> Graph:
+    def at(self, dims: Mapping[sympy.Symbol, int]) -> Graph:
         """The same graph with dimension symbols replaced by numbers, or by expressions of other dimensions.
 
         Raises:
@@ -338,7 +339,7 @@ class Graph(metaclass=Interned):
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
 
-    def draw(self, path: Any = None) -> Any:
+    def draw(self, path: Any = None) -> Drawing | None:
         """A picture of the graph: written to a path (.svg or .dot), or without one shown by a notebook."""
         return METHODS["draw"](self, path)
 
@@ -361,7 +362,7 @@ class Graph(metaclass=Interned):
         return visible(f"<Graph {self.name}({names}), {len(self.nodes)} nodes>")
 
 
-def _length(symbol: sympy.Symbol, number: Any) -> Any:
+def _length(symbol: sympy.Symbol, number: Any) -> Dim:
     """A number, or an expression of other dimensions, that a dimension can be."""
     if getattr(number, "free_symbols", None) and number.is_integer is not False:
         return number
@@ -370,14 +371,14 @@ def _length(symbol: sympy.Symbol, number: Any) -> Any:
     return length
 
 
-def bind_op(op: Op, values: Mapping[Any, int]) -> Op:
+def bind_op(op: Op, values: Mapping[sympy.Symbol, int]) -> Op:
     """An op with dimension symbols replaced by numbers in all its fields."""
     old = [getattr(op, f.name) for f in fields(op)]
     new = [_bind_field(f.name, v, values) for f, v in zip(fields(op), old, strict=True)]
     return op if old == new else type(op)(*new)
 
 
-def _bind_field(name: str, value: Any, values: Mapping[Any, int]) -> Any:
+def _bind_field(name: str, value: Any, values: Mapping[sympy.Symbol, int]) -> Any:
     if isinstance(value, Graph):
         return value.at(values)
     return bind(value, values) if name in DIM_FIELDS else value

@@ -28,7 +28,7 @@ class ListOf:
 class DictOf:
     """A dict."""
 
-    keys: tuple[Any, ...]
+    keys: tuple[str, ...]
     items: tuple[Structure, ...]
 
 

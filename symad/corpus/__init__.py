@@ -58,7 +58,7 @@ class Entry:
     order: Mapping[str, int]
     """How often it is differentiated by each variable; empty where the claim is about the value."""
     claim: sympy.Expr = field(repr=False)
-    domain: Any = field(default=None, repr=False)
+    domain: sympy.Basic | None = field(default=None, repr=False)
     """Where the claim is made, a SymPy condition; None for everywhere."""
     url: str = ""
     about: str = ""

@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Traceable
 from symad.derivatives.reverse import pullback, value_and_gradient
@@ -68,7 +70,11 @@ class _Run:
     """The states and sums of one run."""
 
     def __init__(
-        self, chain: ChainGradient, state: Any, xs: Sequence[Any], parameters: Sequence[Any]
+        self,
+        chain: ChainGradient,
+        state: Array | float,
+        xs: Sequence[Array],
+        parameters: Sequence[Array | float],
     ) -> None:
         self.chain, self.xs, self.parameters = chain, xs, parameters
         self.kept = {0: state}
@@ -94,13 +100,13 @@ class _Run:
         else:
             self._reverse(action.at)
 
-    def _state(self, k: int) -> Any:
+    def _state(self, k: int) -> Array | float:
         return self.kept[k] if k in self.kept else dict([self.latest])[k]
 
-    def _arguments(self, state: Any, k: int) -> list[Any]:
+    def _arguments(self, state: Array | float, k: int) -> list[Array | float]:
         return [state, *(x[k] for x in self.xs), *self.parameters]
 
-    def _step(self, state: Any, k: int) -> Any:
+    def _step(self, state: Array | float, k: int) -> Array | float:
         return self.chain.step(*self._arguments(state, k))
 
     def _reverse(self, k: int) -> None:
@@ -114,7 +120,7 @@ class _Run:
         for total, bar in zip(self.parameter_bars, bars[1 + len(self.xs) :], strict=True):
             total += bar
 
-    def results(self) -> tuple[Any, ...]:
+    def results(self) -> tuple[Array | float, ...]:
         """The value, and the gradients in the order of the arguments."""
         sequences = [np.array(column) for column in self.x_bars]
         return (self.value, self.bar, *sequences, *(total[()] for total in self.parameter_bars))
@@ -215,7 +221,7 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
     return found
 
 
-def draw_plans(plans: Sequence[Plan], path: Any) -> None:
+def draw_plans(plans: Sequence[Plan], path: Path | str) -> None:
     """A picture of the states kept over the steps run by each plan; the steps run again in the legend."""
     import matplotlib
 

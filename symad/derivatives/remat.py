@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import field_names
@@ -39,7 +40,7 @@ def remat(f: Traceable, inputs: Inputs | None = None) -> Any:
     inside = f"the part {getattr(f, '__name__', 'f')} of remat"
 
     @wraps(f)
-    def part(*args: Any, **options: Any) -> Any:
+    def part(*args: Array | float, **options: Any) -> Any:
         given = [number(v) for v in _leaves((args, options)) if isinstance(v, Proxy)]
         if not given:
             return f(*args, **options)
@@ -77,7 +78,7 @@ def _each(change: Callable[[Any], Any], value: Any) -> Any:
     return change(value)
 
 
-def _leaves(value: Any) -> list[Any]:
+def _leaves(value: Any) -> list[Array | float]:
     """The leaves of tuples, lists and dicts, in order."""
     found: list[Any] = []
     _each(found.append, value)

@@ -224,7 +224,7 @@ def input_names(graph: Graph) -> set[str]:
     return {str(s) for s in graph.inputs}
 
 
-def symbol_like(name: str, shape: Shape, taken: set[str]) -> Any:
+def symbol_like(name: str, shape: Shape, taken: set[str]) -> sympy.Basic:
     """A symbol for an array of this shape, with a name not taken; the name is added to ``taken``."""
     unique, k = name, 2
     while unique in taken:

@@ -21,7 +21,7 @@ class Drawing(str):
     def _repr_svg_(self) -> str:
         return str(self)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Path | str) -> None:
         """Write it to a file."""
         write_text(Path(path), str(self))
 

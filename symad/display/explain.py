@@ -124,11 +124,11 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
     return as_values(values, graph.inputs)
 
 
-def _symbol(node: Node) -> Any:
+def _symbol(node: Node) -> sympy.Basic:
     return symbol_of(node)
 
 
-def _itself(node: Node) -> Any:
+def _itself(node: Node) -> sympy.Symbol:
     """An input as SymPy symbols: itself, or the array of its elements."""
     symbol = _symbol(node)
     if not node.shape:

@@ -45,7 +45,7 @@ def expression(value: sympy.Expr) -> Math:
     return Math(str(value), latex(value))
 
 
-def call(name: str, names: Sequence[Any], *options: str) -> Math:
+def call(name: str, names: Sequence[sympy.Expr], *options: str) -> Math:
     """A function call."""
     arguments = ", ".join([*map(str, names), *options])
     inside = ", ".join([*map(latex, names), *(rf"\text{{{escaped(o)}}}" for o in options)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter, greek_letters_set, other_symbols
@@ -37,7 +36,7 @@ TEXT: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def latex(expression: sympy.Expr, **settings: Any) -> str:
+def latex(expression: sympy.Expr, **settings: dict[sympy.Symbol, str]) -> str:
     """An expression of SymPy as LaTeX; ``settings`` are those of `sympy.latex`."""
     return str(_Printer(settings).doprint(expression))
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, Op, Tangent, topological
 from symad.core.questions import flops
@@ -46,10 +47,10 @@ class Program:
     args: tuple[Node, ...]
     groups: tuple[tuple[Tangent, ...], ...]
     outputs: tuple[Tangent, ...]
-    operations: Any
+    operations: sympy.Expr
     """Floating-point operations, without those of the operation itself."""
 
-    def run(self, values: Sequence[Any], groups: Sequence[Group]) -> Group:
+    def run(self, values: Sequence[Number], groups: Sequence[Group]) -> Group:
         """The outputs, None where they are structural zeros."""
         point = dict(zip(self.args, values, strict=True))
         for nodes, given in zip(self.groups, groups, strict=True):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symad.core.arrays import Number
 from symad.core.dims import Dim, size
 from symad.core.graph import Node, topological
 from symad.cost import byte_size
@@ -30,7 +31,7 @@ class Recurrences:
     ``operations[node]`` counts what the last sweep did at each node.
     """
 
-    def __init__(self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Any]) -> None:
+    def __init__(self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Number]) -> None:
         """Evaluate every node. ``output`` is the scalar to differentiate backwards, if any."""
         self.output = output
         roots = list(outputs) if output is None else [*outputs, output]
@@ -83,7 +84,7 @@ class Recurrences:
                 self.operations[node] += size(node.shape)
             sums[node] = sums[node] + value if node in sums else value
 
-    def _seed(self, value: Any) -> Values:
+    def _seed(self, value: Number | None) -> Values:
         """A sweep's accumulators at its start."""
         return {} if self.output is None or value is None else {self.output: value}
 
@@ -103,7 +104,7 @@ class Recurrences:
                     t[node] = t_k
         return t
 
-    def reverse(self, seed: Any) -> Values:
+    def reverse(self, seed: Number) -> Values:
         """r_p = Σ_k r_k J_kp, from r = ``seed`` at the output."""
         r = self._seed(seed)
         for node in reversed(self._inner()):
@@ -125,7 +126,7 @@ class Recurrences:
                         t[node] = value
         return t_j, t_ij
 
-    def forward_over_reverse(self, seed: Any, t_j: Values) -> tuple[Values, Values]:
+    def forward_over_reverse(self, seed: Number, t_j: Values) -> tuple[Values, Values]:
         """r_{k−1} = Dual(r¹ J_k, r¹ H_kj + r² J_k), seed Dual(1, 0)."""
         r1, r2 = self._seed(seed), self._seed(None)
         for node in reversed(self._inner()):
@@ -135,7 +136,7 @@ class Recurrences:
                 self._deal((r1, r2), node, both)
         return r1, r2
 
-    def reverse_over_forward(self, seed: Any, t_i: Values) -> tuple[Values, Values]:
+    def reverse_over_forward(self, seed: Number, t_i: Values) -> tuple[Values, Values]:
         """The reverse of the dual program, seed (0, 1).
 
         r_{k−1} = ((r_k)₁ J_k + (r_k)₂ H_ki, (r_k)₂ J_k).

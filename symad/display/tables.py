@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.display.latex import escaped, latex
 from symad.evaluation.dual import Dual
 
@@ -145,7 +146,7 @@ def cell_latex(value: Any) -> str:
     return escaped(text(value))
 
 
-def _bare(value: Any) -> str:
+def _bare(value: Number) -> str:
     """A number, an expression, or a pair or an array of such inside math mode."""
     if isinstance(value, Dual):
         return f"({_bare(value.value)},\\; {_bare(value.tangent)})"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symad.core.arrays import Array, Number
+from symad.core.dims import Dim
 from symad.core.graph import Graph, Node
 from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
@@ -18,6 +21,9 @@ from symad.display.tables import Math, Table
 from symad.errors import DerivativeError
 from symad.evaluation.dual import Dual
 from symad.evaluation.number_domains import domain_of
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 MOST_DIRECTIONS = 3
 """With more scalar inputs, or with arrays, one direction is shown: all ones."""
@@ -61,7 +67,7 @@ class Direction:
 class Writer:
     """The tables of one graph at one point."""
 
-    def __init__(self, graph: Graph, point: dict[Node, Any]) -> None:
+    def __init__(self, graph: Graph, point: Mapping[Node, Number]) -> None:
         self.graph = graph
         try:
             scalar: Node | None = scalar_output(graph, "an adjoint")
@@ -81,7 +87,7 @@ class Writer:
             return [Direction(str(symbol), {node: self.one}) for symbol, node in pairs]
         return [Direction("1", {node: self._ones(node.shape) for node in inputs})]
 
-    def _ones(self, shape: Any) -> Any:
+    def _ones(self, shape: tuple[int, ...]) -> Array | float:
         return np.full(shape, self.one)[()]
 
     def tables(self) -> list[Table]:
@@ -118,7 +124,7 @@ class Writer:
                 names.tangent(node),
             ]
             cells += [self._entry(node, t) for t in found]
-            own: Any = flops_of(node.op, node)
+            own: Dim = flops_of(node.op, node)
             operations = own + self.runs.operations[node]
             rows.append((*cells, operations, self.live[node] * (1 + len(found))))
         title = "Forward mode: states and tangents"
@@ -262,7 +268,7 @@ class Writer:
     def _backwards(self) -> list[Node]:
         return [n for n in reversed(self.names.rows) if n in self.runs.real]
 
-    def _entry(self, node: Node, found: Values) -> Any:
+    def _entry(self, node: Node, found: Values) -> sp.Expr:
         return found.get(node, 0) if node in self.runs.real else None
 
     def _dual(self, node: Node, values: Values, tangents: Values) -> Dual:

@@ -17,6 +17,8 @@ import mpmath
 import sympy
 from flint import arb
 
+from symad.core.arrays import Number
+
 GUARD = 30
 """Bits beyond the working precision; cancellation inside a function may need more."""
 
@@ -27,7 +29,7 @@ LARGEST = 10**4
 """Arguments of larger size are left to mpmath, whose series end early there."""
 
 
-def _polygamma(n: Any, x: Any) -> Any:
+def _polygamma(n: flint.arb, x: flint.arb) -> flint.arb:
     """ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) for n ≥ 1."""
     if n == 0:
         return x.digamma()
@@ -38,11 +40,11 @@ def _polygamma(n: Any, x: Any) -> Any:
     return sign * n.fac() * (n + 1).zeta(x)
 
 
-def _zeta(s: Any, a: Any = None) -> Any:
+def _zeta(s: flint.arb, a: flint.arb | None = None) -> flint.arb:
     return s.zeta() if a is None else s.zeta(a) if a > 0 else arb("nan")
 
 
-def _betainc(regularized: int, a: Any, b: Any, low: Any, high: Any) -> Any:
+def _betainc(regularized: int, a: flint.arb, b: flint.arb, low: flint.arb, high: flint.arb) -> flint.arb:
     if not (a > 0 and b > 0 and low >= 0 and high <= 1):
         return arb("nan")
     return high.beta_lower(a, b, regularized) - (low.beta_lower(a, b, regularized) if low > 0 else 0)
@@ -67,7 +69,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 """The functions that are slow in mpmath and that Arb has."""
 
 
-def by_arb(head: Any, values: tuple[Any, ...]) -> Any:
+def by_arb(head: type[sympy.Basic], values: tuple[Number, ...]) -> Number | None:
     """head(*values) rounded to mpmath's working precision; None where Arb does not tell it.
 
     Args:
@@ -94,6 +96,6 @@ def by_arb(head: Any, values: tuple[Any, ...]) -> Any:
     return None
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: Any) -> flint.arb:
     sign, mantissa, power, _ = value._mpf_
     return arb((-int(mantissa) if sign else int(mantissa), int(power)))

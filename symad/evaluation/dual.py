@@ -35,6 +35,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.errors import EvaluationError
 from symad.evaluation.number_domains import (
     FLOATS,
@@ -54,7 +55,7 @@ Rule: TypeAlias = Callable[..., Any]
 def _binary(rule: Rule) -> Rule:
     """A rule as an operator; arrays go through NumPy, which asks ``__array_ufunc__``."""
 
-    def method(self: Dual, other: Any) -> Any:
+    def method(self: Dual, other: Number) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) else rule(self, other)
 
     return method
@@ -65,31 +66,31 @@ def _swapped(rule: Rule) -> Rule:
     return _binary(lambda a, b: rule(b, a))
 
 
-def _add(a: Any, b: Any) -> Any:
+def _add(a: Number, b: Number) -> Number:
     check_levels(a, b)
     return dual(primal(a) + primal(b), total([tangent_of(a), tangent_of(b)]))
 
 
-def _subtract(a: Any, b: Any) -> Any:
+def _subtract(a: Number, b: Number) -> Number:
     return _add(a, -b)
 
 
-def _multiply(a: Any, b: Any, product: Rule = operator.mul) -> Any:
+def _multiply(a: Number, b: Number, product: Rule = operator.mul) -> Number:
     check_levels(a, b)
     left = scaled(tangent_of(a), primal(b), product)
     right = scaled(primal(a), tangent_of(b), product)
     return dual(product(primal(a), primal(b)), total([left, right]))
 
 
-def _matmul(a: Any, b: Any) -> Any:
+def _matmul(a: Number, b: Number) -> Number:
     return _multiply(a, b, operator.matmul)
 
 
-def _mod(a: Any, b: Any) -> Any:
+def _mod(a: Number, b: Number) -> Number:
     return apply(sympy.Mod, (a, b))
 
 
-def _floor_divide(a: Any, b: Any) -> Any:
+def _floor_divide(a: Number, b: float) -> Number:
     return apply(sympy.floor, (divide(a, b),))
 
 
@@ -112,7 +113,7 @@ class Dual:
     """
 
     value: Any
-    tangent: Any = 0
+    tangent: Number = 0
 
     @property
     def depth(self) -> int:
@@ -142,7 +143,7 @@ class Dual:
     def __pos__(self) -> Dual:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Number:
         return apply(sympy.Abs, (self,))
 
     def __floor__(self) -> Any:
@@ -199,7 +200,7 @@ ARITHMETIC: dict[str, Rule] = {
 """The ufuncs behind operators."""
 
 
-def _apply_over_arrays(rule: Rule, inputs: tuple[Any, ...]) -> Any:
+def _apply_over_arrays(rule: Rule, inputs: tuple[Number, ...]) -> Number:
     """A rule on Dual numbers and arrays: entry by entry, or whole where Duals hold arrays."""
     arrays = [v for v in inputs if isinstance(v, np.ndarray)]
     if any(map(is_array, inputs)) and not any(a.dtype == object for a in arrays):
@@ -227,12 +228,12 @@ def primal(number: Any) -> Any:
     return number.value if isinstance(number, Dual) else number
 
 
-def tangent_of(number: Any) -> Any:
+def tangent_of(number: Any) -> Number:
     """The tangent of a Dual number; that of other numbers is known to be zero."""
     return number.tangent if isinstance(number, Dual) else 0
 
 
-def primals(numbers: Any) -> np.ndarray:
+def primals(numbers: Number) -> np.ndarray:
     """An array of numbers without their tangents, at any depth."""
     array = np.asarray(numbers)
     while depth(array):
@@ -240,7 +241,7 @@ def primals(numbers: Any) -> np.ndarray:
     return array
 
 
-def is_array(number: Any) -> bool:
+def is_array(number: Number) -> bool:
     """Whether a Dual number has arrays as components."""
     arrays = (np.ndarray, sympy.MatrixBase, sympy.NDimArray)
     if not isinstance(number, Dual):
@@ -248,7 +249,7 @@ def is_array(number: Any) -> bool:
     return any(isinstance(part, arrays) or is_array(part) for part in (number.value, number.tangent))
 
 
-def as_input(number: Dual) -> Any:
+def as_input(number: Dual) -> Number:
     """A Dual as graphs take it: a Dual of arrays as an array of Duals, machine ints as floats."""
     if is_array(number):
         return np.frompyfunc(as_input, 1, 1)(_entries(number))
@@ -257,7 +258,7 @@ def as_input(number: Dual) -> Any:
     return Dual(_as_float(number.value), _as_float(number.tangent))
 
 
-def _as_float(part: Any) -> Any:
+def _as_float(part: Number) -> Number:
     if isinstance(part, Dual):
         return as_input(part)
     return part if is_known_zero(part) else float(part)
@@ -346,7 +347,7 @@ def check_levels(*numbers: Any) -> None:
         )
 
 
-def half(number: Any) -> Any:
+def half(number: Number) -> Any:
     """1/2 in the kind of number that a Dual number is made of."""
     while isinstance(number, Dual):
         number = number.value

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.evaluation.dual import (
     SLOPE,
     Dual,
@@ -51,7 +52,7 @@ class Duals(NestedDomain):
         """Numbers of the other domain are constants among the components."""
         return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
 
-    def number(self, value: Any) -> Dual:
+    def number(self, value: Number) -> Dual:
         """A constant, with a tangent known to be zero."""
         return Dual(self.inner.number(value))
 
@@ -67,7 +68,7 @@ class Duals(NestedDomain):
         ]
         return dual(result, total(terms))
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Any, exponent: Number) -> Any:
         """b**e + (e b**(e−1) ḃ + b**e log(b) ė) ε; the last term is 0 at b = 0, its limit."""
         check_levels(base, exponent)
         b, e = primal(base), primal(exponent)
@@ -80,7 +81,7 @@ class Duals(NestedDomain):
             terms.append(scaled(result * apply(sympy.log, (positive,)), tangent_of(exponent)))
         return dual(result, total(terms))
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Number, b: Number) -> Any:
         """a/b + (ȧ − (a/b) ḃ)/b ε."""
         check_levels(a, b)
         result = divide(primal(a), primal(b))
@@ -111,7 +112,7 @@ def _duals(inner: Domain) -> Duals:
 DOMAINS.append(((Dual,), _duals(FLOATS)))
 
 
-def _power_slope(b: Any, e: Any) -> Any:
+def _power_slope(b: Number, e: Number) -> Number:
     """e b**(e−1), which is 0 for e = 0 also at b = 0."""
     known_zero = isinstance(e, (int, float, Fraction, sympy.Number)) and e == 0
     return 0 if known_zero else e * raise_to(b, e - 1)

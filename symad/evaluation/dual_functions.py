@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation import dual_domain  # noqa: F401  (registers the domain)
@@ -70,13 +71,13 @@ STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}
 """Piecewise constant functions: derivative 0 everywhere."""
 
 
-def _extreme_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+def _extreme_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     """1/k where argument i is one of k that attain the extreme, else 0."""
     hits = [select(compare("==", p, result), 1, 0) for p in primals]
     return divide(hits[i], reduce(operator.add, hits))
 
 
-def _mod_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+def _mod_slope(i: int, primals: tuple[float, ...], result: float) -> float:
     """Mod(a, b) = a − b floor(a/b)."""
     return -apply(sympy.floor, (divide(*primals),)) if i else 1
 
@@ -85,7 +86,7 @@ def _frac_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
     return 1
 
 
-def _abs_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+def _abs_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     return apply(sympy.sign, primals)
 
 
@@ -102,7 +103,7 @@ KINKS: dict[Any, Callable[[int, tuple[Any, ...], Any], Any]] = {
 # ---- ufuncs --------------------------------------------------------------------------------------
 
 
-def _head(head: Any) -> Rule:
+def _head(head: type[sympy.Basic]) -> Rule:
     return lambda *values: apply(head, values)
 
 
@@ -120,7 +121,7 @@ def expm1(x: Any) -> Any:
     return np.expm1(x) if domain_of((x,)) is FLOATS else apply(sympy.exp, (x,)) - 1
 
 
-def logaddexp(a: Any, b: Any) -> Any:
+def logaddexp(a: Number, b: Number) -> Number:
     """log(eᵃ + eᵇ), without overflow."""
     return apply(sympy.Max, (a, b)) + log1p(apply(sympy.exp, (-abs(a - b),)))
 

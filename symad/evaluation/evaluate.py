@@ -13,6 +13,7 @@ import numpy as np
 import sympy
 
 from symad.core.arguments import as_columns, bind, flat_values
+from symad.core.arrays import Array, Number
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
@@ -25,7 +26,7 @@ from symad.tracing.inlining import inline, is_traced
 from symad.transforms.values import unchecked
 
 
-def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Any:
     """The outputs of a graph at these values, in the graph's structure.
 
     For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
@@ -76,7 +77,7 @@ def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     return made
 
 
-def _root(array: Any) -> Any:
+def _root(array: Array) -> Any:
     """What owns the memory of an array."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
@@ -89,7 +90,7 @@ def _for_floats(graph: Graph) -> Graph:
     return with_logistic(stabilize(graph))
 
 
-def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
+def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Number]:
     """Values as what the evaluators take; integers stay exact beside exact or symbolic numbers."""
     checked = [as_value(v, s) for v, s in zip(values, symbols, strict=True)]
     domain = domain_of(checked)
@@ -98,7 +99,7 @@ def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
     return [_exact(given, value, domain) for given, value in zip(values, checked, strict=True)]
 
 
-def _exact(given: Any, value: Any, domain: Domain) -> Any:
+def _exact(given: Any, value: Number, domain: Domain) -> Number:
     """A checked value whose integers, as they were given, are numbers of a domain."""
     if isinstance(given, INTEGERS):
         return domain.number(int(given))
@@ -114,7 +115,7 @@ def _exact(given: Any, value: Any, domain: Domain) -> Any:
 INTEGERS = (int, np.integer)
 
 
-def as_value(value: Any, symbol: Any) -> Any:
+def as_value(value: Any, symbol: Any) -> Number:
     """A value as what the evaluators take: exact scalars as they are, numbers as float arrays.
 
     Raises:
@@ -161,7 +162,7 @@ def _no_real_number(value: Any) -> bool:
     return isinstance(value, no_number) or not hasattr(type(value), "__mul__")
 
 
-def refuse_fractions(symbol: Any, value: Any) -> None:
+def refuse_fractions(symbol: Any, value: Array | float) -> None:
     """Raises EvaluationError where the value of an integer is none; integral floats are integers."""
     if isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
@@ -169,7 +170,7 @@ def refuse_fractions(symbol: Any, value: Any) -> None:
             raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
 
 
-def refuse_masked(symbol: Any, value: Any) -> None:
+def refuse_masked(symbol: sympy.Expr, value: Array) -> None:
     """Raises EvaluationError where elements of a masked array are missing."""
     if np.ma.is_masked(value):
         raise EvaluationError(
@@ -202,7 +203,7 @@ NO_NUMBERS = (
 """Types of values that are refused; others may be numbers of a user's own type."""
 
 
-def _array_of(values: Any, symbol: Any) -> np.ndarray:
+def _array_of(values: Any, symbol: sympy.Basic) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:
@@ -211,7 +212,7 @@ def _array_of(values: Any, symbol: Any) -> np.ndarray:
         ) from None
 
 
-def _call_batch(graph: Graph, values: list[Any]) -> Any:
+def _call_batch(graph: Graph, values: list[Array | float]) -> Any:
     """A scalar graph on arrays of points."""
     from symad.ops.arrays.sources import input_node
     from symad.transforms.batches import batch_outputs
@@ -225,7 +226,7 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
             f"the arrays of points given to {graph.name} do not broadcast together: {given}"
         ) from None
     count = int(np.prod(common))
-    point: dict[Node, Any] = {}
+    point: dict[Node, Number] = {}
     replaced: dict[Node, Node] = {}
     for node, value in zip(graph.input_nodes, values, strict=True):
         if isinstance(value, np.ndarray):
@@ -238,7 +239,7 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
     return pack(graph.structure, _owning(shaped, values))
 
 
-def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+def run(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
     """The values of some nodes, from the values of the inputs; dimensions must be numbers.
 
     Raises:

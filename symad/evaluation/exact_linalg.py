@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.errors import EvaluationError
 from symad.evaluation.dual import Dual
 from symad.evaluation.number_domains import divide, raise_to
@@ -19,7 +20,7 @@ from symad.evaluation.number_domains import divide, raise_to
 Array = np.ndarray
 
 
-def _over_stack(function: Callable[..., Any], *stacks: Any) -> Any:
+def _over_stack(function: Callable[..., Any], *stacks: Array) -> Any:
     """Apply a function of matrices along leading axes."""
     arrays = [np.asarray(s, dtype=object) for s in stacks]
     lead = arrays[0].shape[:-2]
@@ -59,7 +60,7 @@ def _eliminate(a: Array, b: Array) -> tuple[Array, Array, Any]:
     """Row-reduce [A | B] to upper triangular form; returns also the determinant."""
     a, b = a.copy(), b.copy()
     n = len(a)
-    determinant_: Any = 1
+    determinant_: int = 1
     for k in range(n):
         found = _pivot(list(a[k:, k]))
         if found is None:
@@ -87,12 +88,12 @@ def _solve(a: Array, b: Array) -> Array:
     return x
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Array, b: Array) -> Array:
     """X with A X = B."""
     return _over_stack(_solve, a, b)
 
 
-def determinant(a: Any) -> Any:
+def determinant(a: Array) -> Any:
     """The determinant by elimination; a singular matrix of Dual numbers needs no division."""
     return _over_stack(_determinant, a)
 
@@ -103,13 +104,13 @@ def _determinant(a: Array) -> Any:
     return _berkowitz(a) if singular else result
 
 
-def _berkowitz(a: Array) -> Any:
+def _berkowitz(a: Array) -> Number:
     """The determinant without division, which is right in every ring (Berkowitz 1984).
 
     The characteristic polynomial of each leading block, from that of the block before, by a
     Toeplitz matrix of the moments r Mᵏ s: about n⁴/4 products.
     """
-    polynomial: list[Any] = [1]
+    polynomial: list[int] = [1]
     for k in range(len(a)):
         moments = [1, -a[k, k]]
         vector = a[:k, k]
@@ -136,12 +137,12 @@ def _cholesky(a: Array) -> Array:
     return lower
 
 
-def cholesky(a: Any) -> Any:
+def cholesky(a: Array) -> Array:
     """The lower Cholesky factor."""
     return _over_stack(_cholesky, a)
 
 
-def power(a: Any, k: int) -> Any:
+def power(a: Array, k: int) -> Any:
     """A^k by repeated squaring."""
 
     def one(matrix: Array) -> Array:

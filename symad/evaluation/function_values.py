@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.errors import EvaluationError
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.special import elementwise
@@ -19,7 +20,7 @@ IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Python implementations that users registered for their own functions, by SymPy head."""
 
 
-def implementation(head: Any) -> Callable[..., Any] | None:
+def implementation(head: type[sympy.Basic]) -> Callable[..., Any] | None:
     """What a user registered for a SymPy head, or gave to SymPy's ``implemented_function``."""
     found: Callable[..., Any] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
     return found
@@ -38,7 +39,7 @@ def numpy_function(head: Any) -> Callable[..., Any]:
         return found
     slow = mpmath_function(head)
 
-    def through_mpmath(*values: Any) -> Any:
+    def through_mpmath(*values: float) -> Any:
         result = np.vectorize(lambda *v: _as_float(slow(*v)), otypes=[float])(*values)
         return result if result.ndim else result[()]
 
@@ -46,7 +47,7 @@ def numpy_function(head: Any) -> Callable[..., Any]:
 
 
 @cache
-def mpmath_function(head: Any) -> Callable[..., Any]:
+def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Any]:
     """The mpmath function of a SymPy head."""
     from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
 
@@ -61,7 +62,7 @@ def mpmath_function(head: Any) -> Callable[..., Any]:
     if own and callable(found) and not isinstance(found, type(mpmath.euler)):  # mpmath.catalan is a number
         return found
 
-    def through_sympy(*values: Any) -> Any:
+    def through_sympy(*values: Number) -> Number:
         try:
             floats = [sympy.Float(v, mpmath.mp.dps) for v in values]
             result = head(*floats) if own or _evaluates(head) else head.eval(*floats)
@@ -75,7 +76,7 @@ def mpmath_function(head: Any) -> Callable[..., Any]:
     return through_sympy
 
 
-def _evaluates(head: Any) -> bool:
+def _evaluates(head: type[sympy.Basic]) -> bool:
     """Whether a user's function says itself what its value is; SymPy would take mpmath's of its name."""
     return head._eval_evalf is not sympy.Function._eval_evalf
 
@@ -84,7 +85,7 @@ def _as_float(value: Any) -> float:
     return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
 
 
-def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Any:
+def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Number:
     """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
     turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
     x = abs(x) if x < 0 and n == int(n) else x

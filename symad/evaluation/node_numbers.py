@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import EvaluationError
 from symad.evaluation.number_domains import DOMAINS, Domain, Undefined
@@ -29,15 +30,15 @@ class NodeNumber:
 
     node: Node
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Number) -> Any:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(add(self.node, b))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: int) -> Number:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(add(b, self.node))
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Number) -> Any:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(sub(self.node, b))
 
@@ -45,7 +46,7 @@ class NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(sub(b, self.node))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Number) -> Any:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(mul(self.node, b))
 
@@ -86,7 +87,7 @@ class NodeNumber:
         return bool(value)
 
 
-def _node(value: Any) -> Node | None:
+def _node(value: Number) -> Node | None:
     """A number as a node; None for what is none."""
     if isinstance(value, NodeNumber):
         return value.node
@@ -100,7 +101,7 @@ class NodeNumbers(Domain):
 
     rank = 5
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Number) -> Number:
         """A constant node."""
         return NodeNumber(constant(value))
 
@@ -110,11 +111,11 @@ class NodeNumbers(Domain):
             return next(v for v in values if isinstance(v, Undefined))
         return NodeNumber(apply(head, *[_as_node(v) for v in values]))
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Number, exponent: Number) -> Any:
         """A power node."""
         return NodeNumber(power(_as_node(base), _as_node(exponent)))
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Number, b: Number) -> Number:
         """A quotient node."""
         return NodeNumber(div(_as_node(a), _as_node(b)))
 
@@ -133,7 +134,7 @@ class NodeNumbers(Domain):
         return NodeNumber(select(_as_node(condition), _as_node(a), _as_node(b)))
 
 
-def _as_node(value: Any) -> Node:
+def _as_node(value: Number) -> Node:
     node = _node(value)
     if node is None:
         raise EvaluationError(f"{value!r} is no number that can become a node")
@@ -153,7 +154,7 @@ def as_numbers(value: Any) -> Any:
     return made.reshape(value.shape)
 
 
-def as_nodes(value: Any) -> list[Node]:
+def as_nodes(value: Number) -> list[Node]:
     """The nodes of a value that `as_numbers` made, row by row."""
     return [number.node for number in np.asarray(value, dtype=object).ravel().tolist()]
 

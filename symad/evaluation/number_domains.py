@@ -16,6 +16,8 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, Number
+from symad.core.dims import Dim
 from symad.evaluation.arb_functions import by_arb
 from symad.evaluation.function_values import mpmath_function, numpy_function
 
@@ -38,7 +40,7 @@ class Undefined:
         return f"Undefined({self.reason})"
 
 
-def of_expressions(head: Any, values: Iterable[Any]) -> Any:
+def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Any:
     """head(*values) for SymPy's numbers and expressions.
 
     Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes it for a whole one.
@@ -113,7 +115,7 @@ def as_float(value: Any) -> float:
 class Floats(Domain):
     """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> float:
         """The nearest float."""
         return as_float(value)
 
@@ -121,7 +123,7 @@ class Floats(Domain):
         """By NumPy or SciPy."""
         return numpy_function(head)(*values)
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Array | float, exponent: Array | float) -> Any:
         """NumPy's power on floats: NaN where the real power does not exist."""
         if isinstance(exponent, float):
             if exponent == 2:
@@ -130,7 +132,7 @@ class Floats(Domain):
                 return np.sqrt(base)
         return np.power(np.asarray(base, dtype=np.float64)[()], exponent)
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Array | float, b: Array | float) -> Array | float:
         """IEEE division."""
         return np.true_divide(a, b)
 
@@ -165,7 +167,7 @@ class Fractions(Domain):
             return Fraction(int(result.p), int(result.q))
         return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Any, exponent: Fraction | int) -> Any:
         """Integer powers, and roots that are rational."""
         for value in (base, exponent):
             if isinstance(value, Undefined):
@@ -195,7 +197,7 @@ class HighPrecision(Domain):
 
     rank = 2
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> Number:
         """Rounded to the working precision."""
         if isinstance(value, sympy.Basic):
             return mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_)
@@ -212,14 +214,14 @@ class HighPrecision(Domain):
         except (ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.NoConvergence):
             return mpmath.nan
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Number, exponent: Number) -> Any:
         """The real power."""
         try:
             return _real(_mp(base) ** _mp(exponent))
         except (ValueError, ZeroDivisionError):
             return mpmath.inf if _mp(base) == 0 else mpmath.nan
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Number, b: Number) -> Number:
         """IEEE-like division."""
         a, b = _mp(a), _mp(b)
         if b == 0:
@@ -227,13 +229,13 @@ class HighPrecision(Domain):
         return a / b
 
 
-def _mp(value: Any) -> Any:
+def _mp(value: Number) -> Number:
     if isinstance(value, Fraction):
         return mpmath.mpf(value.numerator) / value.denominator
     return mpmath.mpf(value.item() if isinstance(value, np.generic) else value)
 
 
-def _real(value: Any) -> Any:
+def _real(value: Any) -> Number:
     if isinstance(value, mpmath.mpc):
         return mpmath.nan if value.imag else value.real
     return value
@@ -244,7 +246,7 @@ class Symbolic(Domain):
 
     rank = 3
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> sympy.Expr:
         """The SymPy number."""
         return _sympy(value)
 
@@ -252,11 +254,11 @@ class Symbolic(Domain):
         """By SymPy."""
         return of_expressions(head, map(_sympy, values))
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: sympy.Expr, exponent: Number) -> Any:
         """By SymPy."""
         return _sympy(base) ** _sympy(exponent)
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Dim, b: sympy.Expr) -> sympy.Expr:
         """By SymPy."""
         return _sympy(a) / _sympy(b)
 

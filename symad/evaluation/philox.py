@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
+
 
 def _philox(counter: Any, key: Any) -> Any:
     """Ten rounds on four words of 32 bits, in arrays of uint64, under two words of key."""
@@ -28,7 +30,7 @@ def _philox(counter: Any, key: Any) -> Any:
     return c0, c1, c2, c3
 
 
-def _key_words(key: Any) -> Any:
+def _key_words(key: Array) -> tuple[Array, ...]:
     """The two words of 32 bits of keys (..., 4), each (..., 1)."""
     parts = np.asarray(key)
     numbers = parts.astype(np.int64)

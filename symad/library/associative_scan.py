@@ -22,7 +22,7 @@ from symad.tracing.wrapped import broadcast, number
 from symad.transforms.batches import batch_outputs
 
 
-def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool = False) -> Any:
+def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool = False) -> Array:
     """All h_t = a_t h_{t−1} + b_t, t = 1..T, in O(log T) steps of whole arrays.
 
     Where products of many a_t overflow, the joined steps do so before the states do.
@@ -150,7 +150,7 @@ def _flip(n: Node) -> Node:
 
 
 def _products_of_arrays(
-    combine: Callable[..., Any], given: Sequence[Any], several: bool, reverse: bool
+    combine: Callable[..., Any], given: Sequence[Array], several: bool, reverse: bool
 ) -> Any:
     """The definition, on arrays: one product after the other."""
     rows = list(zip(*(np.asarray(e)[:: -1 if reverse else 1] for e in given), strict=True))

@@ -29,7 +29,7 @@ def attention(
     *,
     score: Callable[..., Any] | None = None,
     mask: Callable[..., Any] | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array | float] | None = None,
     scale: float | None = None,
     causal: bool = False,
     return_lse: bool = False,

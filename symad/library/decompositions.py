@@ -65,7 +65,7 @@ def qr(a: Array) -> tuple[Any, Any]:
     return Q, R
 
 
-def svd(a: Array) -> tuple[Any, Any, Any]:
+def svd(a: Array) -> tuple[Array, Array, Array]:
     """U (..., m, k), σ (..., k) descending, and V (..., n, k), k = min(m, n): A = U diag(σ) Vᵀ.
 
     Each pair (u, v) has the sign that LAPACK's eigenvectors have. Singular values that are equal, or 0, have
@@ -97,7 +97,7 @@ def svd(a: Array) -> tuple[Any, Any, Any]:
     return chosen[..., :n, :], values[..., : n - 1 : -1], chosen[..., n:, :]
 
 
-def lu(a: Array) -> tuple[Any, Any, Any]:
+def lu(a: Array) -> tuple[Array, Array, Array]:
     """The permutation p (n,) and the factors L, U with A[p] = L U, pivots the largest of their columns.
 
     L has ones on its diagonal. Where two candidates for a pivot are equally large, the first one is taken;

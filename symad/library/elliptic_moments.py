@@ -17,6 +17,7 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.evaluation.function_values import MPMATH_SPECIAL
@@ -36,7 +37,7 @@ class elliptic_moment(SpecialFunction):
 
     nargs = (5, 6)
 
-    def fdiff(self, argindex: int = 6) -> Any:
+    def fdiff(self, argindex: int = 6) -> sympy.Expr:
         """By n: r I(p+1, r+1, q); by m: (q + 1/2) I(p+1, r, q+1); by z the integrand."""
         p, r, q, n, *z, m = self.args
         if argindex == len(self.args):
@@ -111,7 +112,7 @@ def in_tables(p: int, r: int, q: int) -> bool:
     return 0 <= r <= 2 and p >= 0 and q - max(p - r, 0) >= (0 if r else -1)
 
 
-def _by_recurrence(p: int, r: int, q: int, n: Any, z: Any, m: Any) -> Any:
+def _by_recurrence(p: int, r: int, q: int, n: Number, z: Number, m: Number) -> Number:
     """The formulas of tables, see `elliptic_moment_alias` for them as mathematics."""
     s, c = mpmath.sin(z), mpmath.cos(z)
     under, one = 1 - m * s * s, 1 - n * s * s
@@ -138,7 +139,7 @@ def _by_recurrence(p: int, r: int, q: int, n: Any, z: Any, m: Any) -> Any:
     return of(p, r, q)
 
 
-def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
+def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Number:
     """To the working precision; a period at a time."""
     z, m = rest if len(rest) == 2 else (mpmath.pi / 2, rest[0])
     top = mpmath.sin(z) ** 2 if abs(z) < mpmath.pi / 2 else mpmath.mpf(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sympy.matrices.expressions import Inverse
 
 
@@ -15,7 +13,7 @@ class HeldInverse(Inverse):
     asks for it.
     """
 
-    def doit(self, **hints: Any) -> HeldInverse:
+    def doit(self, **hints: bool) -> HeldInverse:
         """As it is."""
         return self
 

@@ -6,16 +6,20 @@ Their shapes follow the shapes of their arguments, symbols included; entries are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from symad.core.arrays import Array
+from symad.core.dims import Dim
 from symad.errors import ShapeError
 
+if TYPE_CHECKING:
+    from sympy.printing.printer import Printer
 
-def explicit_sum(term: Callable[[Any], Any], count: Any) -> Any:
+
+def explicit_sum(term: Callable[[Any], Any], count: Dim) -> sympy.Expr:
     """Σ_{k < count} term(k): written out for a number, a Sum for a symbol."""
     if sympy.sympify(count, strict=True).is_Integer:
         return sympy.Add(*[term(sympy.Integer(k)) for k in range(int(count))])
@@ -40,7 +44,7 @@ class AxisFunction(sympy.MatrixExpr):
 
     name = ""
 
-    def __new__(cls, x: Array, axis: Any = None) -> Any:
+    def __new__(cls, x: Array, axis: Dim | None = None) -> Any:
         """``x``: a matrix expression; ``axis``: 0, 1 or None."""
         axis = None if axis is None else sympy.Integer(axis)
         if axis not in (None, 0, 1):
@@ -48,12 +52,12 @@ class AxisFunction(sympy.MatrixExpr):
         return super().__new__(cls, x) if axis is None else super().__new__(cls, x, axis)
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> sympy.MatrixExpr:
         """The argument."""
         return self.args[0]
 
     @property
-    def axis(self) -> Any:
+    def axis(self) -> int | None:
         """0, 1 or None."""
         return int(self.args[1]) if len(self.args) > 1 else None
 
@@ -62,10 +66,10 @@ class AxisFunction(sympy.MatrixExpr):
         """The shape of the argument."""
         return self.matrix.shape
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         return f"{self.name}({printer._print(self.matrix)}, axis={self.axis})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         head = rf"\operatorname{{{self.name}}}".replace("_", r"\_")
         along = {None: "all", 0: "columns", 1: "rows"}[self.axis]
         return rf"{head}_{{\text{{{along}}}}}\left({printer._print(self.matrix)}\right)"
@@ -76,7 +80,7 @@ class Softmax(AxisFunction):
 
     name = "softmax"
 
-    def _entry(self, i: Any, j: Any, **hints: Any) -> Any:
+    def _entry(self, i: sympy.Expr, j: sympy.Expr, **hints: bool) -> sympy.Expr:
         return sympy.exp(self.matrix[i, j]) / exponential_sum(self.matrix, self.axis, i, j)
 
 
@@ -85,7 +89,7 @@ class LogSoftmax(AxisFunction):
 
     name = "log_softmax"
 
-    def _entry(self, i: Any, j: Any, **hints: Any) -> Any:
+    def _entry(self, i: sympy.Expr, j: sympy.Expr, **hints: bool) -> sympy.Expr:
         return self.matrix[i, j] - sympy.log(exponential_sum(self.matrix, self.axis, i, j))
 
 
@@ -100,7 +104,7 @@ class LogSumExpAlong(AxisFunction):
         rows, columns = self.matrix.shape
         return (sympy.S.One, columns) if self.axis == 0 else (rows, sympy.S.One)
 
-    def _entry(self, i: Any, j: Any, **hints: Any) -> Any:
+    def _entry(self, i: sympy.Expr, j: sympy.Expr, **hints: bool) -> sympy.Expr:
         return sympy.log(exponential_sum(self.matrix, self.axis, i, j))
 
 
@@ -114,37 +118,39 @@ class LogSumExp(sympy.Expr):
         return super().__new__(cls, x)
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> sympy.MatrixExpr:
         """The argument."""
         return self.args[0]
 
-    def expanded(self) -> Any:
+    def expanded(self) -> sympy.Expr:
         """The logarithm of the sum, written out."""
         return sympy.log(exponential_sum(self.matrix, None, None, None))
 
-    def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
+    def _eval_rewrite(
+        self, rule: type[sympy.Basic], args: tuple[sympy.Expr, ...], **hints: bool
+    ) -> sympy.Expr:
         return self.expanded()
 
-    def _eval_derivative(self, symbol: sympy.Basic) -> Any:
+    def _eval_derivative(self, symbol: sympy.Basic) -> sympy.Expr:
         return self.expanded().diff(symbol)
 
-    def _eval_evalf(self, prec: int) -> Any:
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
         return self.expanded()._eval_evalf(prec)
 
     def _eval_is_extended_real(self) -> bool:
         return True
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         return f"logsumexp({printer._print(self.matrix)})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         return rf"\operatorname{{logsumexp}}\left({printer._print(self.matrix)}\right)"
 
 
 class Lookup(sympy.MatrixExpr):
     """Rows of a table: entry (i, j) is table[indices[i], j]."""
 
-    def __new__(cls, table: Any, indices: Any) -> Any:
+    def __new__(cls, table: sympy.MatrixExpr, indices: Any) -> Lookup:
         """``table``: (rows, d); ``indices``: a column or row of integers, or an IndexedBase of shape (n,)."""
         if isinstance(indices, (list, tuple)):
             indices = sympy.ImmutableDenseMatrix(len(indices), 1, list(indices))
@@ -159,7 +165,7 @@ class Lookup(sympy.MatrixExpr):
         return super().__new__(cls, table, indices)
 
     @property
-    def count(self) -> Any:
+    def count(self) -> Dim:
         """The number of indices."""
         shape = self.args[1].shape
         return shape[0] if len(shape) == 1 or shape[1] == 1 else shape[1]
@@ -169,7 +175,7 @@ class Lookup(sympy.MatrixExpr):
         """(number of indices, columns of the table)."""
         return (self.count, self.args[0].shape[1])
 
-    def _entry(self, i: Any, j: Any, **hints: Any) -> Any:
+    def _entry(self, i: sympy.Expr, j: sympy.Expr, **hints: bool) -> sympy.Expr:
         table, indices = self.args
         if isinstance(indices, sympy.IndexedBase):
             row = indices[i]
@@ -177,8 +183,8 @@ class Lookup(sympy.MatrixExpr):
             row = indices[i, 0] if indices.shape[1] == 1 else indices[0, i]
         return MatrixElement(table, row, j)
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         return f"lookup({printer._print(self.args[0])}, {printer._print(self.args[1])})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         return rf"{printer.parenthesize(self.args[0], 1000)}\left[{printer._print(self.args[1])}\right]"

@@ -14,6 +14,7 @@ import mpmath
 import sympy
 from sympy.core.function import ArgumentIndexError
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Tangent
 from symad.errors import DerivativeError
@@ -45,7 +46,7 @@ class ParameterDerivative(SpecialFunction):
 
     of: Any = None
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """Another order, by a parameter."""
         positions = PARAMETERS[self.of]
         place = argindex - 1 - len(positions)
@@ -56,7 +57,7 @@ class ParameterDerivative(SpecialFunction):
         return self.func(*orders)
 
 
-def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Any:
+def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Number:
     """The derivative at mpmath numbers, to the working precision."""
     positions, domain = PARAMETERS[head], HighPrecision()
     orders, args = [int(v) for v in values[: len(positions)]], list(values[len(positions) :])

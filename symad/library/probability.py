@@ -10,7 +10,7 @@ from flint import arb
 from sympy.codegen import cfunctions
 from sympy.core.function import ArgumentIndexError
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
 from symad.evaluation.arb_functions import by_arb
@@ -31,11 +31,11 @@ class gammainc(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, a: Array, x: Array) -> Any:
+    def definition(cls, a: Array, x: Array) -> sympy.Expr:
         """γ(a, x)/Γ(a)."""
         return sympy.lowergamma(a, x) / sympy.gamma(a)
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """x^(a−1) e^(−x)/Γ(a) by x; by a it is no elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
@@ -53,14 +53,14 @@ class gammaincc(ScalarFunction):
         """Γ(a, x)/Γ(a)."""
         return sympy.uppergamma(a, x) / sympy.gamma(a)
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """−x^(a−1) e^(−x)/Γ(a) by x; by a it is no elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
         return -_gamma_density(*self.args)
 
 
-def _gamma_density(a: Array, x: Array) -> Any:
+def _gamma_density(a: Array, x: Array) -> sympy.Expr:
     return sympy.exp((a - 1) * sympy.log(x) - x - sympy.loggamma(a))
 
 
@@ -71,11 +71,11 @@ class ive(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, v: Array, x: Array) -> Any:
+    def definition(cls, v: Array, x: Array) -> sympy.Expr:
         """e^(−|x|) I_v(x)."""
         return sympy.exp(-sympy.Abs(x)) * sympy.besseli(v, x)
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """(y_{v−1} + y_{v+1})/2 − sign(x) y_v by x (DLMF 10.29.1)."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
@@ -93,7 +93,7 @@ class log_ndtr(ScalarFunction):
         """log(erfc(−x/√2)/2)."""
         return sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2)
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """φ(x)/Φ(x)."""
         return normal_ratio(self.args[0])
 
@@ -108,7 +108,7 @@ class normal_ratio(ScalarFunction):
         """exp(−x²/2)/(√(π/2) erfc(−x/√2))."""
         return sympy.exp(-(x**2) / 2) / (sympy.sqrt(sympy.pi / 2) * sympy.erfc(-x / sympy.sqrt(2)))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """h' = −h (h + x)."""
         return -self * normal_excess(self.args[0])
 
@@ -123,7 +123,7 @@ class normal_excess(ScalarFunction):
         """The sum."""
         return normal_ratio.definition(x) + x
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """1 − h (h + x)."""
         return 1 - normal_ratio(self.args[0]) * self
 
@@ -141,7 +141,7 @@ class stdtr(ScalarFunction):
         tail = sympy.betainc_regularized(v / 2, half, 0, v / (v + t**2)) / 2
         return sympy.Piecewise((tail, t < 0), (1 - tail, True))
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """(1 + t²/ν)^(−(ν+1)/2)/(√ν B(ν/2, 1/2)) by t; by ν it is no elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
@@ -177,7 +177,7 @@ MPMATH_SPECIAL.update(
 )
 
 
-def _regularized(a: Array, low: Any, high: Any) -> Any:
+def _regularized(a: Array, low: Number, high: Number) -> Number:
     return mpmath.gammainc(a, low, high, regularized=True) if a > 0 else mpmath.nan
 
 

@@ -34,7 +34,7 @@ def key(seed: int) -> np.ndarray:
     return random.key_of(seed)
 
 
-def rand(key: Any, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
+def rand(key: Array, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
     """Independent uniform numbers in (0, 1), never 0 or 1, by Philox 4×32-10.
 
     The bits, and so the numbers, are equal in NumPy and on a GPU; those of float32 are those of float64
@@ -50,7 +50,7 @@ def rand(key: Any, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
     return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
-def randn(key: Any, shape: sympy.Expr | tuple[int, ...] = ()) -> Array:
+def randn(key: Array, shape: sympy.Expr | tuple[int, ...] = ()) -> Array:
     """Independent standard normal numbers by the transform of Box and Muller; see `rand`."""
     return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
@@ -60,7 +60,7 @@ def split(key: Any, count: Dim = 2) -> Array:
     return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
 
 
-def fold_in(key: Any, number: Any) -> Array:
+def fold_in(key: Array, number: int) -> Array:
     """The key of the stream with this number, an integer from 0 up, such as a step or a sample."""
     which = as_node(number)
     return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))

@@ -62,7 +62,7 @@ class ScalarFunction(sympy.Function):
     total = True
     """Whether the function is real for all real arguments."""
 
-    def __new__(cls, *args: ArrayLike, **options: Any) -> Any:
+    def __new__(cls, *args: ArrayLike, **options: bool) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
@@ -75,10 +75,12 @@ class ScalarFunction(sympy.Function):
     def _eval_evalf(self, prec: int) -> sympy.Expr:
         return self.definition(*self.args)._eval_evalf(prec)
 
-    def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
+    def _eval_rewrite(
+        self, rule: type[sympy.Basic], args: tuple[sympy.Expr, ...], **hints: bool
+    ) -> sympy.Expr:
         return self.definition(*args)
 
-    def _eval_expand_func(self, **hints: Any) -> Any:
+    def _eval_expand_func(self, **hints: bool) -> sympy.Expr:
         return self.definition(*self.args)
 
     def _eval_is_real(self) -> bool | None:
@@ -121,7 +123,7 @@ class logcosh(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: Array) -> sympy.Expr:
         """log(cosh(x))."""
         return sympy.log(sympy.cosh(x))
 
@@ -136,11 +138,11 @@ class relu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: Array) -> sympy.Expr:
         """max(x, 0)."""
         return sympy.Max(x, 0)
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """The step at 0, 0 there."""
         return sympy.Heaviside(self.args[0], 0)
 
@@ -151,11 +153,11 @@ class silu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: Array) -> sympy.Expr:
         """x/(1 + exp(−x))."""
         return x / (1 + sympy.exp(-x))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """σ(x) (1 + x σ(−x))."""
         x = self.args[0]
         return sigmoid(x) * (1 + x * sigmoid(-x))
@@ -167,11 +169,11 @@ class gelu(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: Array) -> sympy.Expr:
         """x erfc(−x/√2)/2."""
         return x * sympy.erfc(-x / sympy.sqrt(2)) / 2
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """Φ(x) + x φ(x)."""
         x = self.args[0]
         return sympy.erfc(-x / sympy.sqrt(2)) / 2 + x * sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
@@ -184,16 +186,16 @@ class xlogy(ScalarFunction):
     total = False
 
     @classmethod
-    def eval(cls, x: Any, y: Any) -> Any:
+    def eval(cls, x: sympy.Expr, y: sympy.Expr) -> sympy.Expr | None:
         """0 for a literal 0."""
         return sympy.S.Zero if x.is_zero else None
 
     @classmethod
-    def definition(cls, x: Array, y: Array) -> Any:
+    def definition(cls, x: Array, y: Array) -> sympy.Expr:
         """x log(y) guarded at x = 0."""
         return sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(y), True))
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """log(y), x/y."""
         x, y = self.args
         if argindex == 1:
@@ -209,7 +211,7 @@ class stop_gradient(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def eval(cls, x: Any) -> Any:
+    def eval(cls, x: sympy.Expr) -> sympy.Expr | None:
         """Numbers have no derivative anyway."""
         return x if x.is_Number else None
 
@@ -218,7 +220,7 @@ class stop_gradient(ScalarFunction):
         """x."""
         return x
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """0, by decree."""
         return sympy.S.Zero
 
@@ -243,7 +245,7 @@ def hypot(x: Array, y: Array) -> Array:
     return _of_sympy(cfunctions.hypot, x, y)
 
 
-def _of_sympy(head: Any, *args: Array) -> Array:
+def _of_sympy(head: type[sympy.Basic], *args: Array) -> Array:
     elsewhere = on_arrays(head, args)
     return head(*args) if elsewhere is None else elsewhere
 

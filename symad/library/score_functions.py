@@ -113,7 +113,7 @@ def extract_reads(
 
 
 def _call(
-    function: Callable[..., Any], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, Any]
+    function: Callable[..., Any], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, sp.Expr]
 ) -> list[sp.Symbol] | sp.Basic:
     if not callable(function):
         raise TraceError(
@@ -189,7 +189,9 @@ class Loads:
         return symbol
 
 
-def refuse_unknown(what: str, expr: sp.Basic, known: set[Any], parameters: tuple[Parameter, ...]) -> None:
+def refuse_unknown(
+    what: str, expr: sp.Basic, known: set[sp.Symbol], parameters: tuple[Parameter, ...]
+) -> None:
     """Check that an expression holds known symbols only."""
     unknown = sorted((s for s in expr.free_symbols if s not in known), key=str)
     if not unknown:

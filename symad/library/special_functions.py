@@ -7,17 +7,20 @@ quadrature and complex error functions; their derivatives by parameters, where n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import sympy
 from sympy.core.function import ArgumentIndexError
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
 from symad.evaluation.function_values import MPMATH_SPECIAL, mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import on_arrays
+
+if TYPE_CHECKING:
+    import flint
 
 
 class SpecialFunction(sympy.Function):
@@ -28,7 +31,7 @@ class SpecialFunction(sympy.Function):
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
 
-    def _eval_evalf(self, prec: int) -> Any:
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
         with mpmath.workprec(prec + 20):
             values = [a._to_mpmath(prec + 20) for a in self.args]
             return sympy.Float._new(mpmath.mpf(mpmath_function(self.func)(*values))._mpf_, prec)
@@ -39,7 +42,7 @@ class hyp0f1(SpecialFunction):
 
     nargs = 2
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """0F1(; b + 1; x)/b by x (DLMF 16.3.1)."""
         b, x = self.args
         return _by_last(self, argindex, lambda: hyp0f1(b + 1, x) / b)
@@ -50,7 +53,7 @@ class hyp1f1(SpecialFunction):
 
     nargs = 3
 
-    def fdiff(self, argindex: int = 3) -> Any:
+    def fdiff(self, argindex: int = 3) -> sympy.Expr:
         """(a/b) 1F1(a + 1; b + 1; x) by x (DLMF 13.3.15)."""
         a, b, x = self.args
         return _by_last(self, argindex, lambda: a / b * hyp1f1(a + 1, b + 1, x))
@@ -61,7 +64,7 @@ class hyp2f1(SpecialFunction):
 
     nargs = 4
 
-    def fdiff(self, argindex: int = 4) -> Any:
+    def fdiff(self, argindex: int = 4) -> sympy.Expr:
         """(ab/c) 2F1(a + 1, b + 1; c + 1; x) by x (DLMF 15.5.1)."""
         a, b, c, x = self.args
         return _by_last(self, argindex, lambda: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x))
@@ -78,7 +81,7 @@ class owens_t(SpecialFunction):
 
     nargs = 2
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """−φ(h) erf(a h/√2)/2 by h, exp(−h² (1 + a²)/2)/(2π (1 + a²)) by a."""
         h, a = self.args
         if argindex == 1:
@@ -92,7 +95,7 @@ class spherical_in(SpecialFunction):
 
     nargs = 2
 
-    def fdiff(self, argindex: int = 2) -> Any:
+    def fdiff(self, argindex: int = 2) -> sympy.Expr:
         """(n i_{n−1} + (n + 1) i_{n+1})/(2n + 1), right at 0 too (DLMF 10.51.5)."""
         n, x = self.args
         below = n * spherical_in(n - 1, x) if n != 0 else 0
@@ -104,7 +107,7 @@ class polylog_slope(SpecialFunction):
 
     nargs = 3
 
-    def fdiff(self, argindex: int = 3) -> Any:
+    def fdiff(self, argindex: int = 3) -> sympy.Expr:
         """The next one, by x."""
         k, s, x = self.args
         return _by_last(self, argindex, lambda: polylog_slope(k + 1, s, x))
@@ -118,7 +121,7 @@ class voigt_profile(SpecialFunction):
 
     nargs = 3
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """Of w' = 2i/√π − 2 z w (DLMF 7.10.2), with L = `voigt_dispersion`; by σ, V_σ = σ V_xx."""
         x, sigma, gamma = self.args
         here, other = self, voigt_dispersion(x, sigma, gamma)
@@ -132,7 +135,7 @@ class voigt_dispersion(SpecialFunction):
 
     nargs = 3
 
-    def fdiff(self, argindex: int = 1) -> Any:
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """L_x = −V_γ and L_γ = V_x, since w is analytic."""
         x, sigma, gamma = self.args
         here, profile = self, voigt_profile(x, sigma, gamma)
@@ -144,7 +147,7 @@ class voigt_dispersion(SpecialFunction):
 # ---- values -------------------------------------------------------------------------------------
 
 
-def _owens_t_by_arb(h: Array, a: Array) -> Any:
+def _owens_t_by_arb(h: Array, a: Array) -> flint.arb:
     """An enclosure by Arb's quadrature, which is rigorous."""
     from flint import acb, arb
 
@@ -153,13 +156,13 @@ def _owens_t_by_arb(h: Array, a: Array) -> Any:
     return whole.real / (2 * arb.pi())
 
 
-def _owens_t(h: Array, a: Array) -> Any:
+def _owens_t(h: Array, a: Array) -> Number:
     cuts = [0, a] if abs(a) <= 1 else [0, mpmath.sign(a), a]
     whole = mpmath.quad(lambda t: mpmath.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), cuts)
     return whole / (2 * mpmath.pi)
 
 
-def _faddeeva_by_arb(x: Array, sigma: Any, gamma: Any) -> Any:
+def _faddeeva_by_arb(x: Array, sigma: flint.arb, gamma: flint.arb) -> Any:
     from flint import acb, arb
 
     if not sigma > 0:
@@ -169,7 +172,7 @@ def _faddeeva_by_arb(x: Array, sigma: Any, gamma: Any) -> Any:
     return (-z * z).exp() * (acb(0, -1) * z).erfc() / (root * arb.pi().sqrt())
 
 
-def _faddeeva(x: Array, sigma: Any, gamma: Any) -> Any:
+def _faddeeva(x: Array, sigma: Number, gamma: Number) -> Any:
     if not sigma > 0:
         return mpmath.mpc(mpmath.nan, mpmath.nan)
     with mpmath.extraprec(mpmath.mp.prec):
@@ -178,13 +181,13 @@ def _faddeeva(x: Array, sigma: Any, gamma: Any) -> Any:
         return mpmath.exp(-z * z) * mpmath.erfc(-1j * z) / (root * mpmath.sqrt(mpmath.pi))
 
 
-def _spherical_in(n: Any, x: Any) -> Any:
+def _spherical_in(n: Any, x: Any) -> Number:
     if x == 0:
         return mpmath.mpf(n == 0)
     return mpmath.sign(x) ** int(n) * mpmath.sqrt(mpmath.pi / (2 * abs(x))) * mpmath.besseli(n + 0.5, abs(x))
 
 
-def polylog_slope_value(k: Any, s: Any, x: Any) -> Any:
+def polylog_slope_value(k: Any, s: Any, x: Any) -> Number:
     """With θ = x d/dx, θ Li_s = Li_{s−1}: x^k d^k/dx^k = θ (θ − 1) ... (θ − k + 1)."""
     k = int(k)
     if x == 0:

@@ -23,7 +23,7 @@ TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 def solve_triangular(
     a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Any:
+) -> Array:
     """X with T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
 
     Args:

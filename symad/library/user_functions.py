@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 from sympy.core.function import ArgumentIndexError
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
@@ -27,7 +28,7 @@ from symad.tracing.wrapped import number
 class Registered(sympy.Function):
     """The functions that were registered by a name; they take arrays and traced values, elementwise."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: Number, **options: Any) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
@@ -74,7 +75,7 @@ def register_function(
     return made
 
 
-def _is_function_class(head: Any) -> bool:
+def _is_function_class(head: type[sympy.Basic]) -> bool:
     return isinstance(head, type) and issubclass(head, sympy.Function)
 
 
@@ -96,7 +97,7 @@ def _slope(
 
 
 def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
-    def fdiff(self: Any, argindex: int = 1) -> Any:
+    def fdiff(self: Any, argindex: int = 1) -> sympy.Expr:
         """∂f/∂x_argindex, as it was registered."""
         derivative = rules[argindex - 1] if argindex <= len(rules) else None
         if derivative is None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from symad.core.graph import ZERO, Node, Tangent, rebuild
+from symad.core.graph import ZERO, Node, Op, Tangent, rebuild
 from symad.core.questions import jvp, series
 from symad.ops.arrays.contraction import Einsum, contract, matmul
 from symad.ops.arrays.shaping import broadcast_to
@@ -198,7 +198,9 @@ def triangular_solve_series(op: TriangularSolve, y: Node, k: int, coefficient: A
     return _solved(op, y, k, coefficient, lambda a, x: matmul(_triangle(a, op.lower), x))
 
 
-def _solved(op: Any, y: Node, k: int, coefficient: Any, times: Callable[[Node, Node], Node]) -> Tangent:
+def _solved(
+    op: Op, y: Node, k: int, coefficient: Coefficients, times: Callable[[Node, Node], Node]
+) -> Tangent:
     a, b = (up_to(x, k, coefficient) for x in y.args)
     own = up_to(y, k - 1, coefficient)
     terms: list[Tangent] = [b[k]]

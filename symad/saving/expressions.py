@@ -26,7 +26,7 @@ CONNECTIVES: dict[str, Any] = {
 _NAMES = {head: name for name, head in CONNECTIVES.items()}
 
 
-def write_expression(expr: Any) -> Any:
+def write_expression(expr: sympy.Basic) -> Any:
     """The expression in prefix notation.
 
     Raises:
@@ -57,7 +57,7 @@ PAIRWISE = {"and", "or", "xor", "max", "min", "cases", "sympy.Max", "sympy.Min"}
 """Functions for which SymPy compares the arguments with each other."""
 
 
-def read_expression(saved: Any) -> Any:
+def read_expression(saved: Any) -> sympy.Basic:
     """The expression of a saved form, as it stands there: nothing in it is evaluated.
 
     Raises:
@@ -100,7 +100,7 @@ class _Reader:
         raise SavingError(f"{str(saved)[:60]} is not a saved expression")
 
 
-def _apply(name: str, parts: tuple[Any, ...]) -> Any:
+def _apply(name: str, parts: tuple[sympy.Basic, ...]) -> sympy.Basic:
     """A function of its arguments, not evaluated."""
     if name in PAIRWISE and len(parts) > MOST_ARGUMENTS:
         raise SavingError(f"{name} of {len(parts)} arguments; at most {MOST_ARGUMENTS} are read")

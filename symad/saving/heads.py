@@ -45,7 +45,7 @@ def _heads(own: tuple[Any, ...], registered: tuple[Any, ...]) -> dict[str, Any]:
     return {**{f"registered.{h.__name__}": h for h in registered}, **ours, **known}
 
 
-def head_name(head: Any) -> str:
+def head_name(head: type[sympy.Basic]) -> str:
     """The name under which a function is saved.
 
     Raises:
@@ -60,7 +60,7 @@ def head_name(head: Any) -> str:
     return found[-1]
 
 
-def find_head(name: Any) -> Any:
+def find_head(name: str) -> Any:
     """The function of a saved name.
 
     Raises:

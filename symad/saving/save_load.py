@@ -53,7 +53,7 @@ def save(f: Traceable, path: Any, inputs: Inputs | None = None) -> Path:
     return write_text(path, dumps(as_graph(f, None, inputs)))
 
 
-def load(path: Any, classes: Classes = ()) -> Graph:
+def load(path: Path | str, classes: Classes = ()) -> Graph:
     """Read a graph from a file written by `save`. Nothing in the file is executed or imported.
 
     Expressions are built as they stand, without being evaluated; sizes, depths and numbers are bounded
@@ -216,7 +216,7 @@ def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:
     raise SavingError("the origin of the graph is damaged")
 
 
-def _pick(nodes: list[Node], position: Any, what: str) -> Node:
+def _pick(nodes: list[Node], position: int, what: str) -> Node:
     if type(position) is not int or not 0 <= position < len(nodes):
         raise SavingError(f"{position!r} is not the number of an earlier node ({what})")
     return nodes[position]

@@ -13,6 +13,8 @@ import sympy
 from sympy.core.assumptions import _assume_defined
 from sympy.tensor.array.expressions import ArraySymbol
 
+from symad.core.arrays import Number
+from symad.core.dims import Dim
 from symad.errors import SavingError
 from symad.saving.heads import OPERATORS
 from symad.saving.saved_limits import (
@@ -42,7 +44,7 @@ LARGEST_INT = 2**53
 # ---- symbols -------------------------------------------------------------------------------------
 
 
-def write_symbol(symbol: Any) -> list[Any]:
+def write_symbol(symbol: sympy.Basic) -> list[Any]:
     """A symbol with its assumptions, or an array symbol with its shape."""
     if isinstance(symbol, sympy.Dummy):
         return ["dummy", symbol.name, _assumptions(symbol), int(symbol.dummy_index)]
@@ -58,13 +60,13 @@ def write_symbol(symbol: Any) -> list[Any]:
     raise SavingError(f"the input {symbol} of type {type(symbol).__name__} cannot be saved")
 
 
-def _assumptions(symbol: Any) -> dict[str, bool]:
+def _assumptions(symbol: sympy.Symbol) -> dict[str, bool]:
     given = getattr(symbol, "_assumptions_orig", None)
     known = symbol.assumptions0 if given is None else given
     return {k: bool(v) for k, v in sorted(known.items()) if v is not None}
 
 
-def read_symbol(saved: Any) -> Any:
+def read_symbol(saved: Any) -> sympy.Basic:
     """A symbol from its saved form."""
     match saved:
         case [_, str(name), *_] if len(name) > LONGEST_NAME:
@@ -94,7 +96,7 @@ def _facts(facts: dict[Any, Any]) -> dict[str, bool]:
 # ---- dimensions ----------------------------------------------------------------------------------
 
 
-def write_dim(dim: Any) -> Any:
+def write_dim(dim: sympy.Expr) -> Any:
     """A dimension in prefix notation: ``["+", ["*", 2, n], 1]``."""
     if isinstance(dim, (int, sympy.Integer)):
         return int(dim)
@@ -110,7 +112,7 @@ def write_dim(dim: Any) -> Any:
     raise SavingError(f"the dimension {dim} cannot be saved: it is not made of + * ^ floor max mod")
 
 
-def read_dim(saved: Any) -> Any:
+def read_dim(saved: Any) -> Dim:
     """A dimension from its prefix notation."""
     match saved:
         case bool():
@@ -132,12 +134,12 @@ def read_dim(saved: Any) -> Any:
     raise SavingError(f"{shortened(saved)} is not a saved dimension")
 
 
-def _checked(dim: Any) -> Any:
+def _checked(dim: sympy.Expr) -> sympy.Expr:
     check_dim(dim)
     return _as_int(dim)
 
 
-def _as_int(dim: Any) -> Any:
+def _as_int(dim: sympy.Expr) -> sympy.Expr:
     return int(dim) if isinstance(dim, sympy.Integer) else dim
 
 
@@ -162,7 +164,7 @@ def write_number(value: Any) -> Any:
     return ["Float", sign, hex(mantissa), exponent, bits, value._prec]
 
 
-def read_number(saved: Any) -> Any:
+def read_number(saved: Any) -> Number:
     """A number from its saved form."""
     match saved:
         case int():
@@ -180,7 +182,7 @@ def read_number(saved: Any) -> Any:
     raise SavingError(f"{shortened(saved)} is not a saved number")
 
 
-def _float(sign: int, mantissa: int, exponent: int, bits: int, precision: int) -> Any:
+def _float(sign: int, mantissa: int, exponent: int, bits: int, precision: int) -> sympy.Expr:
     """A SymPy Float; infinities and NaN have a mantissa of 0."""
     if max(abs(exponent), bits, precision) > NUMBER_BITS or precision < 1:
         raise SavingError("a number is too large, or has too many digits")

@@ -15,6 +15,7 @@ from typing import Any
 
 import sympy
 
+from symad.core.dims import Dim
 from symad.errors import SavingError
 
 LARGEST_TEXT = 2**30
@@ -93,7 +94,7 @@ def read_digits(digits: str) -> int:
 # ---- dimensions ----------------------------------------------------------------------------------
 
 
-def terms(dim: Any) -> int:
+def terms(dim: sympy.Expr) -> int:
     """The number of terms of a dimension when it is multiplied out, at most."""
     if isinstance(dim, sympy.Add):
         return sum(map(terms, dim.args))
@@ -104,13 +105,13 @@ def terms(dim: Any) -> int:
     return 1
 
 
-def power_terms(base: Any, exponent: Any) -> int:
+def power_terms(base: sympy.Expr, exponent: Dim) -> int:
     """The number of terms of a power that is multiplied out."""
     count, times = terms(base), abs(int(exponent)) if getattr(exponent, "is_Integer", True) else 1
     return math.comb(count + times - 1, times)
 
 
-def check_dim(dim: Any) -> None:
+def check_dim(dim: sympy.Expr) -> None:
     """Raises SavingError if a dimension is negative, or a number beyond `DIM_BITS`, or demands too much."""
     if isinstance(dim, int):
         if dim.bit_length() > DIM_BITS:
@@ -127,7 +128,7 @@ def check_dim(dim: Any) -> None:
         raise SavingError("the dimensions are too complicated to be read")
 
 
-def check_shape(dims: Sequence[Any]) -> None:
+def check_shape(dims: Sequence[Dim]) -> None:
     """Raises SavingError if a dimension is negative, or the product of all demands too much."""
     for dim in dims:
         if dim < 0 if isinstance(dim, int) else dim.is_negative:
@@ -168,7 +169,7 @@ FAST_ARGUMENT = 7.0
 """log₂ of the magnitude of what is given to other functions of SymPy's, such as factorials."""
 
 
-def number_extent(number: Any) -> Extent:
+def number_extent(number: sympy.Expr) -> Extent:
     """Of a SymPy number."""
     if isinstance(number, sympy.Rational):
         p, q = abs(int(number.p)).bit_length(), int(number.q).bit_length()

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 import symad.core.dims
+from symad.core.arrays import Number
 from symad.core.graph import DIM_FIELDS, SHAPE, Op
 from symad.errors import SavingError
 from symad.ops.arrays.contraction import Einsum
@@ -53,7 +54,7 @@ def read_op(op_class: type[Op], values: list[Any]) -> Op:
     return op_class(*values)
 
 
-def _constant_op(value: Any, kind: str) -> Op:
+def _constant_op(value: Number, kind: str) -> Op:
     op = constant(value).op
     if not isinstance(op, Constant) or op.kind != kind:
         raise SavingError(f"the constant {value!r} is not of the kind {kind!r}")
@@ -152,7 +153,7 @@ def _positions(op: Any) -> bool:
     return is_name(op.what) and len(op.axes) == len(op.shape)
 
 
-def _takes(op: Any, count: int) -> bool:
+def _takes(op: Op, count: int) -> bool:
     """Whether an op takes so many arguments, where that is fixed."""
     if isinstance(op, (Add, Mul)):
         return count == len(op.signs if isinstance(op, Add) else op.powers)
@@ -175,7 +176,7 @@ ARGUMENTS: list[tuple[Any, int]] = [
 """How many arguments some ops take; the shape rules of the others say."""
 
 
-def _anything(op: Any) -> bool:
+def _anything(op: Op) -> bool:
     return True
 
 

@@ -42,14 +42,14 @@ def spherical_in(n: Any, x: Any) -> Any:
     return (np.where((x_ < 0) & (order % 2 == 1), -1.0, 1.0) * of_positive(order, np.abs(x_)))[()]
 
 
-def airyai(x: Any) -> Any:
+def airyai(x: float) -> float:
     """Airy function Ai."""
     from scipy.special import airy
 
     return airy(x)[0]
 
 
-def airyaiprime(x: Any) -> Any:
+def airyaiprime(x: float) -> float:
     """Derivative of the Airy function Ai."""
     from scipy.special import airy
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 
-def sec(x: Any) -> Any:
+
+def sec(x: float) -> float:
     """1/cos x."""
     return 1 / np.cos(x)
 
@@ -18,12 +20,12 @@ def csc(x: Any) -> Any:
     return np.true_divide(1, np.sin(x))
 
 
-def cot(x: Any) -> Any:
+def cot(x: float) -> float:
     """1/tan x."""
     return np.true_divide(1, np.tan(x))
 
 
-def sech(x: Any) -> Any:
+def sech(x: Array | float) -> Array | float:
     """1/cosh x, as 2e/(1 + e²) with e = exp(−|x|), which does not overflow."""
     e = np.exp(-np.abs(x))
     return 2 * e / (1 + e * e)
@@ -69,7 +71,7 @@ def acoth(x: Any) -> Any:
     return np.arctanh(np.true_divide(1, x))
 
 
-def sinc(x: Any) -> Any:
+def sinc(x: float) -> float:
     """Sin(x)/x, unnormalised, 1 at 0."""
     return np.sinc(np.true_divide(x, np.pi))
 
@@ -79,11 +81,11 @@ def frac(x: Any) -> Any:
     return x - np.floor(x)
 
 
-def maximum(*values: Any) -> Any:
+def maximum(*values: Array | float) -> Any:
     """The largest, elementwise; NaN wins."""
     return reduce(np.maximum, values)
 
 
-def minimum(*values: Any) -> Any:
+def minimum(*values: Array | float) -> Array | float:
     """The smallest, elementwise; NaN wins."""
     return reduce(np.minimum, values)

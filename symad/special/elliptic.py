@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
 import numpy as np
+
+from symad.core.arrays import Array
 
 
 def elliptic_e(*args: Any) -> Any:
@@ -45,7 +48,7 @@ def _double_exponential() -> tuple[Any, Any, Any]:
     return u, rest, np.pi / 64 * np.cosh(t) * small * large
 
 
-def elliptic_moment(p: Any, r: Any, q: Any, n: Any, *args: Any) -> Any:
+def elliptic_moment(p: Mapping[str, Array], r: Any, q: Any, n: Any, *args: Any) -> Any:
     """∫_0^z sin^2p θ (1 − n sin² θ)^(−r) (1 − m sin² θ)^(−q − 1/2) dθ of (n, z, m); to z = π/2 of (n, m).
 
     ∞ where the complete integral diverges, NaN where the integrand has no value on the way.

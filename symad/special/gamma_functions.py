@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 
-def loggamma(x: Any) -> Any:
+
+def loggamma(x: float) -> Any:
     """Log Γ(x) for x > 0, NaN elsewhere: SymPy's function is complex there."""
     from scipy.special import gammaln
 
     return np.where(np.asarray(x) > 0, gammaln(x), np.nan)[()]
 
 
-def polygamma(order: Any, x: Any) -> Any:
+def polygamma(order: float, x: Array | float) -> Array | float:
     """The derivative of the digamma function of integer order ≥ 0, on the whole real line.
 
     Negative x by reflection, ψ_n(x) = (−1)^n ψ_n(1 − x) − π d^n/dx^n cot(πx) (DLMF 5.15.6): SciPy's Hurwitz
@@ -58,7 +60,7 @@ def factorial(x: Any) -> Any:
     return gamma(np.add(x, 1.0))
 
 
-def beta(x: Any, *y: Any) -> Any:
+def beta(x: Array | float, *y: Array | float) -> Array | float:
     """B(x, y), and B(x, x) of one argument."""
     from scipy.special import beta as of_two
 

@@ -22,7 +22,7 @@ def expint(order: Any, x: Any) -> Any:
     return np.vectorize(one, otypes=[float])(order_, x_)[()]
 
 
-def sine_integral(x: Any) -> Any:
+def sine_integral(x: float) -> float:
     """Si(x) = ∫_0^x sin(t)/t dt."""
     from scipy.special import sici
 

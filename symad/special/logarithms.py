@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 
-def lambertw(x: Any, branch: Any = 0) -> Any:
+
+def lambertw(x: Array | float, branch: int = 0) -> Array | float:
     """Lambert's W on the real line; NaN where it is complex."""
     from scipy.special import lambertw as complex_lambertw
 

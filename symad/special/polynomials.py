@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def hermite(n: Any, x: Any) -> Any:
+def hermite(n: float, x: float) -> float:
     """The Hermite function H_n: a polynomial for integers n ≥ 0, which may be floats, else by mpmath."""
     from scipy.special import eval_hermite
 

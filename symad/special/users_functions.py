@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 
-def elementwise(name: str, function: Any, *values: Any) -> Any:
+
+def elementwise(name: str, function: Any, *values: Array | float) -> Array | float:
     """A user's function of floats and arrays: a new array of their common shape and type.
 
     Raises:

@@ -21,7 +21,7 @@ Masks = tuple[Any, Any]
 """A mask of pairs (n, m) or (N·H, n, m), one of keys (N, m): conditions (True hides), numbers, None."""
 
 
-def projected(module: Any, at: Weights, data: tuple[Any, ...]) -> list[Any]:
+def projected(module: Any, at: Weights, data: tuple[Array, ...]) -> list[Array]:
     """Q, K, V, (..., n, d), from query, key and value, with the keys and values that the module adds."""
     if module.in_proj_weight is not None:
         W, width = at(module.in_proj_weight), module.embed_dim
@@ -42,12 +42,12 @@ def projected(module: Any, at: Weights, data: tuple[Any, ...]) -> list[Any]:
     return made
 
 
-def heads(module: Any, x: Any) -> Any:
+def heads(module: Any, x: Array) -> Array:
     """(..., n, d) -> (..., H, n, d / H)."""
     return np.swapaxes(x.reshape(*x.shape[:-1], module.num_heads, module.head_dim), -3, -2)
 
 
-def hidden_keys(module: Any, masks: Masks, shape: tuple[Any, ...]) -> tuple[Any, Any]:
+def hidden_keys(module: Any, masks: Masks, shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
     """Conditions of what may be seen and numbers to add, (N, H, n, m) or what broadcasts to it.
 
     Args:
@@ -82,7 +82,7 @@ def hidden_keys(module: Any, masks: Masks, shape: tuple[Any, ...]) -> tuple[Any,
     return seen, added
 
 
-def is_condition(mask: Any) -> bool:
+def is_condition(mask: Array) -> bool:
     """Whether a mask holds conditions and not numbers."""
     return mask.dtype == bool if isinstance(mask, np.ndarray) else wrapped.is_condition(wrapped.as_node(mask))
 
@@ -127,13 +127,13 @@ ATTENTION = (
 """The arguments of ``MultiheadAttention.forward``, in order."""
 
 
-def feed_forward(module: Any, at: Weights, x: Any) -> Any:
+def feed_forward(module: Any, at: Weights, x: Array) -> Array:
     """W₂ σ(W₁ x)."""
     hidden = dropout(module.dropout, activated(module, at, layer(module.linear1, at, x)))
     return layer(module.linear2, at, hidden)
 
 
-def activated(module: Any, at: Weights, x: Any) -> Any:
+def activated(module: Any, at: Weights, x: Array) -> Array:
     """The activation of a transformer layer: a module, or PyTorch's relu or gelu."""
     if isinstance(module.activation, nn.Module):
         return layer(module.activation, at, x)
@@ -144,7 +144,7 @@ def activated(module: Any, at: Weights, x: Any) -> Any:
     return known[module.activation](x)
 
 
-def residual(module: Any, at: Weights, x: Any, parts: list[tuple[Any, Any]]) -> Any:
+def residual(module: Any, at: Weights, x: Array, parts: list[tuple[Any, Any]]) -> Any:
     """x + part(norm(x)) for each part and its norm, or norm(x + part(x))."""
     for part, norm in parts:
         x = x + part(layer(norm, at, x)) if module.norm_first else layer(norm, at, x + part(x))
@@ -156,7 +156,7 @@ def itself(module: Any, at: Weights, masks: Masks) -> Any:
     return lambda x: dropout(module.dropout1, attend(module.self_attn, at, (x, x, x), masks)[0])
 
 
-def masks_of(data: tuple[Any, ...], *places: int) -> tuple[Any, ...]:
+def masks_of(data: tuple[Array | None, ...], *places: int) -> tuple[Any, ...]:
     """What stands at these positions of the arguments, None where nothing does."""
     return tuple(data[k] if k < len(data) else None for k in places)
 
@@ -165,7 +165,7 @@ def masks_of(data: tuple[Any, ...], *places: int) -> tuple[Any, ...]:
 def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Array) -> Result:
     """Self-attention and a feed-forward block; data: src, src_mask, src_key_padding_mask, is_causal."""
 
-    def block(x: Any) -> Any:
+    def block(x: Array) -> Array:
         return dropout(module.dropout2, feed_forward(module, at, x))
 
     own = itself(module, at, masks_of(data, 1, 2))
@@ -180,11 +180,11 @@ def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Array)
     """
     memory = data[1]
 
-    def others(x: Any) -> Any:
+    def others(x: Array) -> Array:
         made = attend(module.multihead_attn, at, (x, memory, memory), masks_of(data, 3, 5))[0]
         return dropout(module.dropout2, made)
 
-    def block(x: Any) -> Any:
+    def block(x: Array) -> Array:
         return dropout(module.dropout3, feed_forward(module, at, x))
 
     own = itself(module, at, masks_of(data, 2, 4))
@@ -204,7 +204,7 @@ def decoder(module: nn.TransformerDecoder, at: Weights, *data: Array) -> Result:
     return stack(module, at, *data)
 
 
-def stack(module: Any, at: Weights, x: Any, *others: Any) -> Any:
+def stack(module: Any, at: Weights, x: Array, *others: Array | None) -> Array:
     """All layers with the same masks and memory."""
     for part in module.layers:
         x = layer(part, at, x, *others)

@@ -64,7 +64,7 @@ class Bridge:
         """The function over a batch."""
         return Bridge(vmap(self.graph, axes), self.backend)
 
-    def run(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    def run(self, tensors: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """The lowered graph on the memory of the tensors."""
         device, dtype = _common(self.graph, tensors)
         if device.type == "cuda":
@@ -87,7 +87,7 @@ def _common(graph: Graph, tensors: Sequence[Any]) -> tuple[Any, str]:
     return devices[0], str(floats[0] if floats else torch.get_default_dtype()).removeprefix("torch.")
 
 
-def _on_cuda(kernel: Kernel, tensors: Sequence[Any], device: Any) -> tuple[Any, ...]:
+def _on_cuda(kernel: Kernel, tensors: Sequence[Any], device: Any) -> tuple[torch.Tensor, ...]:
     """After what PyTorch has queued on its stream, before what it queues next."""
     cupy = library()
     stream = torch.cuda.current_stream(device).cuda_stream
@@ -100,33 +100,35 @@ class Call(torch.autograd.Function):
     """The bridge as PyTorch's autograd sees it."""
 
     @staticmethod
-    def forward(bridge: Bridge, *tensors: Any) -> tuple[Any, ...]:
+    def forward(bridge: Bridge, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The outputs."""
         return bridge.run(tensors)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
         """The inputs are kept: residuals are computed again by the pullback, in one kernel with the rest."""
         ctx.bridge = inputs[0]
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 
     @staticmethod
-    def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *bars: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """x̄ of the inputs that need it."""
         wrt = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
         found = iter(ctx.bridge.pullback(wrt)(*ctx.saved_tensors, *bars))
         return None, *(next(found) if needed else None for needed in ctx.needs_input_grad[1:])
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> tuple[Any, ...]:
+    def jvp(ctx: Any, *tangents: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
         """ẏ from the tangents that there are."""
         wrt = tuple(k for k, tangent in enumerate(tangents[1:]) if tangent is not None)
         given = [tangent for tangent in tangents[1:] if tangent is not None]
         return tuple(ctx.bridge.pushforward(wrt)(*ctx.saved_tensors, *given))
 
     @staticmethod
-    def vmap(info: Any, axes: tuple[Any, ...], bridge: Bridge, *tensors: Any) -> tuple[Any, Any]:
+    def vmap(
+        info: Any, axes: tuple[int | None, ...], bridge: Bridge, *tensors: torch.Tensor
+    ) -> tuple[Any, Any]:
         """A batch along axis 0 of the outputs."""
         moved = [t if a is None else torch.movedim(t, a, 0) for t, a in zip(tensors, axes[1:], strict=True)]
         if bridge.pointwise:
@@ -138,7 +140,7 @@ class Call(torch.autograd.Function):
         return results, (0,) * len(results)
 
 
-def _aligned(tensor: Any, batched: bool, rank: int) -> Any:
+def _aligned(tensor: torch.Tensor, batched: bool, rank: int) -> torch.Tensor:
     """A tensor of points with axes of length 1 behind that of the batch, up to a rank."""
     if not batched:
         return tensor

@@ -59,7 +59,7 @@ class TorchFunction:
             tensors = list(torch.broadcast_tensors(*tensors))
         return pack(self.graph.structure, self.bridge(*tensors))
 
-    def _tensors(self, values: list[Any]) -> list[Any]:
+    def _tensors(self, values: list[torch.Tensor]) -> list[torch.Tensor]:
         """Tensors of one floating-point dtype and of integers, all on one device."""
         tensors = [v for v in values if isinstance(v, torch.Tensor)]
         for name, value in zip(self.graph.inputs, values, strict=True):

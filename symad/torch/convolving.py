@@ -13,12 +13,12 @@ from symad.models.layers.convolution import convolve, convolve_transposed, windo
 from symad.torch.modules import Array, Result, Weights, layer, refuse
 
 
-def channels_last(x: Any, axes: int) -> Any:
+def channels_last(x: Any, axes: int) -> Array:
     """(..., C, places) -> (..., places, C)."""
     return np.moveaxis(x, len(x.shape) - axes - 1, -1)
 
 
-def channels_first(x: Any, axes: int) -> Any:
+def channels_first(x: Any, axes: int) -> Array:
     """(..., places, C) -> (..., C, places)."""
     return np.moveaxis(x, -1, len(x.shape) - axes - 1)
 
@@ -49,7 +49,7 @@ def padding_of(module: Any, axes: int) -> list[tuple[int, int]]:
     return [(p, p) for p in tuple_of(module.padding, axes)]
 
 
-def convolution(module: Any, at: Weights, x: Any) -> Any:
+def convolution(module: Any, at: Weights, x: Any) -> Array:
     """Windows times weights, for each group of channels."""
     axes = len(module.kernel_size)
     stride, dilation = one_of(module, stride=module.stride, dilation=module.dilation)
@@ -79,7 +79,7 @@ def convolution_2d(module: nn.Conv2d, at: Weights, *data: Array) -> Result:
     return convolution(module, at, data[0])
 
 
-def transposed(module: Any, at: Weights, x: Any) -> Any:
+def transposed(module: Any, at: Weights, x: Any) -> Array:
     """The transpose of a convolution."""
     axes = len(module.kernel_size)
     refuse(module, groups=module.groups if module.groups > 1 else 0)
@@ -104,7 +104,7 @@ def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Array) -> Resu
     return transposed(module, at, data[0])
 
 
-def pooled(module: Any, x: Any, axes: int, dilation: int) -> Array:
+def pooled(module: Any, x: Array, axes: int, dilation: int) -> Array:
     """The windows of every channel: (..., places, taps, C)."""
     taps = tuple_of(module.kernel_size, axes)
     (stride,) = one_of(module, stride=tuple_of(module.stride, axes))
@@ -114,7 +114,7 @@ def pooled(module: Any, x: Any, axes: int, dilation: int) -> Array:
     return made.reshape(*made.shape[:-1], int(np.prod(taps)), x.shape[-1])
 
 
-def largest(module: Any, x: Any, axes: int) -> Any:
+def largest(module: Any, x: Array, axes: int) -> Array:
     """The largest of each window."""
     refuse(module, return_indices=module.return_indices)
     (dilation,) = one_of(module, dilation=tuple_of(module.dilation, axes))

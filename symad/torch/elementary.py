@@ -67,7 +67,7 @@ def flatten(module: nn.Flatten, at: Weights, *data: Array) -> Result:
 # ---- dropout, which is active in training only ----------------------------------------------------
 
 
-def dropout(module: Any, x: Any, rate: str = "p") -> Any:
+def dropout(module: Any, x: Array, rate: str = "p") -> Array:
     """X, in evaluation; ``rate`` is the option of the module that holds the probability.
 
     Raises:

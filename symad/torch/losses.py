@@ -19,7 +19,7 @@ from symad.models.sequences.ctc import ctc
 from symad.torch.modules import Array, Result, Weights, layer
 
 
-def reduced(module: Any, values: Any, weight: Any = None) -> Any:
+def reduced(module: Any, values: Array, weight: Array | None = None) -> Any:
     """The mean or sum of all elements, or these; ``weight`` multiplies them."""
     return pointwise.reduced(values if weight is None else values * weight, module.reduction)
 
@@ -138,7 +138,7 @@ def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *d
 def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Array) -> Result:
     """max(0, m + d(a, p) − d(a, n)) with the distance of a power."""
 
-    def between(a: Any, b: Any) -> Array:
+    def between(a: Array, b: Array) -> Array:
         return margin.distance(a, b, module.p, module.eps)
 
     options = {"margin": module.margin, "between": between, "swap": module.swap}
@@ -153,7 +153,7 @@ def triplet_margin_of_a_distance(
     given: Any = module.distance_function
     if isinstance(given, nn.PairwiseDistance):
 
-        def between(a: Any, b: Any) -> Array:
+        def between(a: Array, b: Array) -> Array:
             return margin.distance(a, b, given.norm, given.eps)
 
     else:
@@ -181,7 +181,7 @@ def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Array) -> Res
     return entropy(module, at, *data)
 
 
-def entropy(module: Any, at: Weights, scores: Any, targets: Any) -> Any:
+def entropy(module: Any, at: Weights, scores: Array, targets: Array | float) -> Array:
     """The cross-entropy with the options of a module."""
     scores, targets, soft = of_classes(scores, targets)
     ignore = None if soft else module.ignore_index
@@ -238,7 +238,7 @@ def connectionist(module: nn.CTCLoss, at: Weights, *data: Array) -> Result:
     return reduced(module, loss)
 
 
-def padded(labels: Any, counts: Any) -> Any:
+def padded(labels: Array, counts: Array) -> Array:
     """Labels one after the other, as PyTorch takes them too, as rows (N, S)."""
     if not isinstance(labels, np.ndarray) or not isinstance(counts, np.ndarray):
         raise TraceError("from_torch: CTCLoss of joined labels reads them when it is traced: give arrays")

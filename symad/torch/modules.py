@@ -35,7 +35,7 @@ class Weights:
     Parameters are traced values, buffers and other tensors constants; None stays None.
     """
 
-    def __init__(self, names: Mapping[int, str], values: Mapping[str, Any]) -> None:
+    def __init__(self, names: Mapping[int, str], values: Mapping[str, Array]) -> None:
         """``names`` gives the parameters' names by identity, ``values`` their arrays."""
         self.names, self.values = names, values
 
@@ -84,7 +84,7 @@ class Model:
         """
         return layer(self.module, Weights(self.names, parameters), *self._bound(data, named))
 
-    def _bound(self, data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _bound(self, data: tuple[Array, ...], named: Mapping[str, Any]) -> tuple[Array | None, ...]:
         """All arguments by position, as ``forward`` orders them."""
         if not named:
             return data

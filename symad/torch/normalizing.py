@@ -11,7 +11,7 @@ from symad.errors import TraceError
 from symad.torch.modules import Array, Result, Weights, layer
 
 
-def normalized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     """(x − μ)/√(σ² + ε), the mean and variance over some axes."""
     centred = x - np.mean(x, axis=axes, keepdims=True)
     return centred / np.sqrt(np.mean(centred**2, axis=axes, keepdims=True) + epsilon)
@@ -55,7 +55,7 @@ def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
     return scaled(made, over_channels(at(module.weight), x), over_channels(at(module.bias), x))
 
 
-def batch_norm(module: Any, at: Weights, x: Any) -> Any:
+def batch_norm(module: Any, at: Weights, x: Array) -> Array:
     """Each channel by its mean and variance: the batch's in training, the running ones in evaluation."""
     if module.training or module.running_mean is None:
         made = normalized(x, (0, *range(2, len(x.shape))), module.eps)

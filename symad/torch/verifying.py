@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import leaves
@@ -17,6 +18,9 @@ from symad.derivatives.wrt import select
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
 
+if TYPE_CHECKING:
+    import sympy as sp
+
 
 def verify_function(
     function: Any,
@@ -24,7 +28,7 @@ def verify_function(
     wrt: Wrt | None = None,
     *,
     inputs: Inputs | None = None,
-    where: Any = None,
+    where: sp.Basic | None = None,
     order: int = 1,
     hostile: bool = True,
     budget: Budget | None = None,
@@ -120,7 +124,7 @@ class Passes:
         whole = graph.inputs if len(graph.inputs) == self.count else ()
         self.whole = [k for k, symbol in enumerate(whole) if getattr(symbol, "is_integer", False)]
 
-    def forward(self, *values: Any) -> Any:
+    def forward(self, *values: Any) -> Array:
         """The results as arrays."""
         return mapped(self.function(*self.tensors(values)), lambda t: t.detach().numpy())
 
@@ -132,7 +136,7 @@ class Passes:
         found = iter(gradients(leaves_of(self.function(*given)), x, bars))
         return [mapped(value, lambda t: next(found).detach().numpy()) for value in given]
 
-    def double_backward(self, *values: Any) -> Any:
+    def double_backward(self, *values: Array | float) -> list[Array]:
         """(inputs..., ȳ..., cotangents of the x̄ of wrt...) -> the cotangents of the inputs and of ȳ."""
         given = self.tensors(values[: self.count])
         x = leaves_of(given)
@@ -157,12 +161,14 @@ def integers(value: Any) -> Any:
     return torch.as_tensor(np.asarray(value)).to(torch.int64)
 
 
-def tensor_of(value: Any) -> Any:
+def tensor_of(value: Array | float) -> torch.Tensor:
     """A new tensor of doubles."""
     return torch.tensor(np.asarray(value, dtype=np.float64))
 
 
-def gradients(outputs: Sequence[Any], x: Sequence[Any], bars: Sequence[Any], **options: Any) -> list[Any]:
+def gradients(
+    outputs: Sequence[torch.Tensor], x: Sequence[torch.Tensor], bars: Sequence[torch.Tensor], **options: bool
+) -> list[torch.Tensor]:
     """x̄ of each tensor; zeros where the outputs do not depend on it."""
     pairs = [(y, bar.reshape(y.shape)) for y, bar in zip(outputs, bars, strict=True) if y.requires_grad]
     wanted = [t for t in x if t.requires_grad]

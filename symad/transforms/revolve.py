@@ -5,10 +5,13 @@ For s_k = f(s_{k−1}), k = 1..n, a stretch is what lies between two kept states
 binomial schedule: Griewank and Walther, "Algorithm 799: revolve" (2000).
 """
 
+from collections.abc import Sequence
 from math import comb
 from typing import Any
 
 import numpy as np
+
+from symad.core.arrays import Array, Number
 
 
 def beta(slots: int, repeats: int) -> int:
@@ -42,14 +45,14 @@ def places(length: int, distance: int, slots: int) -> list[int]:
     return [*found[1:], length]
 
 
-def advance(step: Any, state: Any, xs: Any, start: int, stop: int) -> Any:
+def advance(step: Any, state: "Number", xs: "tuple[Array, ...]", start: int, stop: int) -> Any:
     """The state after the steps start + 1, ..., stop."""
     for t in range(start, stop):
         state = step(state, *[x[t] for x in xs])
     return state
 
 
-def keep_states(step: Any, state: Any, xs: Any, stops: Any) -> Any:
+def keep_states(step: Any, state: "Number", xs: "tuple[Array, ...]", stops: "Sequence[int]") -> Any:
     """The states at these places, along axis 0."""
     kept, start = None, 0
     for k, stop in enumerate(stops):
@@ -62,8 +65,16 @@ def keep_states(step: Any, state: Any, xs: Any, stops: Any) -> Any:
 
 
 def reverse_chain(
-    step: Any, pulled: Any, xs: Any, states: Any, stops: Any, slots: int, bar: Any, history: bool, outs: Any
-) -> Any:
+    step: Any,
+    pulled: Any,
+    xs: Any,
+    states: "Sequence[Number]",
+    stops: "Sequence[int]",
+    slots: int,
+    bar: Any,
+    history: bool,
+    outs: Any,
+) -> "Number":
     """The cotangent of s_0; those of the inputs of steps and of constants are written into ``outs``.
 
     ``pulled(state, x[first:last]..., bar)`` pulls back through a stretch from its first state;

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import is_concrete
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
@@ -15,7 +15,7 @@ from symad.errors import EvaluationError
 from symad.evaluation.number_domains import FLOATS, Domain, domain_of
 
 
-def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
     """The values of some nodes, `Undefined` where an exact value does not exist."""
     found: dict[Node, Any] = dict(point)
     domain = domain_of(point.values())

@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -225,7 +224,7 @@ def _measured(verdict: Verdict) -> Verdict:
 
 def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:
     """The pair with instance k of the sizes put in."""
-    chosen: dict[Any, int] = {symbol: values[k] for symbol, values in sizes}
+    chosen: dict[sympy.Symbol, int] = {symbol: values[k] for symbol, values in sizes}
     if not chosen:
         return pair
     left, right, *function = Graph((), (pair.left, pair.right, *pair.function)).at(chosen).output_nodes

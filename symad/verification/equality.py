@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
@@ -14,6 +14,9 @@ from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.decide import decide
 from symad.verification.outside import as_decidable, undecided_outside
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 
 @undecided_outside
@@ -73,7 +76,7 @@ def _alike(a: Node, b: Node) -> bool:
     return all(getattr(first, f"is_{k}", None) is getattr(second, f"is_{k}", None) for k in ASSUMED)
 
 
-def _promises(symbol: Any, kind: str) -> bool:
+def _promises(symbol: sp.Basic, kind: str) -> bool:
     """Whether an array promises something of its elements."""
     return getattr(symbol, f"is_{kind}", None) is True
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Input
@@ -24,7 +25,7 @@ from symad.verification.rewriting.positive_domains import is_partial
 Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
 
 
-def have_values(function: Sequence[Node], point: Mapping[Node, Any]) -> Array:
+def have_values(function: Sequence[Node], point: Mapping[Node, Number]) -> Array:
     """For each element of some nodes, in order, whether floats find a value there, perhaps an infinite one.
 
     Where an op has no value at all, one flag stands for all elements. Inputs of which the point says nothing,
@@ -56,7 +57,7 @@ def where_claimed(claim: Derivative | None, function: Sequence[Node], sides: Seq
         return None
     by_rows = claim.kind == "jacobian"
 
-    def holds(point: Mapping[Node, Any]) -> Array:
+    def holds(point: Mapping[Node, Number]) -> Array:
         found = have_values(function, point)
         return found[:, None] if by_rows else np.asarray(found.all())
 

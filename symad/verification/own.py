@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, TupleOf, topological
@@ -47,6 +47,9 @@ from symad.verification.rewriting.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
 
+if TYPE_CHECKING:
+    import sympy as sp
+
 SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
 
 MOST_ELEMENTS = 24
@@ -57,7 +60,11 @@ Parts = tuple[Node, ...]
 
 @undecided_outside
 def check(
-    f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+    f: Any,
+    wrt: Any = None,
+    seed: int | None = None,
+    budget: Budget | None = None,
+    inputs: Sequence[sp.Basic] | None = None,
 ) -> Certificate:
     """A certificate of symad's own derivatives of ``f``.
 

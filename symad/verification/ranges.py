@@ -15,6 +15,7 @@ import sympy
 from flint import arb
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
@@ -52,7 +53,7 @@ class Interval:
 
     __slots__ = ("beyond", "high", "low", "sure")
 
-    def __init__(self, low: Any, high: Any, sure: bool = True, beyond: Beyond = CLOSED) -> None:
+    def __init__(self, low: flint.arb, high: flint.arb, sure: bool = True, beyond: Beyond = CLOSED) -> None:
         """The whole line where an endpoint is not a number."""
         known = not (low.is_nan() or high.is_nan())
         self.low, self.high = (low, high) if known else (-INFINITE, INFINITE)
@@ -99,12 +100,12 @@ def whole_line(sure: bool = False) -> Interval:
     return Interval(-INFINITE, INFINITE, sure)
 
 
-def above(number: Any, strict: bool) -> Interval:
+def above(number: Number, strict: bool) -> Interval:
     """All that is larger than a number, or that number."""
     return Interval(_interval(number).low, INFINITE, True, (strict, False))
 
 
-def below(number: Any, strict: bool) -> Interval:
+def below(number: Number, strict: bool) -> Interval:
     """All that is smaller than a number, or that number."""
     return Interval(-INFINITE, _interval(number).high, True, (False, strict))
 
@@ -138,7 +139,7 @@ def _never_zero(a: Interval) -> bool:
     return a.below(ZERO) or ZERO.below(a)
 
 
-def _hull(values: Sequence[Any]) -> tuple[Any, Any]:
+def _hull(values: Sequence[flint.arb]) -> tuple[flint.arb, flint.arb]:
     """The smallest and the largest of some balls; no number if one is none, as 0 times ∞."""
     if any(v.is_nan() for v in values):
         return arb("nan"), arb("nan")
@@ -256,7 +257,7 @@ INTERVALS = Intervals()
 DOMAINS.append(((Interval, OpenTruth), INTERVALS))
 
 
-def _raised(end: Any, count: int) -> Any:
+def _raised(end: flint.arb, count: int) -> flint.arb:
     """A power of an end, which may be infinite."""
     if end.is_finite() or count == 0:
         return end**count
@@ -272,7 +273,7 @@ def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
     return Interval(low, high, sure, (passed, all(v.beyond[1] for v in values if v.high == high)))
 
 
-def _log(a: Any) -> Any:
+def _log(a: flint.arb) -> flint.arb:
     return -INFINITE if a <= 0 else a.log()
 
 
@@ -296,7 +297,7 @@ ABOVE = {sympy.log: 0, log1p: -1}
 """Functions that are defined above a number only."""
 
 
-def _monotone(head: Any, a: Interval) -> Interval:
+def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
     first, last = MONOTONE[head](a.low), MONOTONE[head](a.high)
     falls = head in FALLING
     low, high = _hull([first, last])
@@ -304,7 +305,7 @@ def _monotone(head: Any, a: Interval) -> Interval:
     return Interval(low, high, sure, a.beyond[::-1] if falls else a.beyond)
 
 
-def _arcsine(head: Any, a: Interval) -> Interval:
+def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:
     """By the part of the argument that has a value, which is between −1 and 1."""
     low, high = max(a.low, arb(-1)), min(a.high, arb(1))
     if not low <= high:
@@ -383,7 +384,7 @@ def _filled(node: Node, value: Any) -> Any:
     return made
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: Number) -> Any:
     """A constant as it is where it is a truth value, else as intervals."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)

@@ -13,6 +13,7 @@ import numpy as np
 
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, Skip, Stage
+from symad.core.arrays import Array
 from symad.core.dims import size
 from symad.core.graph import Graph
 from symad.derivatives.hessian import MODES
@@ -140,12 +141,12 @@ def _second(graph: Graph, wrt: Any, values: list[Any], directions: list[Any]) ->
     return [(m, symad.hvp(graph, wrt, mode=m)(*values, *directions)) for m in products]
 
 
-def _direction(shape: tuple[int, ...], seed: int) -> Any:
+def _direction(shape: tuple[int, ...], seed: int) -> Array | float:
     """A fixed direction without zeros."""
     return np.random.default_rng(seed).uniform(0.5, 1.5, shape)[()]
 
 
-def _tangents(results: Sequence[Any]) -> list[Any]:
+def _tangents(results: Sequence[float]) -> list[float]:
     return list(results)[len(results) // 2 :]
 
 
@@ -223,7 +224,7 @@ def _lower(model: Model, graph: Graph, outcome: Outcome) -> Any:
     return kernel
 
 
-def _leaves(result: Any) -> list[Any]:
+def _leaves(result: Any) -> list[Array | float]:
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, (tuple, list)):

@@ -37,7 +37,7 @@ class Atom:
 class Call:
     """A SymPy function of pieces."""
 
-    head: Any
+    head: type[sympy.Basic]
     args: tuple[Piece, ...]
 
 

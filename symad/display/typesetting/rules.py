@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy
 
-from symad.core.dims import same_dim
+from symad.core.arrays import Number
+from symad.core.dims import Dim, same_dim
 from symad.core.graph import Op
 from symad.core.questions import question
 from symad.display.latex import latex
@@ -98,7 +99,7 @@ def typeset_constant(op: Constant, node: Shaped, args: Pieces) -> Shown:
     return constant(op.value)
 
 
-def constant(value: Any) -> Piece:
+def constant(value: Number) -> Piece:
     """A number: exact ones as they are, floats by their shortest digits."""
     if isinstance(value, bool):
         return Atom(rf"\text{{{str(value).lower()}}}")
@@ -272,7 +273,7 @@ def typeset_pad(op: Pad, node: Shaped, args: Pieces) -> Shown:
     return operator("pad", args, f"_{{{','.join(interval(*axis) for axis in axes)}}}")
 
 
-def interval(start: Any, count: Any, step: int, length: Any) -> str:
+def interval(start: Dim, count: Dim, step: int, length: Dim) -> str:
     """Places on an axis."""
     if start == 0 and step == 1 and same_dim(count, length):
         return WHOLE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
@@ -16,7 +14,7 @@ def class_shapes(samples: Dim, classes: Dim) -> list[Shape]:
     return [(samples, classes)] if classes else []
 
 
-def with_class(x: Any, c: Any, classes: Any) -> Array:
+def with_class(x: Array, c: Array | None, classes: int) -> Array:
     """x (N, d) and the class c (N, C) side by side, (N, d + C); x itself if ``classes`` is 0.
 
     Raises:

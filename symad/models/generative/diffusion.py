@@ -93,7 +93,7 @@ def posterior_mean(x: Array, clean: Array, alpha_bar: Array | float, before: Arr
     return rest / (1 - alpha_bar)
 
 
-def posterior_variance(alpha_bar: Any, before: Any) -> Any:
+def posterior_variance(alpha_bar: Array | float, before: Array | float) -> Array | float:
     """The variance β_t (1 − ᾱ_{t−1})/(1 − ᾱ_t) of q(x_{t−1} | x_t, x_0), with β_t = 1 − ᾱ_t/ᾱ_{t−1}."""
     return (1 - alpha_bar / before) * (1 - before) / (1 - alpha_bar)
 
@@ -181,7 +181,7 @@ class Diffusion:
         """The network's own initial values."""
         return self.network.init(seed)
 
-    def predict(self, p: Any, x: Array, time: Array, c: Any = None) -> Array:
+    def predict(self, p: Mapping[str, Array], x: Array, time: Array, c: Array | None = None) -> Array:
         """What the network says (N, d) of x_t (N, d), time features (N, features), one-hot classes (N, C)."""
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
@@ -192,7 +192,15 @@ class Diffusion:
         """ε_θ (N, d), whatever the network predicts."""
         return noise_from(self.predicts, self.predict(p, x, time, c), x, alpha_bar)
 
-    def loss(self, p: Any, x: Any, noise: Any, alpha_bar: Any, time: Any, c: Any = None) -> Any:
+    def loss(
+        self,
+        p: Mapping[str, Array],
+        x: Array,
+        noise: Array,
+        alpha_bar: Any,
+        time: Array,
+        c: Array | None = None,
+    ) -> Array | float:
         """The mean of the squared errors of what is predicted, over samples and coordinates."""
         wanted = {"noise": noise, "clean": x}
         aim = wanted[self.predicts] if self.predicts in wanted else velocity(x, noise, alpha_bar)
@@ -227,7 +235,9 @@ class Diffusion:
             return noise
         return (1 + guidance) * noise - guidance * self.noise(p, x, time, alpha_bar, np.zeros_like(c))
 
-    def noise_at(self, p: Any, x: Any, t: int, alpha_bar: Array, c: Any = None, guidance: float = 0.0) -> Any:
+    def noise_at(
+        self, p: Mapping[str, Array], x: Array, t: int, alpha_bar: Array, c: Any = None, guidance: float = 0.0
+    ) -> Array:
         """ε_θ, or the `guided` one, of points (N, d) at the step t of a schedule."""
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
         return self.guided(p, x, time, c, guidance, alpha_bar[t])
@@ -311,7 +321,7 @@ class Diffusion:
         return x
 
 
-def _kl(square: Array, variance: Array, other: Array | float, width: int) -> Array:
+def _kl(square: Array, variance: Array | float, other: Array | float, width: int) -> Array:
     """KL(N(m, v I)‖N(n, w I)) for |m − n|² = ``square``, v = ``variance``, w = ``other``."""
     ratio = variance / other
     return (square / other + width * (ratio - 1 - np.log(ratio))) / 2

@@ -142,17 +142,17 @@ class GAN:
         start |= prefixed("c_", self.critic_network.init(seed + 1))
         return {name: start.get(name, np.zeros(shape)) for name, shape in self.shapes.items()}
 
-    def generate(self, p: Any, z: Array, c: Any = None) -> Array:
+    def generate(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
         """Samples (N, d) of codes z (N, k)."""
         raw = self.generator_network.apply(part(p, "g_"), with_class(z, c, self.classes)) + p["g_bias"]
         return functions.sigmoid(raw) if self.pixels else raw
 
-    def score(self, p: Mapping[str, Array], x: Array, c: Any = None) -> Array:
+    def score(self, p: Mapping[str, Array], x: Array, c: Array | None = None) -> Array:
         """v(x), (N,)."""
         inputs = with_class(x, c, self.classes)
         return (self.critic_network.apply(part(p, "c_"), inputs) + p["c_bias"])[:, 0]
 
-    def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
+    def slopes(self, p: Any, x: Any, c: Array | None = None) -> Array:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""
 
         def total(q: Mapping[str, Array], x: Array, c: Array | None = None) -> Array:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from math import comb, factorial, prod
-from typing import Any
 
 import numpy as np
 import sympy
@@ -103,7 +102,10 @@ def polynomial(degree: int) -> sympy.Expr:
 
 
 def gram(
-    kernel: sympy.Expr, xs: Array, ys: Array | None = None, parameters: Mapping[Any, Any] | None = None
+    kernel: sympy.Expr,
+    xs: Array,
+    ys: Array | None = None,
+    parameters: Mapping[sympy.Symbol, Array | float] | None = None,
 ) -> Array:
     """The kernel matrix K_ij = k(x_i, y_j).
 
@@ -136,7 +138,9 @@ def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
     return sorted((p for p in found if r2 in p.free_symbols), key=str)
 
 
-def _matrix(kernel: sympy.Expr, xs: Array, ys: Array | None, parameters: Mapping[Any, Any] | None) -> Any:
+def _matrix(
+    kernel: sympy.Expr, xs: Array, ys: Array | None, parameters: Mapping[sympy.Symbol, Array | float] | None
+) -> Array:
     """See `gram`; whatever the kernel is."""
     refuse_complex(f"the kernel {kernel}", xs, ys)
     values = dict(parameters or {})
@@ -167,7 +171,7 @@ def _graph(kernel: sympy.Expr) -> symad.Graph:
     return symad.trace(kernel)
 
 
-def _apply_traced(kernel: sympy.Expr, point: Mapping[Any, Any]) -> Proxy:
+def _apply_traced(kernel: sympy.Expr, point: Mapping[sympy.Symbol, Array]) -> Proxy:
     from symad.core.graph import rebuild
     from symad.ops.arrays.shaping import broadcast_to
 
@@ -182,7 +186,9 @@ def smallest_eigenvalue(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(np.asarray(matrix))[0])
 
 
-def is_kernel_on(kernel: sympy.Expr, xs: Array, parameters: Mapping[Any, Any] | None = None) -> bool:
+def is_kernel_on(
+    kernel: sympy.Expr, xs: Array, parameters: Mapping[sympy.Symbol, float] | None = None
+) -> bool:
     """Whether the kernel matrix of these points is positive semidefinite, up to rounding."""
     matrix = _matrix(kernel, xs, None, parameters)
     return smallest_eigenvalue(matrix) >= -1e-10 * max(1.0, float(np.abs(matrix).max()))

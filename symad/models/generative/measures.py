@@ -18,7 +18,6 @@ generative models" (2020), section 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import sympy
@@ -35,7 +34,7 @@ def mmd2(
     xs: Array,
     ys: Array,
     kernel: sympy.Expr,
-    parameters: Mapping[Any, Any] | None = None,
+    parameters: Mapping[sympy.Symbol, Array | float] | None = None,
     biased: bool = False,
 ) -> Array:
     """The squared maximum mean discrepancy under a kernel of `symad.models.kernels`.

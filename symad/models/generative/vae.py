@@ -78,12 +78,12 @@ class VAE:
         start = prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
         return start | {n: np.zeros(self.shapes[n]) for n in ("e_bias", "d_bias")}
 
-    def encode(self, p: Any, x: Array, c: Any = None) -> tuple[Any, Any]:
+    def encode(self, p: Mapping[str, Array], x: Array, c: Array | None = None) -> tuple[Array, Array]:
         """μ and log σ, each (N, k)."""
         both = self.encoder.apply(part(p, "e_"), with_class(x, c, self.classes)) + p["e_bias"]
         return both[:, : self.code], both[:, self.code :]
 
-    def logits(self, p: Any, z: Array, c: Any = None) -> Array:
+    def logits(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
         """The logits of the pixels (N, d)."""
         return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 

@@ -18,7 +18,6 @@ al., "WaveNet" (2016), section 2.1.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import sympy
@@ -176,7 +175,7 @@ def max_pool(x: Array, size: int) -> Array:
 
 
 def _matrix(W: Array) -> Array:
-    rows: Any = 1
+    rows: int = 1
     for dim in W.shape[:-1]:
         rows = rows * dim
     return W.reshape(rows, W.shape[-1])

@@ -14,7 +14,6 @@ batch norm; Goodfellow et al. (2014), the non-saturating loss of section 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class Classifier:
         x = max_pool(relu(convolve(x, p["W2"], padding=1) + p["b2"]), 2)
         return x.reshape(x.shape[0], p["W3"].shape[0]) @ p["W3"] + p["b3"]
 
-    def loss(self, p: Any, x: Array, y: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Array | float:
         """The cross-entropy of the classes y (N,)."""
         return cross_entropy(self.scores(p, x), y)
 

@@ -34,7 +34,7 @@ def soft_margin(score: Array, sign: Array) -> Array:
     return softplus(-score * sign)
 
 
-def hinge_embedding(distance: Any, sign: Any, margin: float = 1.0) -> Any:
+def hinge_embedding(distance: Any, sign: Any, margin: float = 1.0) -> Array:
     """X where y = 1, max(0, m − x) where y = −1, elementwise."""
     refuse_complex("a loss", distance, sign)
     return np.where(sign == 1, distance, relu(margin - distance))
@@ -53,13 +53,13 @@ def cosine(a: Array, b: Array, epsilon: float = 0.0) -> Array:
     return np.sum(a * b, axis=-1) / np.sqrt(squares[0] * squares[1])
 
 
-def cosine_embedding(a: Array, b: Array, sign: Any, margin: float = 0.0) -> Any:
+def cosine_embedding(a: Array, b: Array, sign: Any, margin: float = 0.0) -> Array:
     """1 − cos(a, b) where y = 1, max(0, cos(a, b) − m) where y = −1; ε = 10⁻¹², as PyTorch."""
     found = cosine(a, b, 1e-12)
     return np.where(sign == 1, 1 - found, relu(found - margin))
 
 
-def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, weights: Any = None) -> Any:
+def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, weights: Any = None) -> Array:
     """Σ_{k≠j} w_j max(0, m − x_j + x_k)^p / K for classes j (...).
 
     Raises:
@@ -90,7 +90,7 @@ def multi_label_margin(scores: Array, belongs: Array) -> Array:
     return np.einsum("...jk,...j,...k->...", pairs, belongs, 1 - belongs) / scores.shape[-1]
 
 
-def multi_label_logistic(scores: Array, belongs: Any, weights: ArrayLike = 1.0) -> Any:
+def multi_label_logistic(scores: Array, belongs: Array, weights: ArrayLike = 1.0) -> Array:
     """The mean over k of w_k times the logistic loss of x_k: (..., K) -> (...)."""
     return np.mean(logistic(scores, belongs) * weights, axis=-1)
 

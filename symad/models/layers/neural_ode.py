@@ -60,8 +60,8 @@ METHODS: dict[str, Callable[..., Any]] = {"euler": euler, "heun": heun, "rk4": r
 
 
 def integrate(
-    field: Field, x: Array, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
-    method: str = "rk4", memory: Any = "all", history: bool = False,
+    field: Field, x: Array, theta: tuple[Array, ...], span: tuple[float, float], steps: int,
+    method: str = "rk4", memory: str = "all", history: bool = False,
 ) -> Array:  # fmt: skip
     """The solution x(t_1) in equal steps, or with ``history`` that at the end of every step (steps, ...).
 
@@ -99,7 +99,7 @@ def field_graph(field: Field, state: tuple[int, ...], theta: Sequence[tuple[int,
 
 
 def adjoint(
-    field: Field, x_end: Array, x_bar: Array, theta: tuple[Any, ...], span: tuple[float, float], steps: int,
+    field: Field, x_end: Array, x_bar: Array, theta: tuple[Array, ...], span: tuple[float, float], steps: int,
     method: str = "rk4",
 ) -> tuple[Array, ...]:  # fmt: skip
     """The continuous adjoint: (x(t_0), ∂L/∂x(t_0), ∂L/∂θ...) from x(t_1) and ∂L/∂x(t_1).
@@ -130,7 +130,7 @@ def _shape(value: Array) -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, Proxy) else np.shape(value)
 
 
-def _flat(parts: Sequence[Any]) -> Array:
+def _flat(parts: Sequence[Array]) -> Array:
     """Arrays one after the other in one axis."""
     return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 

@@ -87,7 +87,7 @@ def prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {prefix + name: value for name, value in values.items()}
 
 
-def part(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def part(values: Mapping[str, Array], prefix: str) -> dict[str, Array]:
     """The values whose names begin with a prefix, without it."""
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
@@ -126,7 +126,7 @@ def numbers(shape: Shape) -> tuple[int, ...]:
     return tuple(int(dim) for dim in shape)
 
 
-def check_shapes(asked: str, given: Mapping[str, Any], shapes: Mapping[str, Shape]) -> None:
+def check_shapes(asked: str, given: Mapping[str, Array], shapes: Mapping[str, Shape]) -> None:
     """Refuse parameters whose names or shapes are not those of a model; ``asked`` begins the message.
 
     Raises:

@@ -121,7 +121,7 @@ def divergence(log_probability: Array, target: Array, log_target: bool = False) 
 
 def poisson(
     predicted: Any, target: Any, logarithmic: bool = True, epsilon: float = 1e-8, full: bool = False
-) -> Any:
+) -> Array:
     """e^z − y z, or μ − y log(μ + ε); ``full`` adds Stirling's y log y − y + log(2πy)/2 where y > 1."""
     check_pair(predicted, target)
     if logarithmic:

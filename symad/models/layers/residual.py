@@ -95,6 +95,6 @@ class ResNet:
         """The mean squared error."""
         return mean_squared_error(self.apply(p, x), y)
 
-    def classification_loss(self, p: Any, x: Array, y: Array) -> Any:
+    def classification_loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Any:
         """The cross-entropy with integer targets y (N,)."""
         return cross_entropy(self.apply(p, x), y)

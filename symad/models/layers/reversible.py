@@ -65,7 +65,7 @@ class ReversibleChain:
         return x1, x2
 
     def value_and_gradient(
-        self, x1: Array, x2: Array, theta: Sequence[Any], targets: Sequence[Any] = ()
+        self, x1: Array, x2: Array, theta: Sequence[Array], targets: Sequence[Array] = ()
     ) -> tuple[Array, ...]:
         """The loss, then its gradients by x_1, x_2 and each θ; no activation is stored.
 
@@ -88,7 +88,7 @@ class ReversibleChain:
 
 
 def reversible(
-    F: Part, G: Part, loss: Callable[..., Array], shapes: Sequence[Any], targets: Sequence[Any] = (),
+    F: Part, G: Part, loss: Callable[..., Array], shapes: Sequence[tuple[int, ...]], targets: Sequence[tuple[int, ...]] = (),
     compiled: Callable[[Graph], Any] | None = None,
 ) -> ReversibleChain:  # fmt: skip
     """A chain of reversible blocks.

@@ -15,8 +15,6 @@ and the Kalman Filter" (1989), sections 3.2, 3.3; Durbin & Koopman (2012), secti
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
@@ -70,7 +68,7 @@ def filtered(
     Q = variance * R[:, None] * R[None, :]
     start = stationary_covariance(T, Q)
 
-    def step(state: tuple[Array, ...], y_t: Array) -> Any:
+    def step(state: tuple[Array, ...], y_t: Array) -> tuple[Array, ...]:
         alpha, P = state
         v, gain = y_t - mean - alpha[0], P[:, 0] / P[0, 0]
         return T @ (alpha + gain * v), T @ (P - gain[:, None] * P[0, :][None, :]) @ T.T + Q
@@ -96,7 +94,7 @@ def forecast(
     _, _, alphas, covariances = filtered(phi, theta, mean, variance, y)
     first = alphas[-1], covariances[-1]
 
-    def step(state: Array, _: Any) -> Any:
+    def step(state: Array, _: float) -> tuple[Array, ...]:
         return T @ state[0], T @ state[1] @ T.T + Q
 
     later, spread = scan(step, first, 0.0 * arange(steps))
@@ -113,7 +111,7 @@ def seasonal(phi: Array, own: Array, period: int, sign: int = -1) -> Array:
     if period < 1:
         raise ShapeError(f"period={period} is not a length of a season, 1 or more")
     p, q = phi.shape[0], own.shape[0]
-    made: list[Any] = [0.0] * (p + q * period)
+    made: list[float] = [0.0] * (p + q * period)
     for i in range(p):
         made[i] = made[i] + phi[i]
     for j in range(q):

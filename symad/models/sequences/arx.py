@@ -103,7 +103,7 @@ class ARX:
             p["c"] = found[-1]
         return p, float(np.mean((y[first:] - design @ found) ** 2))
 
-    def forecast(self, p: Any, y: Array, steps: Any, u: Array | None = None) -> Array:
+    def forecast(self, p: Mapping[str, Array], y: Array, steps: int, u: Array | None = None) -> Array:
         """ŷ_T, ..., ŷ_{T + steps − 1}, fed back; ``u`` (steps, k) are the inputs of these steps."""
         if isinstance(steps, int) and steps < 1:
             raise ShapeError(f"forecast: steps={steps} is not a number of steps, 1 or more")
@@ -129,13 +129,13 @@ class ARX:
 
     def intervals(
         self,
-        p: Any,
+        p: Mapping[str, Array],
         variance: Array | float,
         y: Array,
         steps: int,
         u: Array | None = None,
         level: float = 0.95,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Array, Array]:
         """Lower and upper ends of the forecasts' intervals of this probability.
 
         Raises:

@@ -37,7 +37,7 @@ def log_sum(x: Array, axis: int) -> Array:
     return np.where(total > 0, made, NEVER)
 
 
-def ctc(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int = 0) -> Any:
+def ctc(log_probabilities: Any, labels: Array, steps: Array | None, counts: Any, blank: int = 0) -> Any:
     """−log p(l) of each sequence: (N,), or a number.
 
     Args:
@@ -79,7 +79,9 @@ def ctc(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int
     return -log_sum(np.where(ending, last, NEVER), 1)
 
 
-def _check(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int) -> None:
+def _check(
+    log_probabilities: Array, labels: Array, steps: Array | None, counts: Array | None, blank: int
+) -> None:
     refuse_complex("ctc", log_probabilities)
     shape, given = tuple(log_probabilities.shape), tuple(labels.shape)
     if len(shape) != 3 or len(given) != 2 or given[0] != shape[1]:

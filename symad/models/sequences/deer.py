@@ -104,7 +104,7 @@ class Deer:
 
 
 def deer(
-    step: Any, inputs: Sequence[Any] | None = None, compiled: Callable[[Graph], Any] | None = None
+    step: Any, inputs: Sequence[tuple[int, ...]] | None = None, compiled: Callable[[Graph], Any] | None = None
 ) -> Deer:
     """A recurrence for parallel evaluation.
 

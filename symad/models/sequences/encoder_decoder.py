@@ -30,7 +30,7 @@ from symad.models.layers.parameters import Parameters, Shapes, glorot, initial, 
 from symad.models.sequences import lstm
 
 
-def context(s: Any, h: Any, score: Any) -> tuple[Any, Any]:
+def context(s: Array, h: Array, score: Any) -> tuple[Array, Array]:
     """The weights a (..., T) and the context c = Σ_j a_j h_j (..., d).
 
     Args:
@@ -97,7 +97,7 @@ class EncoderDecoder:
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal vectors, orthogonal recurrent matrices, Glorot's others, biases 0."""
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
+        def start(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
             if name in ("W_fh", "W_gh"):
                 return orthogonal(rng, shape)
             if name[0] == "E":
@@ -106,7 +106,9 @@ class EncoderDecoder:
 
         return initial(self.shapes, seed, start)
 
-    def advance(self, p: Mapping[str, Array], name: str, state: Any, x: Array) -> tuple[Array | Array, ...]:
+    def advance(
+        self, p: Mapping[str, Array], name: str, state: tuple[Array, ...], x: Array
+    ) -> tuple[Array | Array, ...]:
         """One step of the encoder (name "f") or decoder ("g"): the state is (h, c), c unused by tanh."""
         h, c = state
         W_x, W_h, b = p[f"W_{name}x"], p[f"W_{name}h"], p[f"b_{name}"]
@@ -115,7 +117,7 @@ class EncoderDecoder:
             return lstm.step(h, c, driven, W_h)
         return np.tanh(driven[0] + h @ W_h[0].T), c
 
-    def encode(self, p: Any, x: Any) -> tuple[Any, Any]:
+    def encode(self, p: Mapping[str, Array], x: Array) -> tuple[Any, Any]:
         """The encoder's states (N, T, d), and the last state (h, c): x (N, T) tokens."""
         vectors = np.swapaxes(lookup(p["E_x"], x), 0, 1)
         zero = np.zeros_like(vectors[0, :, :1]) + np.zeros_like(p["b_f"][0])
@@ -129,7 +131,7 @@ class EncoderDecoder:
             return dot_score(s, h)
         return additive_score(s, h, p["W_s"], p["W_h"], p["v"][0])
 
-    def decode(self, p: Mapping[str, Array], h: Array, state: Any, previous: Array) -> Array:
+    def decode(self, p: Mapping[str, Array], h: Array, state: tuple[Array, ...], previous: Array) -> Array:
         """Scores (N, T', n_target) of all targets, given the tokens before them ``previous`` (N, T')."""
         vectors = np.swapaxes(lookup(p["E_y"], previous), 0, 1)
 
@@ -137,7 +139,7 @@ class EncoderDecoder:
         s, _, summaries = scan(lambda carried, e: self.emit(p, h, carried[:2], e), start, vectors)
         return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
-    def emit(self, p: Any, h: Array, state: Any, e: Array) -> tuple[Any, Any, Any]:
+    def emit(self, p: Any, h: Array, state: Any, e: Array) -> tuple[Array, ...]:
         """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
@@ -151,7 +153,7 @@ class EncoderDecoder:
         h, state = self.encode(p, x)
         return self.decode(p, h, state, previous)
 
-    def loss(self, p: Any, x: Array, previous: Array, y: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, previous: Array, y: Array) -> Array | float:
         """The cross-entropy of the targets y (N, T'), given the true tokens before them."""
         return cross_entropy(self.scores(p, x, previous), y)
 

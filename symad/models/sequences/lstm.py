@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from symad.models.sequences.rnn import check_sequence, zero_state
 GATES = ("i", "f", "o", "g")
 
 
-def step(h: Array, c: Array, driven: Array, W_h: Array) -> tuple[Any, Any]:
+def step(h: Array, c: Array, driven: Array, W_h: Array) -> tuple[Array, Array]:
     """One step: (h_{t−1}, c_{t−1}) -> (h_t, c_t).
 
     Args:
@@ -92,7 +91,7 @@ class LSTM:
         """The same layers under PyTorch's names, in the order i, f, g, o."""
         return Recurrent("lstm", self.inputs, self.hidden, self.layers)
 
-    def to_torch(self, p: Mapping[str, Array]) -> dict[str, Any]:
+    def to_torch(self, p: Mapping[str, Array]) -> dict[str, Array]:
         """The layers' weights in the layout of ``torch.nn.LSTM``, with b_hh = 0; W_hy and c_y stay apart."""
         ours, made = replace(self.torch_layout, gates="".join(GATES)), {}
         for name, shape in ours.shapes.items():
@@ -102,7 +101,7 @@ class LSTM:
             made[name] = own.reshape(shape)
         return ours.reordered(made, self.torch_layout.order)
 
-    def from_torch(self, state: Any) -> dict[str, Any]:
+    def from_torch(self, state: Mapping[str, Array]) -> dict[str, Array]:
         """W_x1, W_h1, b1 = b_ih + b_hh, ... from the weights of a ``torch.nn.LSTM`` as arrays.
 
         Raises:
@@ -132,7 +131,7 @@ class LSTM:
             else:
                 driven = np.einsum("tnd,ghd->tgnh", history[0], W_x) + b[:, None, :]
 
-            def advance(state: Any, z: Array, W: Array = W_h) -> tuple[Array, ...]:
+            def advance(state: tuple[Array, ...], z: Array, W: Array = W_h) -> tuple[Array, ...]:
                 return step(state[0], state[1], z, W)
 
             zeros = zero_state(x, b[0])

@@ -11,7 +11,6 @@ W₂ (n_voc, d_h), b₂ (n_voc,). Source: Bengio et al., "A neural probabilistic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class NeuralAR:
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal C, Glorot's W, biases 0."""
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
+        def start(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
             return normal(rng, shape, 1.0) if name == "C" else glorot_matrices(rng, name, shape)
 
         return initial(self.shapes, seed, start)
@@ -63,7 +62,7 @@ class NeuralAR:
         hidden = np.tanh(embed_context(p["C"], contexts) @ p["W1"].T + p["b1"])
         return hidden @ p["W2"].T + p["b2"]
 
-    def loss(self, p: Any, contexts: Any, targets: Any) -> Any:
+    def loss(self, p: Mapping[str, Array], contexts: Array, targets: Array) -> Array | float:
         """The cross-entropy: contexts (N, n_ctx), targets (N,)."""
         return cross_entropy(self.scores(p, contexts), targets)
 

@@ -41,14 +41,14 @@ GATES = {"rnn": "h", "lstm": "ifgo", "gru": "rzn"}
 
 
 def rnn_step(
-    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array]
+    a: Mapping[str, Array], r: Mapping[str, Array], state: State, sigma: Callable[[Array], Array]
 ) -> State:
     """h = σ(a + r)."""
     return (sigma(a["h"] + r["h"]),)
 
 
 def lstm_step(
-    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
+    a: Mapping[str, Array], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
 ) -> State:
     """(h, c), before the projection."""
     i, f, o = (sigmoid(a[k] + r[k]) for k in "ifo")
@@ -57,7 +57,7 @@ def lstm_step(
 
 
 def gru_step(
-    a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
+    a: Mapping[str, Array], r: Mapping[str, Array], state: State, sigma: Callable[[Array], Array] | None
 ) -> State:
     """h = (1 − z) n + z h."""
     reset, z = (sigmoid(a[k] + r[k]) for k in "rz")
@@ -145,7 +145,7 @@ class Recurrent:
         scale = float((3 * numbers((self.hidden,))[0]) ** -0.5)
         return {name: normal(rng, shape, scale) for name, shape in self.shapes.items()}
 
-    def reordered(self, p: Mapping[str, Any], gates: str) -> dict[str, Any]:
+    def reordered(self, p: Mapping[str, Array], gates: str) -> dict[str, Array]:
         """The same weights for layers with another order of gates, such as "ifog"."""
         places = [self.order.index(k) for k in replace(self, gates=gates).order]
         made = dict(p)
@@ -186,7 +186,9 @@ class Recurrent:
 
     # ---- parts
 
-    def _layer(self, p: Any, place: str, x: Any, start: State, seen: Any) -> tuple[Any, State]:
+    def _layer(
+        self, p: Mapping[str, Array], place: str, x: Array, start: State, seen: Array | None
+    ) -> tuple[Any, State]:
         """Outputs (T, ..., d_out) of one layer in one direction, and its last state."""
         backward = place.endswith("_reverse")
         step, sigma = STEPS[self.kind], activation(self.activation)
@@ -246,7 +248,7 @@ class Recurrent:
             )
         return [tuple(v[k] for v in given) for k in range(count)]
 
-    def _seen(self, x: Any, lengths: Any) -> Array | None:
+    def _seen(self, x: Array, lengths: Array | None) -> Array | None:
         """Conditions (T, N, 1): whether a step belongs to its sequence; None if all do."""
         if lengths is None:
             return None

@@ -6,10 +6,13 @@ Shapes: x (T, d) or (T, N, d), y as the outputs of the model, classes (T,) or (T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.arrays import Array
 from symad.models.layers.losses import cross_entropy, mean_squared_error
+
+if TYPE_CHECKING:
+    from symad.models.sequences.rnn import RNN
 
 
 def loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
@@ -22,6 +25,6 @@ def last_loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
     return mean_squared_error(self.last(p, x), y)
 
 
-def language_loss(self: Any, p: Any, x: Array, targets: Array) -> Any:
+def language_loss(self: RNN, p: Mapping[str, Array], x: Array, targets: Array) -> Array | float:
     """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
     return cross_entropy(self.apply(p, x), targets)

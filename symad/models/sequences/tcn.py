@@ -14,7 +14,6 @@ weight normalisation and dropout.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ class TCN:
     def init(self, seed: int = 0) -> Parameters:
         """He's values for filters, Glorot's for S and W_hy, biases 0."""
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
+        def start(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
             filters = len(shape) == 3
             return he(rng, shape, shape[0] * shape[1]) if filters else glorot_matrices(rng, name, shape)
 

@@ -8,7 +8,7 @@ Only A and B are trained. At the start B = 0: W' = W, and the gradient of A vani
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def apply(x: Array, W: Array, A: Array, B: Array, alpha: float) -> Array:
     return x @ W.T + (alpha / A.shape[0]) * ((x @ A.T) @ B.T)
 
 
-def adapt(frozen: Any, adapters: Any, alpha: float) -> dict[str, Any]:
+def adapt(frozen: Mapping[str, Array], adapters: Mapping[str, Array], alpha: float) -> dict[str, Array]:
     """The parameters of a model with each adapted matrix replaced by W'; give these to its functions."""
     return {
         name: merged(W, adapters[f"{name}_A"], adapters[f"{name}_B"], alpha) if f"{name}_A" in adapters else W

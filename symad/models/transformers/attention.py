@@ -119,7 +119,7 @@ def _check(Q: Array, K: Array, **added: Any) -> None:
             )
 
 
-def shared_heads(values: Array, heads: Any) -> Array:
+def shared_heads(values: Array, heads: int) -> Array:
     """Keys or values (..., G, m, d) as (..., H, m, d): each of G heads serves H/G query heads."""
     groups = values.shape[-3]
     if not groups or heads % groups != 0:

@@ -12,7 +12,6 @@ et al. (2020), section 2.1; Phuong & Hutter (2022), algorithm 8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -90,7 +89,7 @@ class EncoderDecoderTransformer:
         """Scores of all targets, given the source and the tokens before each target."""
         return self.decoder.scores(part(p, "decoder_"), previous, self.encode(p, x))
 
-    def loss(self, p: Any, x: Any, previous: Any, y: Any) -> Any:
+    def loss(self, p: Mapping[str, Array], x: Array, previous: Array, y: Array) -> Array | float:
         """The mean of −log p(y_t | y_{<t}, x) over all positions."""
         return cross_entropy(self.scores(p, x, previous), y)
 

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
+from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import concatenate, stack
 
 
-def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> list[Any]:
+def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> list[Number]:
     """1 / base^{2i/d} for i = first..first + d/2 − 1; exact if ``base`` is a SymPy number or symbol.
 
     Raises:
@@ -38,17 +39,17 @@ def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> lis
     return [float(base) ** -float(e) for e in exponents]
 
 
-def sinusoidal(t: Array, d: int, base: Any = 10000) -> Array:
+def sinusoidal(t: Array, d: int, base: Dim = 10000) -> Array:
     """PE[t] for positions t (n,), as an array (n, d); for a SymPy t a list of d expressions."""
     return _interleaved(t, frequencies(d, base), sine_first=True)
 
 
-def cosine_first(t: Any, d: int, base: Any = 10000) -> Any:
+def cosine_first(t: Array, d: int, base: int = 10000) -> Array:
     """The pairs (cos, sin) with i = 1..d/2, for positions t (n,) or a SymPy t."""
     return _interleaved(t, frequencies(d, base, first=1), sine_first=False)
 
 
-def _interleaved(t: Array, rates: list[Any], sine_first: bool) -> Any:
+def _interleaved(t: Array, rates: list[Number], sine_first: bool) -> Any:
     if isinstance(t, sympy.Expr):
         pairs = [(sympy.sin(t * r), sympy.cos(t * r)) for r in rates]
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]

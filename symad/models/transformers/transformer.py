@@ -165,7 +165,7 @@ class Transformer:
         norm the values, W_O and the block are multiplied by β = (8L)^{−1/4}.
         """
 
-        def start(rng: np.random.Generator, name: str, shape: Any) -> np.ndarray:
+        def start(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
             kind = name.split("_", 1)[-1].removeprefix("cross_")
             if "norm" in name or kind.startswith("b_") or name == "R":
                 return np.full(numbers(shape), 1.0 if name.endswith("gamma") else 0.0)
@@ -180,11 +180,13 @@ class Transformer:
 
     # ---- the function
 
-    def scores(self, p: Mapping[str, Array], tokens: Array, memory: Any = None) -> Array:
+    def scores(self, p: Mapping[str, Array], tokens: Array, memory: Array | None = None) -> Array:
         """Scores of the next token: tokens (n,) or (B, n) -> (n, |V|) or (B, n, |V|)."""
         return self.unembed(p, self.features(p, tokens, memory))
 
-    def features(self, p: Any, tokens: Any, memory: Any = None, seen: Any = None) -> Any:
+    def features(
+        self, p: Mapping[str, Array], tokens: Array, memory: Array | None = None, seen: Array | None = None
+    ) -> Array:
         """What the layers make of the tokens: (n,) or (B, n) -> (n, d) or (B, n, d).
 
         Args:
@@ -208,7 +210,7 @@ class Transformer:
 
         return self._layers(p, x, mix, memory)
 
-    def loss(self, p: Any, tokens: Any, targets: Any) -> Any:
+    def loss(self, p: Mapping[str, Array], tokens: Array, targets: Array) -> Any:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
         return cross_entropy(self.scores(p, tokens), targets)
 
@@ -251,7 +253,7 @@ class Transformer:
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
     def _layers(
-        self, p: Mapping[str, Array], x: Array, mix: Callable[[int, Any, Any], Any], memory: Any
+        self, p: Mapping[str, Array], x: Array, mix: Callable[[int, Any, Any], Any], memory: Array | None
     ) -> Array:
         """All layers, and the last norm: ``mix`` attends, given the layer's number, its parameters and x."""
         for k in range(self.layers):
@@ -259,7 +261,7 @@ class Transformer:
             x = self._residuals(layer, x, partial(mix, k, layer), memory)
         return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
-    def _residuals(self, layer: Any, x: Array, mix: Any, memory: Array | None) -> Array:
+    def _residuals(self, layer: Mapping[str, Array], x: Array, mix: Any, memory: Array | None) -> Array:
         """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
@@ -269,7 +271,7 @@ class Transformer:
             x = residual(self.order, x, read, partial(self.normed, part(layer, "norm3_")), alpha)
         return residual(self.order, x, partial(self.block_of.apply, layer), second, alpha)
 
-    def _check_memory(self, memory: Any) -> None:
+    def _check_memory(self, memory: Array | None) -> None:
         if (memory is None) != (self.memory is None):
             raise SymadError(
                 f"the model has memory={self.memory}, but {'no' if memory is None else 'a'} memory is given"
@@ -308,7 +310,7 @@ class Transformer:
         bias, caches = self.bias_at(p, t, s), []
         mask = None if self.window is None else (t[:, None] - s[None, :] < self.window)
 
-        def mix(k: int, layer: Any, value: Any) -> Array:
+        def mix(k: int, layer: Mapping[str, Array], value: Array) -> Array:
             Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
             if self.position == "rotary":
                 Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)

@@ -94,7 +94,7 @@ def _scaled(result: Node, factors: Sequence[Node]) -> Node:
 
 def _fold_units(
     labels: list[tuple[Any, ...]], args: list[Node], output: Sequence[Any], factors: list[Node]
-) -> set[Any]:
+) -> set[int]:
     """Take numbers in the shape of 1×1 arrays out as factors, with the axes that only they have.
 
     Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.

@@ -102,7 +102,7 @@ def broadcast_to(a: Node, to: Shape) -> Node:
     return broadcast_axes(squeezed, to, tuple(lead + k for k in kept))
 
 
-def reshape(a: Node, to: Sequence[Any]) -> Node:
+def reshape(a: Node, to: Sequence[Dim]) -> Node:
     """The elements of ``a`` in row-major order under the shape ``to``.
 
     Raises:
@@ -128,7 +128,7 @@ def flatten(a: Node) -> Node:
 
 
 def slice_axes(
-    a: Node, start: Sequence[Any], count: Sequence[Any], step: Sequence[int] | None = None
+    a: Node, start: Sequence[Dim], count: Sequence[Dim], step: Sequence[int] | None = None
 ) -> Node:
     """On each axis ``count[k]`` elements from ``start[k]`` with ``step[k]``."""
     steps = tuple(step) if step is not None else (1,) * len(a.shape)
@@ -283,7 +283,7 @@ def reshape_evaluate(op: Reshape, values: Values) -> Array:
     return result if op.shape else result[()]
 
 
-def slices(start: Any, count: Any, step: Any) -> tuple[slice, ...]:
+def slices(start: tuple[int, ...], count: tuple[int, ...], step: tuple[int, ...]) -> tuple[slice, ...]:
     made = []
     for first, number, stride in zip(start, count, step, strict=True):
         stop = first + number * stride

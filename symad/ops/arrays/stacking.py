@@ -52,7 +52,7 @@ class Stack(ShapingOp):
     axis: int
 
 
-def take(a: Node, axis: int, position: Any) -> Node:
+def take(a: Node, axis: int, position: Dim) -> Node:
     """One position along an axis, which disappears."""
     if isinstance(a.op, Stack) and isinstance(position, int) and a.op.axis == axis:
         return a.args[position]
@@ -63,7 +63,7 @@ def take(a: Node, axis: int, position: Any) -> Node:
     return reshape(piece, a.shape[:axis] + a.shape[axis + 1 :])
 
 
-def element(a: Node, *position: Any) -> Node:
+def element(a: Node, *position: Dim) -> Node:
     """One element."""
     if (
         isinstance(a.op, Reshape)

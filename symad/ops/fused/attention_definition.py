@@ -85,7 +85,7 @@ def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
     return tuple(at([b], fresh, y.args)[0] if isinstance(b, Node) else ZERO for b in found)
 
 
-def evaluated(op: AttentionOp, values: Sequence[Any]) -> Array:
+def evaluated(op: AttentionOp, values: Sequence[Array]) -> Array:
     """The value of the definition at numbers or arrays of any kind."""
     fresh, made = _concrete(op, tuple(np.shape(v) for v in values))
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]

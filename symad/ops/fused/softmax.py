@@ -236,7 +236,7 @@ def softmax_tangent_flops(op: SoftmaxTangent, y: Node) -> Count:  # two products
     return 4 * size(y.shape)
 
 
-def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Array | float, Array | float, Array | float]:
     """(m, exp(x − m), Σ exp(x − m)), the last two with the axes kept; m is 0 for exact numbers."""
     if x.dtype == object:
         e = apply_values(sympy.exp, (x,))

@@ -135,7 +135,7 @@ def eigen_system_evaluate(op: EigenSystem, values: Values) -> Array:
     return np.concatenate([found[..., None, :], vectors], axis=-2)
 
 
-def _of_duals(op: EigenSystem, a: Any) -> Any:
+def _of_duals(op: EigenSystem, a: Array) -> Any:
     """Of dual numbers: λ̇ = diag(Vᵀ Ȧ V) and V̇ = V (F ∘ Vᵀ Ȧ V), where F_ij = 1/(λ_j − λ_i) and F_ii = 0."""
     primal, dot = split(a)
     found, n = eigen_system_evaluate(op, (np.asarray(primal),)), a.shape[-1]
@@ -150,7 +150,7 @@ def _of_duals(op: EigenSystem, a: Any) -> Any:
     return np.frompyfunc(Dual, 2, 1)(found, np.reshape(dots, found.shape))
 
 
-def _precisely(a: Any) -> Any:
+def _precisely(a: Any) -> Array:
     """One matrix of mpmath's numbers or SymPy's, of which some are floating-point numbers."""
     import mpmath
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import Shape, is_concrete, same_dim, size, times
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
@@ -215,7 +215,7 @@ def root_evaluate(op: Root, values: Values) -> Array:
     return np.stack(rows)
 
 
-def _solve(op: Root, values: Sequence[Any]) -> Any:
+def _solve(op: Root, values: Sequence[Number]) -> Array:
     """By the user's solver, or by Newton with our Jacobian and step halving."""
     if op.solver is not None:
         return np.asarray(op.solver(*values)).reshape(-1)

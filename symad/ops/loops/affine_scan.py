@@ -9,7 +9,6 @@ The work is O(T), the depth O(log T), and no step is a statement of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -175,7 +174,7 @@ def affine_scan_evaluate(op: AffineScan, values: Values) -> Array:
     return join_pairs(np.asarray(a), np.asarray(b), op.matrices, op.backward)
 
 
-def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
+def join_pairs(a: Array, b: Array, matrices: bool, backward: bool) -> Array:
     """The recurrence in arrays: generated code holds the same."""
     if backward:
         return join_pairs(a[::-1], b[::-1], matrices, False)[::-1]

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.dims import Dim, Shape, as_dim, plus, same_shape, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
@@ -347,7 +348,7 @@ def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., An
     """The body on numbers."""
     local = op.body.input_nodes
 
-    def step(*values: Array | float) -> Any:
+    def step(*values: Array | float) -> Number:
         return unchecked(op.body.output_nodes, dict(zip(local, (*values, *constants), strict=True)))[0]
 
     return step

@@ -225,7 +225,7 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
     def body(c_dot: Node, c: Node, c_new: Node, *rest: Node) -> Node:
         local = op.body.input_nodes
         x, x_dot = rest[: op.slices], rest[op.slices :]
-        dots: dict[Node, Any] = {local[0]: c_dot}
+        dots: dict[Node, Node] = {local[0]: c_dot}
         dots |= {local[1 + k]: x_dot[j] for j, k in enumerate(moving)}
         dots |= {
             local[1 + op.slices + j]: t

@@ -97,7 +97,7 @@ def as_slice(positions: IntArray) -> Array | slice:
 
 
 def compressed_rows(
-    dims: tuple[int, int], indptr: Any, indices: Any, parts: Sequence[tuple[Node, Any]]
+    dims: tuple[int, int], indptr: Array, indices: Array, parts: Sequence[tuple[Node, Any]]
 ) -> Node:
     """The sparse matrix with the entries (node (k,), positions (k,)) among the stored ones.
 

@@ -20,7 +20,7 @@ def compact(colors: IntArray) -> IntArray:
     return np.unique(colors, return_inverse=True)[1].reshape(colors.shape).astype(np.int64)
 
 
-def order_name(order: Any) -> str:
+def order_name(order: str) -> str:
     """How an order is called in reports."""
     return order if isinstance(order, str) else getattr(order, "__name__", "given order")
 

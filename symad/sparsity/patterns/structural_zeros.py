@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import definition, evaluate
 from symad.ops.arrays.contraction import Einsum
@@ -49,7 +49,7 @@ _point: ContextVar[Mapping[Node, Any] | None] = ContextVar("point", default=None
 
 
 @contextmanager
-def at_point(values: Mapping[Node, Any]) -> Iterator[None]:
+def at_point(values: Mapping[Node, Number]) -> Iterator[None]:
     """Take the states of coefficients from their values at a point."""
     token = _point.set(values)
     try:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Node, Tangent, topological
 from symad.core.questions import evaluate
 from symad.ops.arrays.contraction import Einsum, contract
@@ -251,7 +251,7 @@ def _picked(
 ) -> IntArray:
     """What each element of the output picks, some labels of the operand being fixed."""
     grid = dict(zip(out, np.indices([int(d) for d in node.shape]), strict=True))
-    position: Any = np.zeros(node.shape, np.int64)
+    position: Array = np.zeros(node.shape, np.int64)
     for label in own:
         position = position * dims[label] + (at[label] if label in at else grid[label])
     return picks[np.ravel(position)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.arrays import Number
+from symad.core.graph import Graph, Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Constant, Input
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -43,7 +43,7 @@ class Blame:
     """What the other side has in its place."""
 
 
-def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Any]]) -> Blame:
+def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> Blame:
     """Compare two nodes that differ at the first of these points.
 
     Args:
@@ -112,7 +112,7 @@ def _one_differing_pair(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple
 
 def _labelled(node: Node) -> list[tuple[int, Node]]:
     """Arguments with their signs or powers."""
-    op: Any = node.op
+    op: Op = node.op
     labels = op.signs if isinstance(op, Add) else op.powers if isinstance(op, Mul) else range(len(node.args))
     return list(zip(labels, node.args, strict=True))
 

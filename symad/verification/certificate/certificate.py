@@ -62,7 +62,7 @@ class Entry:
     witness: Witness | None = None
     blame: Blame | None = None
     reason: str = ""
-    measured: Mapping[str, Any] | None = None
+    measured: Mapping[str, float] | None = None
     index: str = ""
     checked: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -257,7 +258,7 @@ def _read_loss(saved: Any) -> Loss:
     raise SavingError("a loss of digits lacks its word, output or point")
 
 
-def _read_blame(saved: Any) -> Blame | None:
+def _read_blame(saved: Mapping[str, str] | None) -> Blame | None:
     match saved:
         case None:
             return None

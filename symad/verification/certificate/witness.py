@@ -16,6 +16,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Input
@@ -86,7 +87,7 @@ class Search:
     differs: Array
     """Boolean: elements that certainly differ at some point."""
     witnesses: Mapping[tuple[int, ...], Witness]
-    points: tuple[Mapping[Node, Any], ...]
+    points: tuple[Mapping[Node, Number], ...]
     """The points at which both were defined, those with a difference first."""
     agreed: int
     """The number of points at which all elements agreed to 30 digits."""
@@ -190,7 +191,7 @@ class _Hunt:
             if self.is_over:
                 return
 
-    def visit(self, point: Mapping[Node, Any]) -> None:
+    def visit(self, point: Mapping[Node, Number]) -> None:
         """Evaluate both at a point that is not close to a kink."""
         self.meter.spend(self.steps)
         if not is_manageable((self.left, self.right), point) or not usable(self.nodes, point, self.always):
@@ -232,7 +233,7 @@ class _Hunt:
             return new
         return np.asarray(apart)
 
-    def _compared(self, point: Mapping[Node, Any]) -> tuple[Array, Array, tuple[Array, ...]]:
+    def _compared(self, point: Mapping[Node, Number]) -> tuple[Array, Array, tuple[Array, ...]]:
         """Where the sides certainly differ at a point, where both are known, and their values."""
         for precisions in (PRECISIONS, HIGHER):
             found = settled_values((self.left, self.right), point, precisions=precisions, meter=self.meter)
@@ -246,7 +247,7 @@ class _Hunt:
         )
 
 
-def _verdict(a: Any, b: Any, floor: Any) -> int:
+def _verdict(a: Number, b: Number, floor: Number) -> int:
     """1 where two numbers differ, 0 where they agree to 30 digits, −1 where one is undefined.
 
     −2 where they differ by no more than a cancellation may have hidden.
@@ -265,7 +266,7 @@ def _witness(point: Mapping[Node, Any], values: Sequence[Array], index: tuple[in
     return Witness(describe(point), left, right, index)
 
 
-def digits_of(value: Any) -> str:
+def digits_of(value: Number) -> str:
     """A number to 30 digits."""
     with mpmath.workdps(60):
         return str(mpmath.nstr(mpmath.mpf(value), DIGITS, strip_zeros=True))

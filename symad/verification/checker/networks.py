@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.core.dims import same_dim
+from symad.core.dims import Dim, same_dim
 from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bounded, needed
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
@@ -28,7 +28,7 @@ class Network:
 
     number: Fraction
     factors: tuple[Factor, ...]
-    sums: Mapping[int, Any]
+    sums: Mapping[int, Dim]
 
     def renamed(self, names: Renaming) -> Network:
         """The same with other indices."""
@@ -173,7 +173,7 @@ class Networks:
             return getattr(atom.data, "is_positive", None) is True
         return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
 
-    def times(self, forms: Sequence[Form], sums: Mapping[int, Any] | None = None) -> Form:
+    def times(self, forms: Sequence[Form], sums: Mapping[int, Dim] | None = None) -> Form:
         """The product of forms, summed over some of their indices."""
         made: list[Form] = []
         for choice in product(*forms):
@@ -188,7 +188,7 @@ class Networks:
                 raise Refused("too many networks")
         return self.add(made)
 
-    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Any]) -> Form:
+    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
         bound, todo, kinds = dict(sums), list(factors), {a: self.atoms[a].kind for a, _, _ in factors}
         deltas = [at for a, at, _ in todo if kinds[a] == "delta"]

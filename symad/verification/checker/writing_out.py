@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.dims import same_dim, same_shape
+from symad.core.arrays import Number
+from symad.core.dims import Dim, same_dim, same_shape
 from symad.core.graph import Node, Op, topological
 from symad.ops.arrays import contraction, gathering, positions, shaping, sources, stacking
 from symad.ops.elementwise import apply, arithmetic, powers, selection
@@ -64,7 +65,7 @@ class Writing:
             self.made[node, at] = given(at) if given else rule(self, node, x, at)  # type: ignore[misc]
         return self.made[node, at]
 
-    def total(self, sizes: Sequence[Any], body: Callable[..., Term]) -> Term:
+    def total(self, sizes: Sequence[Dim], body: Callable[..., Term]) -> Term:
         """Σ body over the positions along axes of these sizes, or over as many new index symbols."""
         if not self.symbolic:
             return self.terms.sum([body(*at) for at in np.ndindex(*sizes)])
@@ -73,7 +74,7 @@ class Writing:
         return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
 
 
-def exact(value: Any, terms: Terms) -> Term:
+def exact(value: Number, terms: Terms) -> Term:
     """A number as a term: floats are their exact binary values, and other constants only themselves."""
     if value is sympy.pi or value is sympy.E:
         return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
@@ -145,7 +146,7 @@ def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return w.total([sizes[label] for label in summed], term)
 
 
-def along(node: Any, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
+def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
     """The sizes of some axes of the argument, and its index from positions along them."""
     shape = node.args[0].shape
     rest = list(at) if len(at) < len(shape) else [i for k, i in enumerate(at) if k not in axes]
@@ -166,7 +167,7 @@ def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return call("log", total) if isinstance(node.op, softmax.LogSumExp) else x[0](at) - call("log", total)
 
 
-def reshaped(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+def reshaped(w: Writing, node: Node, x: list[Element], at: Index) -> Term:
     """The same elements in row-major order; index symbols if only axes of length 1 come and go."""
     old, new = node.args[0].shape, node.shape
     if same_shape([d for d in old if d != 1], [d for d in new if d != 1]):

@@ -76,7 +76,7 @@ def winner(terms: Terms, kind: str, args: Sequence[Term], number: int) -> Term:
 # ---- SymPy ------------------------------------------------------------------------------------------
 
 
-def sympy_condition(terms: Terms, condition: Any, found: Mapping[Any, Term]) -> Term | None:
+def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[Any, Term]) -> Term | None:
     """1 where a SymPy condition holds, else 0; None for what has no form here."""
     if condition in (sympy.true, sympy.false):
         return terms.integer(int(condition == sympy.true))
@@ -95,7 +95,7 @@ def sympy_condition(terms: Terms, condition: Any, found: Mapping[Any, Term]) -> 
     return None
 
 
-def compared(expression: Any) -> list[Any]:
+def compared(expression: sympy.Expr) -> list[Any]:
     """What the conditions of a Piecewise compare."""
     sides: list[Any] = []
     stack = [condition for _, condition in expression.args]

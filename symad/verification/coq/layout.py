@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from symad.core.identifiers import ascii_identifier
 from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
 from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.programs import Program
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 RESERVED = {
     "R", "PI", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
@@ -46,7 +49,7 @@ class Argument:
     """
 
     name: str
-    symbol: Any
+    symbol: sp.Basic
     shape: tuple[int, ...]
     first: int
     varies: bool

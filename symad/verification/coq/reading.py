@@ -74,7 +74,7 @@ def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Ter
     return terms.app(HEADS[head].constructor, *args)
 
 
-def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], whole: int) -> set[Any]:
+def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], whole: int) -> set[Node]:
     """What gets a name: parts used more than once, unless everything written out is small."""
     uses: Counter[Any] = Counter()
     sizes: dict[Any, int] = {}
@@ -106,14 +106,16 @@ def _postorder(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]]) -
 # ---- SymPy ----------------------------------------------------------------------------------------
 
 
-def from_sympy(terms: Terms, expressions: Sequence[Any], leaves: Mapping[Any, int]) -> list[Term]:
+def from_sympy(
+    terms: Terms, expressions: Sequence[sympy.Expr], leaves: Mapping[sympy.Symbol, int]
+) -> list[Term]:
     """The terms of scalar SymPy expressions as they are written; ``leaves`` has the numbers of the inputs.
 
     Raises:
         CoqError: something in them has no form in Coq.
     """
 
-    def parts_of(expression: Any) -> Sequence[Any]:
+    def parts_of(expression: sympy.Expr) -> Sequence[sympy.Expr]:
         if isinstance(expression, sympy.Piecewise):
             return [*(branch for branch, _ in expression.args), *compared(expression)]
         return () if expression in leaves or expression.is_Atom else expression.args
@@ -135,7 +137,7 @@ def _fractional(powers: Iterable[tuple[Any, Any]]) -> set[Any]:
     return {b for b, e in powers if e.is_Rational and e.q > 1 and abs(e) != sympy.Rational(1, 2)}
 
 
-def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any]) -> Term:
+def _sympy_term(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term], fractional: set[Any]) -> Term:
     if e.is_Number or e.is_NumberSymbol:
         return number(terms, e)
     if e.is_Add:
@@ -159,7 +161,7 @@ def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set
     raise refused(f"{type(e).__name__} {e}")
 
 
-def _piecewise(terms: Terms, e: Any, found: Mapping[Any, Term]) -> Term:
+def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term]) -> Term:
     """The branches from the last to the first; the last one has to be for all other cases."""
     *cases, (last, otherwise) = e.args
     if otherwise != sympy.true:
@@ -173,7 +175,9 @@ def _piecewise(terms: Terms, e: Any, found: Mapping[Any, Term]) -> Term:
     return total
 
 
-def _signed(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any]) -> tuple[bool, Term]:
+def _signed(
+    terms: Terms, e: sympy.Expr, found: Mapping[Any, Term], fractional: set[Any]
+) -> tuple[bool, Term]:
     """A summand without its minus, and whether it had one."""
     if e.is_Number and e < 0:
         return True, number(terms, -e)
@@ -182,7 +186,9 @@ def _signed(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any
     return False, found[e]
 
 
-def _sympy_product(terms: Terms, args: list[Any], found: Mapping[Any, Term], fractional: set[Any]) -> Term:
+def _sympy_product(
+    terms: Terms, args: list[sympy.Expr], found: Mapping[Any, Term], fractional: set[Any]
+) -> Term:
     """Factors over factors, the sign in front."""
     over: list[Term] = []
     under: list[Term] = []

@@ -86,7 +86,7 @@ def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None)
     return theory_text(theory)
 
 
-def _hessian(graph: Graph, wrt: Sequence[Any]) -> tuple[Node, ...]:
+def _hessian(graph: Graph, wrt: Sequence[sympy.Symbol]) -> tuple[Node, ...]:
     return hessian(graph, list(wrt)).output_nodes
 
 
@@ -139,7 +139,7 @@ def _program(terms: Terms, outputs: list[Term], arguments: Sequence[Argument]) -
     return Program(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 
-def _expressions(given: Any, outputs: int) -> list[Any] | None:
+def _expressions(given: Any, outputs: int) -> list[sympy.Expr] | None:
     """The scalar expressions of a SymPy model in row-major order; None for anything else."""
     if isinstance(given, sympy.MatrixBase | sympy.NDimArray):
         return [sympy.sympify(e, strict=True) for e in given] if outputs == 1 else None
@@ -148,7 +148,7 @@ def _expressions(given: Any, outputs: int) -> list[Any] | None:
     return [given] if isinstance(given, sympy.Expr) and not isinstance(given, sympy.MatrixExpr) else None
 
 
-def _sympy_leaves(arguments: Sequence[Argument]) -> dict[Any, int]:
+def _sympy_leaves(arguments: Sequence[Argument]) -> dict[sympy.Symbol, int]:
     """The number of each element as SymPy writes it: x, x[3], X[1, 2]."""
     found: dict[Any, int] = {}
     for a in arguments:

@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 from flint import arb
 
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box
@@ -46,7 +47,7 @@ class Ball:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: flint.arb) -> None:
         """``value`` is an Arb ball."""
         self.value = value
 
@@ -60,7 +61,7 @@ class Ball:
             return NotImplemented
         return Ball(self.value - _arb(other))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Ball(_arb(other) - self.value)
@@ -85,7 +86,7 @@ class Ball:
     def __pow__(self, other: Any) -> Any:
         return NUMBERS.power(self, other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Ball:
         return Ball(-self.value)
 
     def __abs__(self) -> Any:
@@ -118,7 +119,7 @@ class Ball:
         return float(self.value.mid())
 
 
-def _arb(value: Any) -> Any:
+def _arb(value: Any) -> flint.arb:
     if isinstance(value, Ball):
         return value.value
     if isinstance(value, Undefined):
@@ -130,7 +131,7 @@ def _arb(value: Any) -> Any:
     return arb(value)
 
 
-def _quotient(a: Any, b: Any) -> Ball:
+def _quotient(a: flint.arb, b: flint.arb) -> Ball:
     return Ball(a / b if b != 0 else arb("nan"))
 
 
@@ -165,7 +166,7 @@ class Balls(Domain):
 
     rank = 7
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Number) -> Ball:
         """Floats are their exact binary values."""
         if isinstance(value, sympy.NumberSymbol):
             return Ball(_named(value))
@@ -193,7 +194,7 @@ class Balls(Domain):
         finite = all(a.is_finite() for a in arguments)
         return Ball(_by_mpmath(head, arguments) if finite else arb("nan"))
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Ball, exponent: Any) -> Any:
         """The real power."""
         b, e = _arb(base), _arb(exponent)
         if not (b.is_finite() and e.is_finite()):
@@ -206,7 +207,7 @@ class Balls(Domain):
             return Ball(arb("nan"))
         return Ball(b**e if b > 0 else arb("nan"))
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Any, b: Ball) -> Ball:
         """NaN where the divisor may be 0."""
         return _quotient(_arb(a), _arb(b))
 
@@ -236,20 +237,20 @@ def _extreme(largest: bool, values: Sequence[Ball]) -> Ball:
     return best
 
 
-def _sign(a: Any) -> Any:
+def _sign(a: flint.arb) -> flint.arb:
     if a > 0 or a < 0 or (a.is_exact() and a == 0):
         return a.sgn()
     raise Undetermined(f"the sign of {a}")
 
 
-def _floor(a: Any) -> Any:
+def _floor(a: flint.arb) -> flint.arb:
     whole = a.floor()
     if whole.is_exact() and not (a.contains_integer() and not a.is_exact()):
         return whole
     raise Undetermined(f"the integer part of {a}")
 
 
-def _remainder(a: Any, b: Any) -> Any:
+def _remainder(a: flint.arb, b: flint.arb) -> flint.arb:
     return a - b * _floor(a / b)
 
 
@@ -273,7 +274,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 """The functions that Arb has."""
 
 
-def _named(value: Any) -> Any:
+def _named(value: sympy.Expr) -> flint.arb:
     known = {sympy.pi: arb.pi, sympy.E: arb.const_e, sympy.EulerGamma: arb.const_euler}
     if value in known:
         return known[value]()
@@ -312,7 +313,7 @@ def _by_mpmath(head: Any, arguments: Sequence[Any]) -> Any:
     return _from_mpmath(fine, max(exponent, (int(mpmath.mag(fine)) if fine else 0) - bits + 6))
 
 
-def _real(value: Any) -> Any:
+def _real(value: Any) -> Number:
     value = mpmath.mpmathify(value)
     if isinstance(value, mpmath.mpc) and value.imag:
         raise ValueError("complex")
@@ -321,12 +322,12 @@ def _real(value: Any) -> Any:
     return mpmath.re(value)
 
 
-def _to_mpmath(value: Any) -> Any:
+def _to_mpmath(value: flint.arb) -> Number:
     mantissa, exponent = value.man_exp()
     return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
 
 
-def _from_mpmath(value: Any, exponent: int) -> Any:
+def _from_mpmath(value: Any, exponent: int) -> flint.arb:
     """The ball of radius 2^exponent around a number."""
     sign, mantissa, power, _ = value._mpf_
     exact = arb((-int(mantissa) if sign else int(mantissa), int(power)))
@@ -336,7 +337,7 @@ def _from_mpmath(value: Any, exponent: int) -> Any:
 # ---- graphs -------------------------------------------------------------------------------------
 
 
-def ball_values(outputs: Sequence[Node], point: Mapping[Node, Any], bits: int) -> list[Any]:
+def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[Any]:
     """Enclosures of some nodes at a rational point, as arrays of balls; not finite where undefined.
 
     Raises:
@@ -353,13 +354,13 @@ def ball_values(outputs: Sequence[Node], point: Mapping[Node, Any], bits: int) -
         flint.ctx.prec = before
 
 
-def _entered(value: Any) -> Any:
+def _entered(value: Number) -> Any:
     if isinstance(value, np.ndarray):
         return np.frompyfunc(_entered, 1, 1)(value) if value.dtype == object else value
     return Ball(_arb(value)) if isinstance(value, Fraction) else value
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: Any) -> Array:
     whole = value if isinstance(value, np.ndarray) else box(value)
     made = np.empty(whole.shape, dtype=object)
     for index, number in np.ndenumerate(whole):

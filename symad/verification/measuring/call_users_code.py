@@ -6,13 +6,16 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.core.arguments import Argument, grouped_values
 from symad.errors import SymadError
 from symad.verification.random_fields.prime_fields import Array
+
+if TYPE_CHECKING:
+    import torch
 
 
 class BadReturn(SymadError, TypeError):
@@ -92,16 +95,16 @@ def _own_copy(value: Array | float) -> Array | float:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(value: float) -> torch.Tensor:
     return sys.modules["torch"].as_tensor(_own_copy(value), dtype=_torch_type(value))
 
 
-def _torch_type(value: Any) -> Any:
+def _torch_type(value: float) -> Any:
     torch = sys.modules["torch"]
     return torch.int64 if np.asarray(value).dtype.kind in "iu" else torch.float64
 
 
-def _jax_array(value: Any) -> Any:
+def _jax_array(value: float) -> Any:
     return sys.modules["jax"].numpy.asarray(_own_copy(value))
 
 

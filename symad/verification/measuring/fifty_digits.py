@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.core.arrays import ArrayLike
-from symad.core.graph import Node, op_of, topological
+from symad.core.arrays import ArrayLike, Number
+from symad.core.graph import Node, Op, op_of, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.reduction import Extreme
@@ -54,7 +54,7 @@ def _number(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
 
 
-def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[Any]:
+def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[np.ndarray | mpmath.mpf]:
     """The values of nodes at a rational point, as arrays of mpmath numbers; NaN where undefined.
 
     Raises:
@@ -86,9 +86,9 @@ class Precise:
 
     values: tuple[Array, ...]
     digits: int
-    floor: Any
+    floor: mpmath.mpf
     """What cancellation may have hidden: the largest intermediate value, times 10^(GUARD − digits)."""
-    largest: Any
+    largest: mpmath.mpf
     """A power of two above all intermediate values."""
 
 
@@ -209,7 +209,7 @@ def _distance(node: Node, args: Sequence[mpmath.mpf]) -> Array | mpmath.mpf:
 
 
 def _within_rounding(
-    suspects: Sequence[Node], order: Sequence[Node], values: Mapping[Node, Any]
+    suspects: Sequence[Node], order: Sequence[Node], values: Mapping[Node, Number]
 ) -> dict[Node, Array]:
     """Jumps whose arguments are no larger than what cancellation may have left of them."""
     sizes: dict[Node, int] = {}
@@ -217,7 +217,7 @@ def _within_rounding(
     for node in order:
         sizes[node] = max([_magnitude(values[node]), *(sizes[a] for a in node.args)])
     for node in suspects:
-        op: Any = node.op
+        op: Op = node.op
         if not isinstance(op, Compare) and getattr(op, "head", None) not in JUMPS | STEPS | {sympy.Mod}:
             continue
         if isinstance(op, Compare) and op.relation in ("==", "!="):
@@ -365,7 +365,7 @@ def close_everywhere(nodes: Sequence[Node], points: Sequence[Point]) -> dict[Nod
     return total
 
 
-def regions_of(nodes: Sequence[Node], values: Mapping[Node, Any]) -> bytes:
+def regions_of(nodes: Sequence[Node], values: Mapping[Node, Number]) -> bytes:
     """On which side of each kink a point lies, from the values of all nodes there."""
     sides: list[bytes] = []
     for node in kinks(nodes):

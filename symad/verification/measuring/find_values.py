@@ -17,6 +17,7 @@ import numpy as np
 import sympy
 from sympy.codegen.cfunctions import log1p
 
+from symad.core.arrays import Number
 from symad.core.dims import size
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
@@ -133,10 +134,10 @@ def is_elementary(node: Node) -> bool:
 class Place:
     """A point, as exact numbers, and what is known there."""
 
-    point: Mapping[Node, Any]
+    point: Mapping[Node, Number]
 
     @cached_property
-    def floats(self) -> dict[Node, Any]:
+    def floats(self) -> dict[Node, Array | float]:
         """The nearest floats."""
         return {node: as_floats(value) for node, value in self.point.items()}
 
@@ -178,7 +179,7 @@ def _none(outputs: Sequence[Node]) -> list[Array]:
     return [np.zeros([int(d) for d in node.shape], dtype=bool) for node in outputs]
 
 
-def _agree(a: Any, b: Any) -> bool:
+def _agree(a: Number, b: Number) -> bool:
     a, b = mpmath.mpf(a), mpmath.mpf(b)
     if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
         return False
@@ -223,7 +224,7 @@ def _searched(
     yield exactly(here)
 
 
-def _violation(wanted: Sequence[Node], point: Mapping[Node, Any]) -> tuple[int, float]:
+def _violation(wanted: Sequence[Node], point: Mapping[Node, Number]) -> tuple[int, float]:
     try:
         values = [np.asarray(v, dtype=float) for v in unchecked(wanted, point)]
     except UNUSABLE:

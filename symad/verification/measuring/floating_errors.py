@@ -74,7 +74,7 @@ class Error:
         return round(min(whole, max(0.0, np.log10(max(self.ulps, 1.0)))))
 
 
-def nudged(value: Any, step: int) -> Any:
+def nudged(value: Array | float, step: int) -> Array | float:
     """A neighbouring float, some units in the last place away; integers stay."""
     array = np.asarray(value)
     if array.dtype.kind != "f":

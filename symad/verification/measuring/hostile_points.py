@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array, ArrayLike, Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import ArrayConstant, Constant, symbol_of
@@ -71,7 +71,7 @@ def points_between(
         yield kind, moved
 
 
-def _between(value: Any, low: float, high: float, rng: np.random.Generator) -> Any:
+def _between(value: Any, low: float, high: float, rng: np.random.Generator) -> Array | float:
     part = rng.integers(2, 63, size=np.shape(value)) / 64
     if np.isfinite(low) and np.isfinite(high):
         moved = low + (high - low) * part
@@ -124,7 +124,7 @@ def _as_float(value: ArrayLike) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) -> Any:
+def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) -> Array | float:
     shape = tuple(int(d) for d in node.shape)
     symbol = symbol_of(node)
     count = int(np.prod(shape))
@@ -143,7 +143,7 @@ def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) ->
     return values.reshape(shape) if shape else float(values[0])
 
 
-def exactly(point: FloatPoint) -> dict[Node, Any]:
+def exactly(point: FloatPoint) -> dict[Node, Number]:
     """The exact rational values of the floats."""
     return {node: _exact(value) for node, value in point.items()}
 
@@ -167,7 +167,7 @@ def _is_infinite(node: Node) -> bool:
     return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
 
 
-def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Any]) -> bool:
+def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool:
     """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
     order = topological(outputs)
     suspects = [

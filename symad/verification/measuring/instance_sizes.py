@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -32,14 +33,14 @@ FURTHER = (7, 5, 6, 8), (5, 6, 8, 7)
 """Sizes at which floats are asked, where the claim would be for two sizes only."""
 
 
-def further_sizes(left: Graph, right: Graph) -> list[dict[Any, int]]:
+def further_sizes(left: Graph, right: Graph) -> list[dict[sympy.Symbol, int]]:
     """Other choices of sizes."""
     symbols = sorted(left.dims | right.dims, key=sympy.default_sort_key)
     chosen = [{s: v[k % 4] + k // 4 for k, s in enumerate(symbols)} for v in FURTHER]
     return [c for c in chosen if symbols and _fits(left.output_nodes + right.output_nodes, c)]
 
 
-def _fits(outputs: tuple[Node, ...], sizes: dict[Any, int]) -> bool:
+def _fits(outputs: tuple[Node, ...], sizes: Mapping[sympy.Symbol, int]) -> bool:
     """Whether no dimension becomes negative or zero, and all slices stay inside."""
     try:
         bound = Graph((), outputs).at(sizes)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.ops.arrays.sources import symbol_of
 from symad.verification.random_fields.prime_fields import Array
@@ -45,7 +46,7 @@ def is_zero(node: Node) -> bool:
     return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
 
 
-def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Any:
+def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Number:
     symbol = symbol_of(node)
     shape = tuple(int(d) for d in node.shape)
     count = int(np.prod(shape))
@@ -110,7 +111,7 @@ def _number(symbol: sympy.Basic, kind: str, rng: Random) -> Fraction:
     return number
 
 
-def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
+def describe(point: Mapping[Node, Number]) -> dict[str, Any]:
     """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
     names = [str(symbol_of(node)) for node in point]
     return {
@@ -128,7 +129,7 @@ def _promise(node: Node) -> str:
     return " ".join(word for word in (sign, whole) if word) or "real"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Number) -> Any:
     if isinstance(value, np.ndarray):
         return [_plain(v) for v in value] if value.ndim else _plain(value[()])
     return str(value)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arguments import leaves_of
+from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.derivatives.wrt import Selection
 from symad.errors import EvaluationError
@@ -43,7 +44,7 @@ class Context(tuple[Any, ...]):
     """What ``backward(ctx, y_bar)`` finds: the inputs, in order."""
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> tuple[Array, ...]:
         """The inputs, as PyTorch keeps them."""
         return tuple(self)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
@@ -102,7 +103,7 @@ class SympyReference:
             raise NoReference(f"an explicit expression of far more than {MOST_OPERATIONS} operations")
         meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
-        point: dict[Node, Any] = {}
+        point: dict[Node, Number] = {}
         self.symbols: dict[Node, list[Any]] = {}
         for node in inputs:
             made = [self._symbol(node, e) for e in flat_elements(node)]
@@ -124,7 +125,7 @@ class SympyReference:
         if any(isinstance(e, Undefined) or _tree_size(e) > MOST_OPERATIONS for e in self.expressions):
             raise NoReference(f"an explicit expression of more than {MOST_OPERATIONS} operations")
 
-    def _symbol(self, node: Node, part: Node) -> Any:
+    def _symbol(self, node: Node, part: Node) -> sympy.Symbol:
         """A real symbol for one element, with the assumptions of the input's symbol."""
         old = symbol_of(node)
         given = {k: getattr(old, f"is_{k}", None) for k in ("positive", "negative", "nonnegative", "integer")}
@@ -173,7 +174,7 @@ def symmetric(lower: Sequence[Node]) -> list[Node]:
     return [lower[i * (i + 1) // 2 + j] for i, j in places]
 
 
-def _exact_number(value: float) -> Any:
+def _exact_number(value: float) -> sympy.Expr:
     """The rational number that a float is."""
     return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value, strict=True)
 
@@ -265,7 +266,7 @@ class DualReference:
 
     def _tangents(self, directions: Sequence[Direction]) -> list[Node]:
         """The derivative of all output elements in one direction, or in two."""
-        point: dict[Node, Any] = {}
+        point: dict[Node, Number] = {}
         for node in self.inputs:
             numbers = np.empty(len(self.elements[node]), dtype=object)
             for k, part in enumerate(self.elements[node]):
@@ -284,7 +285,7 @@ Direction = dict[Node, "list[Any]"]
 """For inputs the tangent of each element: a number, or 0 for none."""
 
 
-def _seeded(value: NodeNumber, tangents: Sequence[Any]) -> Any:
+def _seeded(value: NodeNumber, tangents: Sequence[Number]) -> Number:
     """Dual(x, u), or Dual(Dual(x, u), Dual(v, 0)), whose tangent's tangent is the second derivative."""
     if len(tangents) == 1:
         return Dual(value, tangents[0])
@@ -292,7 +293,7 @@ def _seeded(value: NodeNumber, tangents: Sequence[Any]) -> Any:
     return Dual(Dual(value, u), v if isinstance(v, int) else Dual(v, 0))
 
 
-def _part(value: Any, depth: int) -> Node:
+def _part(value: Number, depth: int) -> Node:
     """The tangent of the given depth; what is known to be zero is the constant 0."""
     for _ in range(depth):
         value = value.tangent if isinstance(value, Dual) else 0

@@ -19,6 +19,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.evaluation.number_domains import Undefined
@@ -77,12 +78,12 @@ def effects(
 
 def _moved(
     order: Sequence[Node],
-    values: Mapping[Node, Any],
+    values: Mapping[Node, Number],
     outputs: Sequence[Node],
     eta: mpmath.mpf,
     rng: Random,
     inputs_only: bool,
-) -> dict[Node, Any]:
+) -> dict[Node, Number]:
     """All values where each has a relative change of its own."""
     turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
     found: dict[Node, Any] = {}
@@ -94,7 +95,7 @@ def _moved(
     return found
 
 
-def _whole(order: Sequence[Node], values: Mapping[Node, Any]) -> set[Node]:
+def _whole(order: Sequence[Node], values: Mapping[Node, Number]) -> set[Node]:
     """Integers made of integers, such as the order n + 1 of a polygamma function: they round none.
 
     So do places in an array, whether constants, inputs, or chosen by comparisons.
@@ -134,7 +135,7 @@ def _rounds(node: Node) -> bool:
     return not (isinstance(node.op, Apply) and node.op.head in EXACT_HEADS)
 
 
-def _is_float(value: Any) -> bool:
+def _is_float(value: Number) -> bool:
     """Whether a number is a float64; π and 1/3 are not."""
     if isinstance(value, (bool, float)):
         return True

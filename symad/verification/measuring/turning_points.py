@@ -55,7 +55,7 @@ class Line:
     """A point of which one coordinate, or one array as a whole, runs along a line."""
 
     node: Node
-    base: Mapping[Node, Any]
+    base: Mapping[Node, Array | float]
     index: tuple[int, ...] | None
     """The element that is set; None: the array is scaled."""
 

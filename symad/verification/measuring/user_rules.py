@@ -17,6 +17,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Graph, Node, topological
 from symad.errors import SymadError
 from symad.evaluation.function_values import IMPLEMENTATIONS
@@ -124,7 +125,7 @@ def _examined(head: type[sympy.Basic], count: int, position: int) -> Rule:
     return Rule(name, agreed)
 
 
-def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) -> tuple[Any, Any] | None:
+def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) -> tuple[Number, Number] | None:
     """∂value/∂moved by differentiation of many digits, and by the rule; None where one has no value."""
     step = Fraction(1, 10**20)
     try:
@@ -159,7 +160,7 @@ def _where_flat(
     return (mpmath.mpf(0), given) if len(set(ends)) == 1 and abs(given) > FLAT else None
 
 
-def _number(node: Node, point: dict[Node, Fraction]) -> Any:
+def _number(node: Node, point: dict[Node, Fraction]) -> Number:
     used = {n: v for n, v in point.items() if n in topological([node])}
     with mpmath.workdps(2 * DIGITS):
         return mpmath.mpf(np.asarray(evaluate_all([node], used, 2 * DIGITS)[0]).ravel()[0])

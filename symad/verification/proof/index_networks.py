@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import count, permutations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import Dim, Shape
 from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.proof.same_networks import isomorphic, signature
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 BOUND = 1000
 UNIT = -1
@@ -369,6 +372,6 @@ def _is_power(atom: Any) -> bool:
     return isinstance(atom, tuple) and atom[0] == "power"
 
 
-def _powers_of(dim: Any) -> list[tuple[Any, Any]]:
+def _powers_of(dim: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
     """A dimension as a product of powers."""
     return [(base, e) for base, e in dim.as_powers_dict().items()]

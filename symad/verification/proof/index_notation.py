@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.dims import same_dim
+from symad.core.dims import Dim, same_dim
 from symad.core.graph import Node, Op
 from symad.core.questions import Values, question
 from symad.ops.arrays.contraction import Einsum
@@ -53,7 +53,7 @@ def dimension_index_form(op: Dimension, y: Node, args: Values, networks: Network
     return dimension_form(op.expression, networks)
 
 
-def dimension_form(dim: Any, networks: Networks) -> Form:
+def dimension_form(dim: Dim, networks: Networks) -> Form:
     """A polynomial in the dimension symbols."""
     total: Form = []
     for term in sympy.Add.make_args(sympy.expand(dim)):

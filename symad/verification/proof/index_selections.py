@@ -127,7 +127,7 @@ def pad_index_form(op: Pad, y: Node, args: Values, networks: Networks) -> Any:
 
 
 def _sliced(
-    networks: Networks, form: Form, start: Sequence[Any], step: Sequence[int], few: Shape, all_: Shape,
+    networks: Networks, form: Form, start: Sequence[Dim], step: Sequence[int], few: Shape, all_: Shape,
     taken: bool,
 ) -> Form:  # fmt: skip
     """A slice with the shape ``few`` of an array with the shape ``all_``, or the transpose of this."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import Undefined
@@ -68,7 +69,7 @@ def _together(left: Node, right: Node, meter: Meter) -> tuple[Array, str, bool]:
 
 def _values(outputs: Sequence[Node], algebra: Algebra) -> list[Array]:
     """The outputs as exact quotients."""
-    point: dict[Node, Any] = {_anchor(): algebra.rational(1)}
+    point: dict[Node, Number] = {_anchor(): algebra.rational(1)}
     for node in topological(outputs):
         if isinstance(node.op, Input):
             numbers = np.empty(node.shape, dtype=object)

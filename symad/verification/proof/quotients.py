@@ -129,7 +129,7 @@ class Quotient:
         b = self._other(other)
         return NotImplemented if b is None else self + (-b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: int) -> Any:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:

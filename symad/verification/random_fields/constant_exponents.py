@@ -7,12 +7,14 @@ numeric: two disjoint balls, or one without an integer, beside each of several p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.contraction import Einsum
@@ -61,7 +63,7 @@ def _varies_beside(node: Node, point: dict[Node, Any]) -> bool | None:
     return True
 
 
-def _near(point: dict[Node, Any]) -> dict[Node, Any]:
+def _near(point: Mapping[Node, Number]) -> dict[Node, Any]:
     shifts = iter(range(1, 1 << 30))
 
     def moved(value: Any) -> Fraction:

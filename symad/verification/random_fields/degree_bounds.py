@@ -12,7 +12,7 @@ roots is 2^k times its own).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import Values, question
 from symad.ops.arrays.contraction import Einsum
@@ -61,9 +62,9 @@ class Growths:
     """The growth of all nodes of a run, and the sizes of denominator factors."""
 
     root_orders: Mapping[Node, int] = field(default_factory=dict)
-    integers: Mapping[Node, Any] = field(default_factory=dict)
+    integers: Mapping[Node, Number] = field(default_factory=dict)
     exact_roots: bool = False
-    turned: frozenset[Any] = frozenset()
+    turned: frozenset[Hashable] = frozenset()
     """The kinds of functions that were met at m and −m."""
     weight: int = 1
     """The largest power of a random value that stands for one exponential."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -151,7 +150,7 @@ def compose(field: Field, a: tuple[Array, Array], b: tuple[Array, Array]) -> tup
 def rotation_by(field: Field, t: Array) -> tuple[Array, Array]:
     """((1 − t²)/(1 + t²), 2t/(1 + t²)), a point of the unit circle."""
     square, one = field.mul(t, t), field.unit(t.ndim)
-    over: Any = field.inverse(field.add(one, square))[0]
+    over: Array = field.inverse(field.add(one, square))[0]
     return field.mul(field.sub(one, square), over), field.mul(field.add(t, t), over)
 
 

@@ -11,10 +11,11 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.evaluation.function_values import implementation
@@ -32,6 +33,9 @@ from symad.verification.measuring.points import points
 from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.linear_terms import number
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 MANY = 4096
 """Points tried at once where all inputs are scalars."""
@@ -133,7 +137,7 @@ def have_values(outputs: Sequence[Node]) -> bool:
     return False
 
 
-def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Array) -> bool:
+def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Number], watched: Array) -> bool:
     """Whether all watched elements differ visibly at a point when evaluated to many digits."""
     try:
         u, v = (np.asarray(x) for x in evaluate_all((a, b), point, PRECISIONS[0]))
@@ -142,7 +146,7 @@ def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Arra
     return all(abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True))
 
 
-def relative_gaps(u: Any, v: Any, watched: Array) -> Array:
+def relative_gaps(u: Array | float, v: Array | float, watched: Array) -> Array:
     """Relative differences of watched elements where both values are finite, else 0."""
     with np.errstate(all="ignore"):
         gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
@@ -170,7 +174,7 @@ def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) ->
             yield dict(zip(columns, map(Fraction, coordinates), strict=True))
 
 
-def _column(symbol: Any, rng: np.random.Generator) -> Array:
+def _column(symbol: sp.Symbol, rng: np.random.Generator) -> Array:
     """Coordinates of several sizes, of the signs that the symbol allows."""
     largest = rng.choice([8, 24, 80, 480], size=MANY)
     values = np.floor(rng.random(MANY) * largest + 1)
@@ -185,7 +189,7 @@ def _numbers(nodes: Sequence[Node]) -> Array:
     return np.array(sorted(v for v in found if np.isfinite(v)) or [1.0])
 
 
-def _far_column(numbers: Array, symbol: Any, rng: np.random.Generator) -> Array:
+def _far_column(numbers: Array, symbol: sp.Symbol, rng: np.random.Generator) -> Array:
     """Coordinates of all sizes, and such as are close to numbers of the graph, among ordinary ones."""
     kinds = rng.random(MANY)
     sizes = np.exp2(rng.uniform(*FAR, size=MANY))
@@ -197,7 +201,7 @@ def _far_column(numbers: Array, symbol: Any, rng: np.random.Generator) -> Array:
     return _signed(np.ceil(values) if getattr(symbol, "is_integer", False) else values, symbol, rng)
 
 
-def _signed(values: Array, symbol: Any, rng: np.random.Generator) -> Array:
+def _signed(values: Array, symbol: sp.Symbol, rng: np.random.Generator) -> Array:
     """Numbers with the signs that the symbol allows."""
     if getattr(symbol, "is_nonpositive", None):
         return -values
@@ -234,7 +238,7 @@ def _one_by_one(
             yield point
 
 
-def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
+def scattered(point: Mapping[Node, Number], rng: Random) -> dict[Node, Number]:
     """A point whose elements are multiplied by powers of two, some of them large."""
 
     def scaled(value: Any) -> Any:
@@ -246,7 +250,7 @@ def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     return {n: v if is_whole else scaled(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
-def beside(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
+def beside(point: Mapping[Node, Number], rng: Random) -> dict[Node, Number]:
     """A point close by, each coordinate moved on its own: off ties and jumps, where nothing is claimed."""
 
     def moved(value: Any) -> Any:
@@ -258,7 +262,7 @@ def beside(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     return {n: v if is_whole else moved(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
-def as_floats(value: Any) -> Any:
+def as_floats(value: Number) -> Array | float:
     """Rational values as floats."""
     if isinstance(value, np.ndarray):
         return np.frompyfunc(as_float, 1, 1)(value).astype(np.float64) if value.dtype == object else value

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array, Number
 from symad.core.dims import same_shape
-from symad.core.graph import Node, rebuild, topological
+from symad.core.graph import Node, Op, rebuild, topological
 from symad.errors import SymadError
 from symad.ops.arrays.contraction import Einsum, sum_axes
 from symad.ops.arrays.shaping import ShapingOp, broadcast_axes
@@ -34,7 +35,7 @@ DEPTH = 4
 Make = Callable[[Node, tuple[Node, ...]], Node]
 
 
-def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Any]]) -> str:
+def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) -> str:
     """What is wrong with ``b``, if one edit makes it ``a`` at all points; else an empty text."""
     left, each = MOST_EVALUATED, len(topological([a, b]))
     floats = [{n: as_floats(v) for n, v in point.items()} for point in points[:2]]
@@ -63,7 +64,7 @@ def _signature(node: Node, depth: int) -> Any:
 
 def _edits(node: Node) -> Iterator[tuple[str, Make]]:
     """The edits that apply to a node, with the name of the mistake that each undoes."""
-    op: Any = node.op
+    op: Op = node.op
     if isinstance(op, Add) and len(node.args) > 1:
         for k, sign in enumerate(op.signs):
             signs = (*op.signs[:k], -sign, *op.signs[k + 1 :])
@@ -125,7 +126,9 @@ def _less_its_mean(k: int, axis: int) -> Make:
     return make
 
 
-def _mends(a: Node, b: Node, group: set[Node], make: Make, points: Sequence[Mapping[Node, Any]]) -> bool:
+def _mends(
+    a: Node, b: Node, group: set[Node], make: Make, points: Sequence[Mapping[Node, Array | float]]
+) -> bool:
     """Whether ``b`` with all nodes of a group edited has the values of ``a``."""
 
     def edited(node: Node, args: tuple[Node, ...]) -> Node:
@@ -148,7 +151,7 @@ def _mends(a: Node, b: Node, group: set[Node], make: Make, points: Sequence[Mapp
 
 def sketch(node: Node, depth: int = 3) -> str:
     """A node in a few words: its outermost operations, the rest left out."""
-    op: Any = node.op
+    op: Op = node.op
     if isinstance(op, Input):
         return str(op.symbol)
     if isinstance(op, Constant):

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, op_of, topological
+from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
 from symad.functions import relu, sigmoid, silu, softplus
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -105,7 +105,7 @@ Parts = Sequence["Masked | None"]
 
 def _rule(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Node | None:
     """``node`` of rebuilt arguments, some of which may be masked; None where there is no rule."""
-    op: Any = node.op
+    op: Op = node.op
     if not node.args:
         return _source(node)
     if _is_log_of_constant(node):

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, Op, rebuild
 from symad.ops.arrays.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add
@@ -62,7 +62,7 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
     return graph.with_outputs(outputs, graph.structure), found
 
 
-def _takes_guards(op: Any) -> bool:
+def _takes_guards(op: Op) -> bool:
     """Whether an op is a sum, a bound or a comparison."""
     return isinstance(op, (Add, Compare)) or (isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min))
 

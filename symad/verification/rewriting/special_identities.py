@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import factorial, gcd
-from typing import Any
 
 import sympy
 from sympy.functions.combinatorial.numbers import stirling
@@ -185,7 +184,7 @@ def _falls(argument: Node) -> bool:
     return len(terms) == 1 and terms[0] < 0
 
 
-def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
+def _bessel_alias(head: type[sympy.Basic], signs: tuple[int, int]) -> Alias:
     """Integer orders by those of order 0 and 1: C_{n+1} = s (2n/x) C_n + t C_{n−1}."""
     step, back = signs
 
@@ -207,7 +206,7 @@ def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
     return rule
 
 
-def _of_first_order(head: Any, x: Node) -> Node:
+def _of_first_order(head: type[sympy.Basic], x: Node) -> Node:
     """Y₁ and K₁ by Wronskians (DLMF 10.5.2, 10.28.2): J₁ Y₀ − J₀ Y₁ = 2/(πx), I₀ K₁ + I₁ K₀ = 1/x."""
     other = {sympy.bessely: sympy.besselj, sympy.besselk: sympy.besseli}.get(head)
     if other is None:
@@ -219,7 +218,9 @@ def _of_first_order(head: Any, x: Node) -> Node:
     return div(sub(mixed, mul(div(constant(2), constant(sympy.pi)), over)), zeroth)
 
 
-def _of_fractional_order(head: Any, n: Fraction, x: Node, signs: tuple[int, int], basis: Basis) -> Node:
+def _of_fractional_order(
+    head: type[sympy.Basic], n: Fraction, x: Node, signs: tuple[int, int], basis: Basis
+) -> Node:
     """By those of order f and f + 1 with 0 < f < 1, or of order ±1/2, which are elementary for x > 0."""
     step, back = signs
     if head is sympy.besselk:
@@ -241,7 +242,7 @@ def _of_fractional_order(head: Any, n: Fraction, x: Node, signs: tuple[int, int]
     return value
 
 
-def _of_half_orders(head: Any, x: Node, basis: Basis) -> tuple[Node, Node]:
+def _of_half_orders(head: type[sympy.Basic], x: Node, basis: Basis) -> tuple[Node, Node]:
     """C_{−1/2} and C_{1/2} (DLMF 10.16.1, 10.39.1, 10.39.2)."""
     over = div(constant(2), mul(constant(sympy.pi), x))
     e = exponential(x, basis)

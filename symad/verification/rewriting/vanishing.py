@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, op_of, rebuild, topological
+from symad.core.graph import Node, Op, op_of, rebuild, topological
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
@@ -202,7 +202,7 @@ def _places(node: Node, axis: int) -> range:
 
 
 def _is_zero_somewhere(node: Node) -> bool:
-    op: Any = node.op
+    op: Op = node.op
     if isinstance(op, Constant):
         return bool(op.value == 0)
     if isinstance(op, ArrayConstant):

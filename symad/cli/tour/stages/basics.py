@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sympy
@@ -73,7 +72,7 @@ LINKS = (1.0, 0.7, 0.4)
 TARGET = (0.9, 1.2)
 
 
-def hand(angles: Any) -> tuple[Any, Any]:
+def hand(angles: tuple[sympy.Symbol, ...]) -> tuple[sympy.Expr, sympy.Expr]:
     """Where the hand of a planar arm is; each angle is relative to the link before."""
     total, x, y = 0, 0, 0
     for length, angle in zip(LINKS, angles, strict=True):

@@ -46,7 +46,7 @@ def kernel_stage() -> Model:
     return Model(graph, point, wrt=["x", "length"], use=kernels_on_digits, check=small)
 
 
-def discrepancy(x: Any, y: Any, length: Any) -> Any:
+def discrepancy(x: Array, y: Array, length: Array) -> Array:
     """MMD² of x (N, D) and y (M, D) under the Matérn kernel of smoothness 5/2."""
     return measures.mmd2(x, y, kernels.matern(sympy.Rational(5, 2)), {kernels.length: length})
 
@@ -95,7 +95,7 @@ def divergence_stage() -> Model:
     p, q = np.array([0.36, 0.48, 0.16]), np.full(3, 1 / 3)
     game = gan.JENSEN_SHANNON
 
-    def bound(v: Any) -> Any:
+    def bound(v: Array) -> Array:
         return (p * symad.trace(game.real)(v)).sum() - (q * symad.trace(game.fake)(v)).sum()
 
     return Model(symad.trace(bound, [(3,)]), (np.zeros(3),), use=reach_the_divergence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import sympy
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.cli.tour.stages.sequences import numbers
+from symad.core.arrays import Array
 from symad.models.layers import linear_unit, normalization
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.parameters import trace_model
@@ -153,7 +155,7 @@ def blocks() -> Model:
     """The squared output of RMS norm and SwiGLU on two tokens."""
     model = FeedForwardBlock(2, 2, "swiglu", bias=False)
 
-    def loss(p: Any, X: Any) -> Any:
+    def loss(p: Mapping[str, Array], X: Any) -> Any:
         return np.sum(model.apply(p, normalization.rms_norm(X, p["gamma"])) ** 2)
 
     shapes = {**model.shapes, "gamma": (2,)}

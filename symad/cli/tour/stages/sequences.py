@@ -279,15 +279,15 @@ def context_numbers(made: Made) -> list[Finding]:
     """The worked example of dot-product attention."""
     h = np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]])
     weights, summary = context(np.array([1.0, 0, 1]), h, dot_score)
-    text = f"weights {weights.round(3).tolist()}, context {summary.round(3).tolist()}"
-    return [Finding(text, summary.round(3).tolist() == [0.788, 0.424, 0.788])]
+    text = f"weights {np.round(weights, 3).tolist()}, context {np.round(summary, 3).tolist()}"
+    return [Finding(text, np.round(summary, 3).tolist() == [0.788, 0.424, 0.788])]
 
 
 @stage("low rank", "adaptation W + (α/r) B A: merged weights are the same map")
 def low_rank() -> Model:
     """The squared output of an adapted map."""
 
-    def loss(x: Any, W: Any, A: Any, B: Any) -> Any:
+    def loss(x: Array, W: Array, A: Array, B: Array) -> Array:
         return np.sum(adaptation.apply(x, W, A, B, 2.0) ** 2)
 
     data = numbers(2, 3), numbers(2, 3), numbers(1, 3), np.zeros((2, 1))
