@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 
-def summed(term: Callable[..., Any], *values: Any) -> Any:
+
+def summed(term: Callable[..., Any], *values: Number) -> Number:
     """Σ_{i=low}^{high} term(i, ...) for values low, high, ...; −Σ_{i=high+1}^{low−1} where high < low."""
     return np.vectorize(lambda *v: _accumulated(term, np.add, *v), otypes=[float])(*values)[()]
 
 
-def multiplied(term: Callable[..., Any], *values: Any) -> Any:
+def multiplied(term: Callable[..., Any], *values: Number) -> Number:
     """Π_{i=low}^{high} term(i, ...) for values low, high, ...; 1/Π_{i=high+1}^{low−1} where high < low."""
     return np.vectorize(lambda *v: _accumulated(term, np.multiply, *v), otypes=[float])(*values)[()]
 
@@ -38,7 +40,7 @@ def _accumulated(term: Callable[..., Any], ufunc: Any, low: Any, high: Any, *par
     return -total if ufunc is np.add else float(np.true_divide(1, total))
 
 
-def integrated(term: Callable[..., Any], *values: Any) -> Any:
+def integrated(term: Callable[..., Any], *values: Number) -> Number:
     """∫_low^high term(x, ...) dx for values low, high, ..., also infinite; NaN where it does not converge.
 
     By adaptive Gauss–Kronrod rules (QUADPACK, Piessens et al. 1983). A value counts where its estimated error
@@ -53,7 +55,7 @@ def _quadrature(term: Callable[..., Any], low: Any, high: Any, *parameters: Any)
     if np.isnan(low) or np.isnan(high):
         return float("nan")
 
-    def value_at(x: float) -> Any:
+    def value_at(x: float) -> Number:
         return term(np.float64(x), *parameters)
 
     with np.errstate(all="ignore"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from symad.audits.claims import Claim, group
 from symad.audits.elementwise import Library, claims, named
+from symad.core.arrays import ArrayLike
 
 NUMPY = {
     "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
@@ -33,7 +33,7 @@ def elementwise() -> Iterator[Claim]:
 
     functions = named(autograd.numpy, NUMPY) | named(autograd.scipy.special, SPECIAL)
 
-    def derivative(function: Callable[..., Any], k: int) -> Callable[..., Any]:
+    def derivative(function: Callable[..., ArrayLike], k: int) -> Callable[..., ArrayLike]:
         return autograd.grad(function, k)
 
     yield from claims(Library(functions, float, derivative, {}))

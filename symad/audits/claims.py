@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from symad.core.arrays import ArrayLike
 from symad.core.signatures import Wrt
 
 
@@ -28,7 +29,7 @@ class Claim:
     target: str
     kind: str
     formula: Any
-    function: Callable[..., Any] = field(repr=False)
+    function: Callable[..., ArrayLike] = field(repr=False)
     wrt: Wrt | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = "documented formula"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import sympy
 from sympy import Abs, Max, Min, Piecewise, Rational, erf, erfc, exp, log, pi, sqrt
 
 from symad.audits.claims import Claim
+from symad.core.arrays import ArrayLike
 
 x = sympy.Symbol("x", real=True)
 p = sympy.Symbol("x", positive=True)
@@ -100,12 +102,12 @@ class Library:
     values_only: frozenset[str] = frozenset()
 
 
-def named(module: Any, paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+def named(module: ModuleType, paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
     """The functions of a module by our names; those that this version lacks raise when they are called."""
     return {name: getattr(module, path, _missing(module, path)) for name, path in paths.items()}
 
 
-def _missing(module: Any, path: str) -> Callable[..., Any]:
+def _missing(module: ModuleType, path: str) -> Callable[..., ArrayLike]:
     def function(*values: Any) -> Any:
         raise NotImplementedError(f"{module.__name__} has no {path} in this version")
 
@@ -133,7 +135,7 @@ def claims(library: Library) -> Iterator[Claim]:
             yield Claim(name, kind, formula, asker, None, options, known=library.known.get((name, kind), ""))
 
 
-def _called(library: Library, functions: list[Callable[..., Any]], side: int = 0) -> Callable[..., Any]:
+def _called(library: Library, functions: list[Callable[..., Any]], side: int = 0) -> Callable[..., ArrayLike]:
     """Functions of the library's arrays as one function of numbers; ``side``: the rows of a matrix."""
 
     def call(*values: Any) -> Any:

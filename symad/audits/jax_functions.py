@@ -68,7 +68,7 @@ def large_arguments() -> Iterator[Claim]:
     u, v = sympy.symbols("u v", positive=True)
     formula = BETALN.subs({A_POSITIVE: 8 + u, B_POSITIVE: (3 + v) / 8}, simultaneous=True)
 
-    def betaln(u: Any, v: Any) -> Any:
+    def betaln(u: sympy.Expr, v: sympy.Expr) -> Any:
         return float(jax.scipy.special.betaln(8 + float(u), (3 + float(v)) / 8))
 
     options = {"where": sympy.And(u < 1, v < 1)}

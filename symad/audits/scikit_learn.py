@@ -14,6 +14,7 @@ import sympy
 from sympy import Abs, Piecewise, Rational, exp, log, pi, sin, sqrt
 
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 
 r = sympy.Symbol("r", real=True)
 
@@ -45,13 +46,13 @@ def losses() -> Iterator[Claim]:
     for name, (observed, formula) in LOSSES.items():
         made = getattr(library, name)()
 
-        def value(raw: float, made: Any = made, y: float = observed) -> Any:
+        def value(raw: float, made: Any = made, y: float = observed) -> float | Array:
             return made.loss(np.array([y]), np.array([float(raw)]))[0]
 
         def slope(raw: float, made: Any = made, y: float = observed) -> Any:
             return made.gradient(np.array([y]), np.array([float(raw)]))[0]
 
-        def curvature(raw: float, made: Any = made, y: float = observed) -> Any:
+        def curvature(raw: float, made: Any = made, y: float = observed) -> float | Array:
             return made.gradient_hessian(np.array([y]), np.array([float(raw)]))[1][0]
 
         yield Claim(f"_loss.{name}.loss", "value", formula, value, r)
@@ -66,7 +67,7 @@ length, scale, alpha, period, offset = sympy.symbols("l_length l_scale l_alpha l
 """Logarithms of the hyperparameters, as scikit-learn optimises them."""
 
 
-def _squared(x: Any, y: Any) -> sympy.Expr:
+def _squared(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:
     return sympy.Add(*[sympy.Rational(float(u - v)) ** 2 for u, v in zip(x, y, strict=True)])
 
 
@@ -119,7 +120,7 @@ def _kernels() -> dict[str, tuple[Any, Callable[[sympy.Expr, sympy.Expr], sympy.
 
 
 def _gram(kernel: Callable[[sympy.Expr, sympy.Expr], sympy.Expr]) -> sympy.Matrix:
-    def inner(x: Any, y: Any) -> sympy.Expr:
+    def inner(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:
         return sympy.Add(*[sympy.Rational(float(u * v)) for u, v in zip(x, y, strict=True)])
 
     return sympy.Matrix([[kernel(_squared(x, y), inner(x, y)) for y in POINTS] for x in POINTS])
@@ -131,7 +132,7 @@ def kernels() -> Iterator[Claim]:
     for name, (kernel, formula, order) in _kernels().items():
         gram = _gram(formula)
 
-        def value(*theta: float, kernel: Any = kernel) -> Any:
+        def value(*theta: float, kernel: Any = kernel) -> float | Array:
             return kernel.clone_with_theta(np.array(theta, dtype=float))(POINTS)
 
         def slope(*theta: float, kernel: Any = kernel) -> Any:
@@ -155,7 +156,7 @@ def likelihoods() -> Iterator[Claim]:
     y = sympy.Matrix([sympy.Rational(t) for t in targets])
     formula = -(y.T * gram.inv(method="ADJ") * y)[0] / 2 - log(gram.det()) / 2 - Rational(3, 2) * log(2 * pi)
 
-    def value(*theta: float) -> Any:
+    def value(*theta: float) -> float | Array:
         return model.log_marginal_likelihood(np.array(theta, dtype=float))
 
     def slope(*theta: float) -> Any:

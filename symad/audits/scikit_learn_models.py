@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import symad
 from symad import functions
 from symad.audits.claims import Claim, group
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 X = np.array([[-1.0, 0.5], [0.25, -0.75], [0.5, 1.0], [1.5, 0.25], [-0.5, -1.25]])
 LABELS = np.array([0, 1, 1, 0, 1])
@@ -26,7 +29,11 @@ PENALTY = 0.25
 
 
 def _claims(
-    name: str, formula: Callable[..., Any], size: int, methods: dict[str, Any], where: Any = None
+    name: str,
+    formula: Callable[..., ArrayLike],
+    size: int,
+    methods: dict[str, Callable[..., ArrayLike]],
+    where: sp.Basic | None = None,
 ) -> Iterator[Claim]:
     """Claims about an objective of a vector: a method of the library for each kind."""
     graph = symad.trace(formula, [(size,)])
@@ -96,7 +103,7 @@ def huber_regression() -> Iterator[Claim]:
         huber = np.where(np.abs(z) <= epsilon, z**2, 2 * epsilon * np.abs(z) - epsilon**2)
         return np.sum(scale + huber * scale) + PENALTY * np.sum(w[:2] ** 2)
 
-    def call(k: int) -> Callable[[Any], Any]:
+    def call(k: int) -> Callable[..., ArrayLike]:
         return lambda w: library(w, X, TARGETS, epsilon, PENALTY, np.ones(len(X)))[k]
 
     methods = {"value": call(0), "gradient": call(1)}
@@ -119,7 +126,7 @@ def neighbourhood_components() -> Iterator[Claim]:
 
     model = SimpleNamespace(n_iter_=1, verbose=0)
 
-    def call(k: int) -> Callable[[Any], Any]:
+    def call(k: int) -> Callable[..., ArrayLike]:
         return lambda a: NeighborhoodComponentsAnalysis._loss_grad_lbfgs(model, a, X, same)[k]
 
     methods = {"value": call(0), "gradient": call(1)}
@@ -140,7 +147,7 @@ def embedding() -> Iterator[Claim]:
         weights = 1 / (1 + np.sum((points[first] - points[second]) ** 2, axis=1))
         return 2 * np.sum(joint * np.log(joint / (weights / (2 * np.sum(weights)))))
 
-    def call(k: int) -> Callable[[Any], Any]:
+    def call(k: int) -> Callable[..., ArrayLike]:
         return lambda y: library(np.asarray(y, dtype=float), joint, 1, 4, 2)[k]
 
     yield from _claims("TSNE", objective, 8, {"value": call(0), "gradient": call(1)})

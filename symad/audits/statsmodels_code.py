@@ -16,7 +16,7 @@ import sympy
 
 import symad
 from symad.audits.claims import Claim, group
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
 from symad.core.signatures import Inputs, Wrt
 
 p, z = sympy.symbols("p z", real=True)
@@ -40,12 +40,12 @@ NORMS: dict[str, tuple[str, ...]] = {
 
 def compared(
     target: str,
-    value: Callable[..., Any],
-    derivative: Callable[..., Any],
+    value: Callable[..., ArrayLike],
+    derivative: Callable[..., ArrayLike],
     kind: str,
     inputs: Inputs | None,
     wrt: Wrt | None,
-    where: Any = None,
+    where: sympy.Basic | None = None,
 ) -> Claim:
     """The claim that one function of the library is a derivative of another one, as code."""
     options: dict[str, Any] = {"constants": "rounded"}
@@ -62,7 +62,7 @@ def _untraced(problem: Exception, *values: Any) -> Any:
     raise problem
 
 
-def _one(method: Callable[..., Any]) -> Callable[..., Any]:
+def _one(method: Callable[..., Any]) -> Callable[..., ArrayLike]:
     """A method of arrays as a function of one number."""
     import numpy as np
 
@@ -83,7 +83,7 @@ def link_code() -> Iterator[Claim]:
                 yield compared(f"links.{name}.{method}, code", *functions, kind, [symbol], symbol, where)
 
 
-def _method(norm: Any, name: str, scaled: bool = False) -> Callable[..., Any]:
+def _method(norm: Any, name: str, scaled: bool = False) -> Callable[..., ArrayLike]:
     """A method of a robust norm as a function of z and the tuning constants, or z times that."""
 
     def call(z: Array, *tuning: Array) -> Any:

@@ -80,7 +80,7 @@ def _lower_c(options: Namespace, sizes: dict[str, int], log: Any) -> int:
     return OK
 
 
-def _told(options: Namespace, path: Any, name: str, text: str) -> None:
+def _told(options: Namespace, path: Path | str, name: str, text: str) -> None:
     print(f"{path}: {name}, {len(text.splitlines())} lines, for {options.backend}")
 
 

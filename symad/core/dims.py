@@ -76,7 +76,7 @@ def is_concrete(shape: Iterable[Dim]) -> bool:
 
 def dim_symbols(shape: Iterable[Dim]) -> set[sympy.Symbol]:
     """The symbols that occur in the dimensions."""
-    found: set[Any] = set()
+    found: set[sympy.Symbol] = set()
     for dim in shape:
         if not isinstance(dim, int):
             found |= dim.free_symbols

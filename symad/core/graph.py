@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
@@ -339,7 +340,7 @@ class Graph(metaclass=Interned):
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
 
-    def draw(self, path: Any = None) -> Drawing | None:
+    def draw(self, path: Path | str | None = None) -> Drawing | None:
         """A picture of the graph: written to a path (.svg or .dot), or without one shown by a notebook."""
         return METHODS["draw"](self, path)
 

@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     Values = tuple[Any, ...]
     Form: TypeAlias = sympy.Basic
     Length: TypeAlias = sympy.Symbol
+    Made: TypeAlias = Node
     MaybeNode: TypeAlias = Node | None
+    Coefficient: TypeAlias = Callable[[Node, int], Tangent]
     Word: TypeAlias = str
     Count = Dim
     Forms = tuple[Form, ...]
@@ -71,11 +73,11 @@ if TYPE_CHECKING:
     States = tuple[State, ...]
 else:
     Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any
-    Array = Form = Length = Count = Split = MaybeNode = Word = Any
+    Array = Form = Length = Count = Split = Made = MaybeNode = Coefficient = Word = Any
 
 
 @question
-def jvp(op: Op, y: Node, tangents: Tangents) -> Any:
+def jvp(op: Op, y: Node, tangents: Tangents) -> Tangent:
     """The tangent of ``y = op(x_1, ..., x_k)``: y_dot = Σ_i (∂op/∂x_i) x_i_dot.
 
     ``y.args`` are the primals x_i; ``tangents`` has for each a node of the same shape, or ``ZERO``.
@@ -84,7 +86,7 @@ def jvp(op: Op, y: Node, tangents: Tangents) -> Any:
 
 
 @question
-def series(op: Op, y: Node, k: int, coefficient: Any) -> Any:
+def series(op: Op, y: Node, k: int, coefficient: Coefficient) -> Tangent:
     """The coefficient y_k, k ≥ 1, of ``y = op(x_1, ...)`` as a power series in t; a node or ``ZERO``.
 
     ``coefficient(x, j)`` is x_j: of the arguments for j ≤ k, of y for j < k, and of other nodes that the
@@ -93,7 +95,7 @@ def series(op: Op, y: Node, k: int, coefficient: Any) -> Any:
 
 
 @question
-def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
+def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """The cotangents of the arguments in which ``y = op(...)`` is linear.
 
     ``linear[i]`` says that argument i is to be transposed; the op is linear in those jointly or one
@@ -103,7 +105,7 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
 
 
 @question
-def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Any:
+def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Made:
     """``op`` applied along a new leading axis of length ``count``.
 
     ``args[i]`` carries the leading axis where ``batched[i]``; the answer carries it.
@@ -130,7 +132,7 @@ def flops(op: Op, y: Node) -> Count:
 
 
 @question
-def definition(op: Op, y: Node) -> Any:
+def definition(op: Op, y: Node) -> MaybeNode:
     """The node that ``y`` stands for, written in primitives; None when ``y`` is a primitive."""
 
 

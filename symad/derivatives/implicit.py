@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild, topological
@@ -25,7 +25,7 @@ def implicit(
     F: Graph | sympy.Expr,
     unknown: sympy.Expr,
     parameters: tuple[sympy.Symbol | sympy.Expr, ...] | None = None,
-    solver: Callable[..., Any] | None = None,
+    solver: Callable[..., Number] | None = None,
     inputs: Inputs | None = None,
 ) -> Graph:
     """The solution of F(x, θ) = 0 as a graph (parameters..., guess...) -> x.

@@ -46,9 +46,9 @@ class ChainGradient:
     same order.
     """
 
-    step: Callable[..., Any]
-    pulled: Callable[..., Any]
-    loss: Callable[..., Any]
+    step: Callable[..., Array]
+    pulled: Callable[..., tuple[Array, ...]]
+    loss: Callable[..., tuple[Array, Array]]
     sequences: int
     plan: Plan
 

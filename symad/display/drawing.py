@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from symad.core.escaping import visible
 from symad.core.graph import Graph
@@ -26,7 +25,7 @@ class Drawing(str):
         write_text(Path(path), str(self))
 
 
-def draw(graph: Graph, path: Any = None) -> Drawing | None:
+def draw(graph: Graph, path: Path | str | None = None) -> Drawing | None:
     """A picture of a graph: ``.svg`` for looking, ``.dot`` for Graphviz; without a path for notebooks.
 
     Colours tell op families apart; numbers stand inside the operations that use them; the shape of

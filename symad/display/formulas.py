@@ -53,7 +53,7 @@ def call(name: str, names: Sequence[sympy.Expr], *options: str) -> Math:
 
 
 @singledispatch
-def _formula(op: Op, node: Node, names: tuple[Any, ...]) -> Math:
+def _formula(op: Op, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     """By default the name of the op, with its fields."""
     options = [f"{f.name}={_short(getattr(op, f.name))}" for f in fields(op)]
     return call(type(op).__name__.lower(), names, *options)
@@ -75,33 +75,33 @@ def _elementwise(op: ElementwiseOp, node: Node, names: tuple[sympy.Symbol, sympy
 
 
 @_formula.register(Source)
-def _source(op: Source, node: Node, names: tuple[Any, ...]) -> Math:
+def _source(op: Source, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return expression(sympy_form(op, node, ()))
 
 
 @_formula.register(Input)
-def _input(op: Input, node: Node, names: tuple[Any, ...]) -> Math:
+def _input(op: Input, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return Math(str(op.symbol), latex(op.symbol))
 
 
 @_formula.register(ArrayConstant)
-def _array_constant(op: ArrayConstant, node: Node, names: tuple[Any, ...]) -> Math:
+def _array_constant(op: ArrayConstant, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     shape = "×".join(map(str, op.shape))
     return Math(f"constant {shape}", rf"\text{{constant }} {shape.replace('×', chr(92) + 'times ')}")
 
 
 @_formula.register(Eye)
-def _eye(op: Eye, node: Node, names: tuple[Any, ...]) -> Math:
+def _eye(op: Eye, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return Math(f"I({op.size})", f"I_{{{latex(op.size)}}}")
 
 
 @_formula.register(Iota)
-def _iota(op: Iota, node: Node, names: tuple[Any, ...]) -> Math:
+def _iota(op: Iota, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return Math(f"0..{op.size - 1}", rf"0,\dots,{latex(op.size - 1)}")
 
 
 @_formula.register(Einsum)
-def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
+def _einsum(op: Einsum, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     """Matrix products, transposes and sums by their usual signs."""
     texts, latexes = list(map(str, names)), list(map(latex, names))
     if len(names) == 2:
@@ -137,17 +137,17 @@ def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
 
 
 @_formula.register(Broadcast)
-def _broadcast(op: Broadcast, node: Node, names: tuple[Any, ...]) -> Math:
+def _broadcast(op: Broadcast, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return call("broadcast", names, format_shape(op.shape))
 
 
 @_formula.register(Reshape)
-def _reshape(op: Reshape, node: Node, names: tuple[Any, ...]) -> Math:
+def _reshape(op: Reshape, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return call("reshape", names, format_shape(op.shape))
 
 
 @_formula.register(Slice)
-def _slice(op: Slice, node: Node, names: tuple[Any, ...]) -> Math:
+def _slice(op: Slice, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     """The subscripts as Python writes them."""
     parts = []
     for dim, start, count, step in zip(node.args[0].shape, op.start, op.count, op.step, strict=True):
@@ -170,12 +170,12 @@ def _slice(op: Slice, node: Node, names: tuple[Any, ...]) -> Math:
 @_formula.register(Determinant)
 @_formula.register(LogDeterminant)
 @_formula.register(Solve)
-def _named(op: Op, node: Node, names: tuple[Any, ...]) -> Math:
+def _named(op: Op, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     known = {"Determinant": "det", "LogDeterminant": "logdet"}
     return call(known.get(type(op).__name__, type(op).__name__.lower()), names)
 
 
 @_formula.register(Extreme)
-def _extreme(op: Extreme, node: Node, names: tuple[Any, ...]) -> Math:
+def _extreme(op: Extreme, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     partial = len(op.axes) < len(node.args[0].shape)
     return call(op.kind, names, *([f"axis={op.axes[0]}"] if partial and len(op.axes) == 1 else []))

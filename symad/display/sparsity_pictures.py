@@ -6,15 +6,19 @@ Every function returns a matplotlib ``Figure`` and writes it where a path is giv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symad.core.arrays import Array
 from symad.sparsity.coloring.color import color
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.pattern import IntArray, as_pattern
 from symad.sparsity.recovery.entry_numbers import entry_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 0))
 """A 4×5 pattern for which two products suffice, by columns and by rows."""
@@ -102,7 +106,7 @@ def compression(coloring: Coloring, matrix: Any = None, path: Any = None) -> Any
     return _saved(figure, path)
 
 
-def _compression_axes(shape: tuple[int, int], products: list[Any], by_rows: list[bool]) -> tuple[Any, ...]:
+def _compression_axes(shape: tuple[int, int], products: list[Array], by_rows: list[bool]) -> tuple[Axes, ...]:
     """A figure whose cells have one size: row products under the matrix, column products beside it."""
     from matplotlib.figure import Figure
 
@@ -204,7 +208,9 @@ def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
     return palette(max(1, coloring.num_colors))[entry_numbers(coloring)]
 
 
-def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], values: Any = None) -> None:
+def _draw_matrix(
+    axes: Axes, coloring: Coloring, shades: NDArray[np.float64], values: Array | None = None
+) -> None:
     """The entries as cells, with strips of the row and column colors outside."""
     pattern = coloring.pattern
     m, n = pattern.shape
@@ -233,7 +239,9 @@ def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], val
         spine.set_visible(False)
 
 
-def _draw_entries(axes: Any, shape: tuple[int, int], rows: IntArray, columns: IntArray, shades: Any) -> None:
+def _draw_entries(
+    axes: Axes, shape: tuple[int, int], rows: IntArray, columns: IntArray, shades: NDArray[np.float64]
+) -> None:
     """Cells, or where these would be too small to be seen, dots."""
     m, n = shape
     if max(m, n) > MOST_CELLS:
@@ -245,7 +253,7 @@ def _draw_entries(axes: Any, shape: tuple[int, int], rows: IntArray, columns: In
     axes.imshow(picture, extent=(-0.5, n - 0.5, m - 0.5, -0.5), zorder=1)
 
 
-def _frame(axes: Any, m: int, n: int) -> None:
+def _frame(axes: Axes, m: int, n: int) -> None:
     if max(m, n) <= MOST_CELLS:
         axes.hlines(np.arange(m + 1) - 0.5, -0.5, n - 0.5, colors="0.85", linewidth=0.6, zorder=2)
         axes.vlines(np.arange(n + 1) - 0.5, -0.5, m - 0.5, colors="0.85", linewidth=0.6, zorder=2)
@@ -253,7 +261,9 @@ def _frame(axes: Any, m: int, n: int) -> None:
         axes.plot([-0.5, n - 0.5, n - 0.5, -0.5, -0.5], [-0.5, -0.5, m - 0.5, m - 0.5, -0.5], "0.6")
 
 
-def _write(axes: Any, values: Any, rows: Sequence[int] | IntArray, columns: Any) -> None:
+def _write(
+    axes: Axes, values: Array, rows: Sequence[int] | IntArray, columns: Sequence[int] | IntArray
+) -> None:
     for i, j in zip(rows, columns, strict=True):
         axes.text(j, i, f"{values[i, j]:g}", ha="center", va="center", fontsize=9, zorder=3)
 

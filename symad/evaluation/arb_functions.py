@@ -50,7 +50,7 @@ def _betainc(regularized: int, a: flint.arb, b: flint.arb, low: flint.arb, high:
     return high.beta_lower(a, b, regularized) - (low.beta_lower(a, b, regularized) if low > 0 else 0)
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
+FUNCTIONS: dict[sympy.FunctionClass, Callable[..., arb]] = {
     sympy.besselj: lambda n, x: x.bessel_j(n), sympy.bessely: lambda n, x: x.bessel_y(n),
     sympy.besseli: lambda n, x: x.bessel_i(n), sympy.besselk: lambda n, x: x.bessel_k(n),
     sympy.gamma: arb.gamma, sympy.loggamma: lambda x: x.lgamma() if x > 0 else arb("nan"),
@@ -69,7 +69,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 """The functions that are slow in mpmath and that Arb has."""
 
 
-def by_arb(head: type[sympy.Basic], values: tuple[Number, ...]) -> Number | None:
+def by_arb(head: sympy.FunctionClass, values: tuple[Number, ...]) -> Number | None:
     """head(*values) rounded to mpmath's working precision; None where Arb does not tell it.
 
     Args:

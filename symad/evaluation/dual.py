@@ -39,6 +39,7 @@ from symad.core.arrays import Number
 from symad.errors import EvaluationError
 from symad.evaluation.number_domains import (
     FLOATS,
+    AnyDomain,
     Domain,
     Undefined,
     apply,
@@ -55,7 +56,7 @@ Rule: TypeAlias = Callable[..., Any]
 def _binary(rule: Rule) -> Rule:
     """A rule as an operator; arrays go through NumPy, which asks ``__array_ufunc__``."""
 
-    def method(self: Dual, other: Number) -> Any:
+    def method(self: Dual, other: Number) -> Number:
         return NotImplemented if isinstance(other, np.ndarray) else rule(self, other)
 
     return method
@@ -112,7 +113,7 @@ class Dual:
     Dual(Dual(12.0, 7.0), Dual(7.0, 2.0))
     """
 
-    value: Any
+    value: Number
     tangent: Number = 0
 
     @property
@@ -146,22 +147,22 @@ class Dual:
     def __abs__(self) -> Number:
         return apply(sympy.Abs, (self,))
 
-    def __floor__(self) -> Any:
+    def __floor__(self) -> Number:
         return apply(sympy.floor, (self,))
 
-    def __ceil__(self) -> Any:
+    def __ceil__(self) -> Number:
         return apply(sympy.ceiling, (self,))
 
     def __bool__(self) -> bool:
         return bool(self.value)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Number:
         """For arrays of objects NumPy calls a method of each entry that has the ufunc's name."""
         if name not in UFUNCS:
             raise AttributeError(f"a Dual number has no attribute {name!r}")
         return partial(UFUNCS[name], self)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Number, **options: Any) -> Number:
         """NumPy's functions, by name; with arrays the result is an array of Dual numbers."""
         rule = ARITHMETIC.get(ufunc.__name__) or UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]
@@ -214,7 +215,7 @@ def _apply_over_arrays(rule: Rule, inputs: tuple[Number, ...]) -> Number:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def depth(number: Any) -> int:
+def depth(number: Number) -> int:
     """The nesting depth of a number, or of the entries of an array; 0 for what is not Dual."""
     if isinstance(number, Dual):
         return number.depth
@@ -223,12 +224,12 @@ def depth(number: Any) -> int:
     return 0
 
 
-def primal(number: Any) -> Any:
+def primal(number: Number) -> Number:
     """The value of a Dual number; other numbers are their own value."""
     return number.value if isinstance(number, Dual) else number
 
 
-def tangent_of(number: Any) -> Number:
+def tangent_of(number: Number) -> Number:
     """The tangent of a Dual number; that of other numbers is known to be zero."""
     return number.tangent if isinstance(number, Dual) else 0
 
@@ -264,17 +265,17 @@ def _as_float(part: Number) -> Number:
     return part if is_known_zero(part) else float(part)
 
 
-def _innermost(number: Dual) -> Domain:
+def _innermost(number: Dual) -> AnyDomain:
     domain = domain_of((number,))
     while isinstance(domain, NestedDomain):
         domain = domain.inner
     return domain
 
 
-class NestedDomain(Domain):
+class NestedDomain(Domain["Dual | float | Undefined"]):
     """A domain of numbers whose components lie in another one, ``inner``."""
 
-    inner: Domain
+    inner: AnyDomain
 
 
 def _entries(number: Any) -> Any:
@@ -311,28 +312,28 @@ def _tidy(entries: np.ndarray) -> np.ndarray:
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-def is_known_zero(tangent: Any) -> bool:
+def is_known_zero(tangent: Number) -> bool:
     """Whether a tangent is the integer 0, which stands for a structural zero."""
     return type(tangent) is int and tangent == 0
 
 
-def scaled(slope: Any, tangent: Any, product: Rule = operator.mul) -> Any:
+def scaled(slope: Number, tangent: Number, product: Rule = operator.mul) -> Number:
     """slope · tangent; a structural zero absorbs everything."""
     return 0 if is_known_zero(slope) or is_known_zero(tangent) else product(slope, tangent)
 
 
-def total(terms: list[Any]) -> Any:
+def total(terms: list[Number]) -> Number:
     """The sum of tangents of which structural zeros take no part."""
     present = [term for term in terms if not is_known_zero(term)]
     return reduce(operator.add, present) if present else 0
 
 
-def dual(value: Any, tangent: Any) -> Undefined | Dual:
+def dual(value: Number, tangent: Number) -> Undefined | Dual:
     """Dual(value, tangent), or the value itself where it is undefined."""
     return value if isinstance(value, Undefined) else Dual(value, tangent)
 
 
-def check_levels(*numbers: Any) -> None:
+def check_levels(*numbers: Number) -> None:
     """Refuse Dual numbers of different depths.
 
     Raises:
@@ -347,7 +348,7 @@ def check_levels(*numbers: Any) -> None:
         )
 
 
-def half(number: Number) -> Any:
+def half(number: Number) -> Number:
     """1/2 in the kind of number that a Dual number is made of."""
     while isinstance(number, Dual):
         number = number.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -25,7 +25,7 @@ from symad.evaluation.dual import (
 from symad.evaluation.number_domains import (
     DOMAINS,
     FLOATS,
-    Domain,
+    AnyDomain,
     Undefined,
     apply,
     compare,
@@ -35,20 +35,23 @@ from symad.evaluation.number_domains import (
     select,
 )
 
+if TYPE_CHECKING:
+    from symad.evaluation.number_domains import Truth
+
 
 class Duals(NestedDomain):
     """Dual numbers whose components lie in the domain ``inner``."""
 
-    def __init__(self, inner: Domain) -> None:
+    def __init__(self, inner: AnyDomain) -> None:
         """Dual domains outrank all others, and deeper ones outrank shallower ones."""
         self.inner = inner
         self.rank = 10 + inner.rank
 
-    def of(self, value: Any) -> Domain:
+    def of(self, value: Any) -> AnyDomain:
         """The domain of one Dual number: that of its components, one level up."""
         return _duals(domain_of((value.value, value.tangent)))
 
-    def join(self, other: Domain) -> Domain:
+    def join(self, other: AnyDomain) -> AnyDomain:
         """Numbers of the other domain are constants among the components."""
         return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
 
@@ -56,7 +59,7 @@ class Duals(NestedDomain):
         """A constant, with a tangent known to be zero."""
         return Dual(self.inner.number(value))
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """f(v) + Σ_i ∂_i f(v) v̇_i ε."""
         check_levels(*values)
         primals = tuple(map(primal, values))
@@ -88,11 +91,11 @@ class Duals(NestedDomain):
         numerator = total([tangent_of(a), scaled(-1, scaled(result, tangent_of(b)))])
         return dual(result, 0 if is_known_zero(numerator) else divide(numerator, primal(b)))
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: Any, b: Any) -> Truth:
         """The relation between the values."""
         return compare(relation, primal(a), primal(b))
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Any, b: Any) -> Any:
         """Value and tangent of the branch taken; the other one may be undefined."""
         if isinstance(condition, Undefined):
             return condition
@@ -105,7 +108,7 @@ class Duals(NestedDomain):
 
 
 @cache
-def _duals(inner: Domain) -> Duals:
+def _duals(inner: AnyDomain) -> Duals:
     return Duals(inner)
 
 

@@ -36,7 +36,7 @@ from symad.transforms.values import unchecked
 # ---- slopes --------------------------------------------------------------------------------------
 
 
-def slope(head: Any, i: int, primals: tuple[Any, ...], result: Any) -> Any:
+def slope(head: sympy.FunctionClass, i: int, primals: tuple[Number, ...], result: Number) -> Number:
     """∂head/∂x_i at the primals, of which ``result`` is the value.
 
     Raises:
@@ -54,7 +54,7 @@ SLOPE.append(slope)
 
 
 @cache
-def _slope_graph(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
+def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
     """SymPy's derivative; for a function SymPy does not know, the one its user registered."""
     try:
         inputs, (output,) = sympy_partial(head, i, (None,) * count)
@@ -82,7 +82,7 @@ def _mod_slope(i: int, primals: tuple[float, ...], result: float) -> float:
     return -apply(sympy.floor, (divide(*primals),)) if i else 1
 
 
-def _frac_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+def _frac_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     return 1
 
 

@@ -18,7 +18,7 @@ from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
-from symad.evaluation.number_domains import FLOATS, Domain, Undefined, domain_of
+from symad.evaluation.number_domains import FLOATS, AnyDomain, Undefined, domain_of
 from symad.evaluation.whole_numbers import stay_whole, whole
 from symad.ops.arrays.sources import symbol_of
 from symad.stable import stabilize, with_logistic
@@ -26,7 +26,7 @@ from symad.tracing.inlining import inline, is_traced
 from symad.transforms.values import unchecked
 
 
-def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Any:
+def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Number:
     """The outputs of a graph at these values, in the graph's structure.
 
     For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
@@ -90,7 +90,7 @@ def _for_floats(graph: Graph) -> Graph:
     return with_logistic(stabilize(graph))
 
 
-def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Number]:
+def as_values(values: Sequence[Number], symbols: Sequence[Number]) -> list[Number]:
     """Values as what the evaluators take; integers stay exact beside exact or symbolic numbers."""
     checked = [as_value(v, s) for v, s in zip(values, symbols, strict=True)]
     domain = domain_of(checked)
@@ -99,7 +99,7 @@ def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Number]:
     return [_exact(given, value, domain) for given, value in zip(values, checked, strict=True)]
 
 
-def _exact(given: Any, value: Number, domain: Domain) -> Number:
+def _exact(given: Number, value: Number, domain: AnyDomain) -> Number:
     """A checked value whose integers, as they were given, are numbers of a domain."""
     if isinstance(given, INTEGERS):
         return domain.number(int(given))
@@ -179,7 +179,7 @@ def refuse_masked(symbol: sympy.Expr, value: Array) -> None:
         )
 
 
-def read_array(symbol: Any, value: Any) -> np.ndarray:
+def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
     """Another library's array as NumPy's.
 
     Raises:
@@ -203,7 +203,7 @@ NO_NUMBERS = (
 """Types of values that are refused; others may be numbers of a user's own type."""
 
 
-def _array_of(values: Any, symbol: sympy.Basic) -> np.ndarray:
+def _array_of(values: Number, symbol: sympy.Basic) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:
@@ -212,7 +212,7 @@ def _array_of(values: Any, symbol: sympy.Basic) -> np.ndarray:
         ) from None
 
 
-def _call_batch(graph: Graph, values: list[Array | float]) -> Any:
+def _call_batch(graph: Graph, values: list[Array | float]) -> Number:
     """A scalar graph on arrays of points."""
     from symad.ops.arrays.sources import input_node
     from symad.transforms.batches import batch_outputs
@@ -248,7 +248,7 @@ def run(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
     return [_finished(v, o) for v, o in zip(unchecked(outputs, point), outputs, strict=True)]
 
 
-def _finished(value: Any, output: Node) -> Any:
+def _finished(value: Number, output: Node) -> Number:
     """An output value; constants become floats, and undefined exact values are errors here."""
     if isinstance(value, Undefined):
         raise EvaluationError(f"the value is undefined: {value.reason}")

@@ -20,7 +20,7 @@ from symad.evaluation.number_domains import divide, raise_to
 Array = np.ndarray
 
 
-def _over_stack(function: Callable[..., Any], *stacks: Array) -> Any:
+def _over_stack(function: Callable[..., Number], *stacks: Array) -> Any:
     """Apply a function of matrices along leading axes."""
     arrays = [np.asarray(s, dtype=object) for s in stacks]
     lead = arrays[0].shape[:-2]
@@ -34,7 +34,7 @@ def _over_stack(function: Callable[..., Any], *stacks: Array) -> Any:
     return out
 
 
-def _pivot(column: list[Any]) -> int | None:
+def _pivot(column: list[Number]) -> int | None:
     """The position of a pivot: the largest of rounded numbers, the first non-zero of exact ones."""
     values = [_value(entry) for entry in column]
     if all(isinstance(v, (float, mpmath.mpf)) for v in values):
@@ -43,13 +43,13 @@ def _pivot(column: list[Any]) -> int | None:
     return next((i for i, v in enumerate(values) if not _is_zero(v)), None)
 
 
-def _value(entry: Any) -> Any:
+def _value(entry: Number) -> Number:
     while isinstance(entry, Dual):
         entry = entry.value
     return entry
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: Number) -> bool:
     value = _value(value)
     if isinstance(value, sympy.Basic):
         return bool(value.is_zero or sympy.cancel(value) == 0)
@@ -93,12 +93,12 @@ def solve(a: Array, b: Array) -> Array:
     return _over_stack(_solve, a, b)
 
 
-def determinant(a: Array) -> Any:
+def determinant(a: Array) -> Array:
     """The determinant by elimination; a singular matrix of Dual numbers needs no division."""
     return _over_stack(_determinant, a)
 
 
-def _determinant(a: Array) -> Any:
+def _determinant(a: Array) -> Number:
     result = _eliminate(a, np.zeros((len(a), 0), dtype=object))[2]
     singular = any(isinstance(entry, Dual) for entry in a.flat) and _is_zero(result)
     return _berkowitz(a) if singular else result

@@ -16,18 +16,18 @@ from symad.errors import EvaluationError
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.special import elementwise
 
-IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
+IMPLEMENTATIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {}
 """Python implementations that users registered for their own functions, by SymPy head."""
 
 
-def implementation(head: type[sympy.Basic]) -> Callable[..., Any] | None:
+def implementation(head: type[sympy.Basic]) -> Callable[..., Number] | None:
     """What a user registered for a SymPy head, or gave to SymPy's ``implemented_function``."""
-    found: Callable[..., Any] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
+    found: Callable[..., Number] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
     return found
 
 
 @cache
-def numpy_function(head: Any) -> Callable[..., Any]:
+def numpy_function(head: sympy.FunctionClass) -> Callable[..., Any]:
     """The NumPy or SciPy function of a SymPy head; by mpmath where neither has one."""
     users = implementation(head)
     if users is not None:
@@ -35,11 +35,11 @@ def numpy_function(head: Any) -> Callable[..., Any]:
     name = NUMPY_NAMES.get(head)
     if name is not None:
         module, _, attribute = name.rpartition(".")
-        found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+        found: Callable[..., Number] = getattr(importlib.import_module(module), attribute)
         return found
     slow = mpmath_function(head)
 
-    def through_mpmath(*values: float) -> Any:
+    def through_mpmath(*values: float) -> Number:
         result = np.vectorize(lambda *v: _as_float(slow(*v)), otypes=[float])(*values)
         return result if result.ndim else result[()]
 
@@ -47,7 +47,7 @@ def numpy_function(head: Any) -> Callable[..., Any]:
 
 
 @cache
-def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Any]:
+def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Number]:
     """The mpmath function of a SymPy head."""
     from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
 
@@ -81,7 +81,7 @@ def _evaluates(head: type[sympy.Basic]) -> bool:
     return head._eval_evalf is not sympy.Function._eval_evalf
 
 
-def _as_float(value: Any) -> float:
+def _as_float(value: Number) -> float:
     return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
 
 
@@ -92,7 +92,7 @@ def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Numbe
     return turned * mpmath.sqrt(mpmath.pi / (2 * x)) * bessel(n + mpmath.mpf(1) / 2, x)
 
 
-MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
+MPMATH_SPECIAL: dict[sympy.FunctionClass, Callable[..., Number]] = {
     sympy.Max: lambda *values: max(values),
     sympy.Min: lambda *values: min(values),
     sympy.Abs: abs,

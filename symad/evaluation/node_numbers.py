@@ -16,7 +16,7 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import EvaluationError
-from symad.evaluation.number_domains import DOMAINS, Domain, Undefined
+from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
@@ -30,7 +30,7 @@ class NodeNumber:
 
     node: Node
 
-    def __add__(self, other: Number) -> Any:
+    def __add__(self, other: Number) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(add(self.node, b))
 
@@ -42,25 +42,25 @@ class NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(sub(self.node, b))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: NodeNumber | Fraction | int) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(sub(b, self.node))
 
-    def __mul__(self, other: Number) -> Any:
+    def __mul__(self, other: Number) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(mul(self.node, b))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: NodeNumber | Fraction | int) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(div(self.node, b))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: NodeNumber | Fraction | int) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(div(b, self.node))
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: NodeNumber | Fraction | int) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(power(self.node, b))
 
@@ -96,12 +96,12 @@ def _node(value: Number) -> Node | None:
     return None
 
 
-class NodeNumbers(Domain):
+class NodeNumbers(Domain["NodeNumber | Fraction | int"]):
     """Numbers that are nodes."""
 
     rank = 5
 
-    def number(self, value: Number) -> Number:
+    def number(self, value: Number) -> NodeNumber | Fraction | int:
         """A constant node."""
         return NodeNumber(constant(value))
 
@@ -115,19 +115,21 @@ class NodeNumbers(Domain):
         """A power node."""
         return NodeNumber(power(_as_node(base), _as_node(exponent)))
 
-    def divide(self, a: Number, b: Number) -> Number:
+    def divide(self, a: Number, b: Number) -> NodeNumber | Fraction | int:
         """A quotient node."""
         return NodeNumber(div(_as_node(a), _as_node(b)))
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: NodeNumber | Fraction | int, b: NodeNumber | Fraction | int) -> Truth:
         """A condition node."""
         return NodeNumber(compare(relation, _as_node(a), _as_node(b)))
 
-    def logic(self, kind: str, *conditions: Any) -> Any:
+    def logic(self, kind: str, *conditions: Truth) -> Truth:
         """A condition node."""
         return NodeNumber(logic(kind, *map(_as_node, conditions)))
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(
+        self, condition: Truth, a: NodeNumber | Fraction | int, b: NodeNumber | Fraction | int
+    ) -> NodeNumber | Fraction | int:
         """A selection node."""
         if isinstance(condition, (bool, np.bool_)):
             return a if condition else b

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import mpmath
 import numpy as np
@@ -29,7 +29,7 @@ class Undefined:
         """``reason`` is told when the value reaches an output."""
         self.reason = reason
 
-    def _absorb(self, *others: Any) -> Undefined:
+    def _absorb(self, *others: Number) -> Undefined:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _absorb
@@ -40,7 +40,7 @@ class Undefined:
         return f"Undefined({self.reason})"
 
 
-def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Any:
+def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Number:
     """head(*values) for SymPy's numbers and expressions.
 
     Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes it for a whole one.
@@ -50,50 +50,60 @@ def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Any
     return head(*given, evaluate=False) if keep else head(*given)
 
 
-class Domain:
+Kind = TypeVar("Kind")
+
+Truth: TypeAlias = "bool | np.ndarray | sympy.Basic"
+"""What a comparison gives: a truth value, an array of them, or one of the kinds that decide later."""
+
+
+class Domain(Generic[Kind]):
     """Arithmetic on one kind of number."""
 
     rank: int = 0
 
-    def of(self, value: Any) -> Domain:
+    def of(self, value: Kind) -> AnyDomain:
         """The domain of one number of this kind."""
         return self
 
-    def join(self, other: Domain) -> Domain:
+    def join(self, other: AnyDomain) -> AnyDomain:
         """The domain in which numbers of both kinds meet."""
         return max(self, other, key=_rank)
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Number) -> Kind:
         """A constant (int, Fraction, float, SymPy number) as a number of this kind."""
         raise NotImplementedError
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Kind) -> Kind:
         """head(*values)."""
         raise NotImplementedError
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Kind, exponent: Kind) -> Kind:
         """base ** exponent, real."""
-        return base**exponent
+        return operator.pow(base, exponent)
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Kind, b: Kind) -> Kind:
         """a / b."""
-        return a / b
+        return operator.truediv(a, b)
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: Kind, b: Kind) -> Truth:
         """``a relation b`` as a truth value."""
         return RELATIONS[relation](a, b)
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Kind, b: Kind) -> Kind:
         """A where the condition holds, else b."""
         return a if condition else b
 
-    def logic(self, kind: str, *conditions: Any) -> bool:
+    def logic(self, kind: str, *conditions: Truth) -> Truth:
         """And, or, xor, not of truth values."""
         if kind == "not":
             return not conditions[0]
         if kind == "xor":
             return bool(sum(map(bool, conditions)) % 2)
         return all(conditions) if kind == "and" else any(conditions)
+
+
+AnyDomain: TypeAlias = "Domain[Any]"
+"""The domain of numbers that tell their kind only when they come."""
 
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -104,7 +114,7 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def as_float(value: Any) -> float:
+def as_float(value: Number) -> float:
     """The nearest float; what is larger than all of them is infinite, as in IEEE arithmetic."""
     try:
         return float(value)
@@ -112,14 +122,14 @@ def as_float(value: Any) -> float:
         return float("inf") if value > 0 else -float("inf")
 
 
-class Floats(Domain):
+class Floats(Domain["Array | float"]):
     """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
 
     def number(self, value: Any) -> float:
         """The nearest float."""
         return as_float(value)
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Array | float) -> Any:
         """By NumPy or SciPy."""
         return numpy_function(head)(*values)
 
@@ -136,12 +146,12 @@ class Floats(Domain):
         """IEEE division."""
         return np.true_divide(a, b)
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Array | float, b: Array | float) -> Array | float:
         """By numpy.where."""
         return np.where(condition, a, b)[()]
 
 
-class Fractions(Domain):
+class Fractions(Domain["Fraction | int | Undefined"]):
     """Exact rational numbers; what is not rational is `Undefined`."""
 
     rank = 1
@@ -158,7 +168,7 @@ class Fractions(Domain):
             else Fraction(value)
         )
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """Exact where SymPy finds a rational value."""
         if any(isinstance(v, Undefined) for v in values):
             return next(v for v in values if isinstance(v, Undefined))
@@ -167,7 +177,7 @@ class Fractions(Domain):
             return Fraction(int(result.p), int(result.q))
         return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
 
-    def power(self, base: Any, exponent: Fraction | int) -> Any:
+    def power(self, base: Any, exponent: Any) -> Any:
         """Integer powers, and roots that are rational."""
         for value in (base, exponent):
             if isinstance(value, Undefined):
@@ -187,12 +197,12 @@ class Fractions(Domain):
             return a if isinstance(a, Undefined) else b
         return Undefined(f"({a}) / 0") if b == 0 else Fraction(a) / b
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Any, b: Any) -> Any:
         """The taken branch; the other may be undefined."""
         return condition if isinstance(condition, Undefined) else (a if condition else b)
 
 
-class HighPrecision(Domain):
+class HighPrecision(Domain[mpmath.mpf]):
     """mpmath numbers at the working precision; complex results are NaN."""
 
     rank = 2
@@ -203,7 +213,7 @@ class HighPrecision(Domain):
             return mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_)
         return _mp(value)
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: mpmath.mpf) -> Any:
         """By Arb where it has the function, else by mpmath."""
         numbers = tuple([_mp(v) for v in values])
         found = by_arb(head, numbers)
@@ -235,13 +245,13 @@ def _mp(value: Number) -> Number:
     return mpmath.mpf(value.item() if isinstance(value, np.generic) else value)
 
 
-def _real(value: Any) -> Number:
+def _real(value: Number) -> Number:
     if isinstance(value, mpmath.mpc):
         return mpmath.nan if value.imag else value.real
     return value
 
 
-class Symbolic(Domain):
+class Symbolic(Domain[sympy.Expr]):
     """SymPy expressions."""
 
     rank = 3
@@ -250,7 +260,7 @@ class Symbolic(Domain):
         """The SymPy number."""
         return _sympy(value)
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: sympy.Expr) -> Any:
         """By SymPy."""
         return of_expressions(head, map(_sympy, values))
 
@@ -262,23 +272,23 @@ class Symbolic(Domain):
         """By SymPy."""
         return _sympy(a) / _sympy(b)
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: sympy.Expr, b: sympy.Expr) -> Truth:
         """A SymPy relation."""
         heads = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
         return heads[relation](_sympy(a), _sympy(b))
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
         """A Piecewise."""
         return sympy.Piecewise((_sympy(a), sympy.sympify(condition, strict=True)), (_sympy(b), True))
 
 
-def _sympy(value: Any) -> Any:
+def _sympy(value: Number) -> Number:
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
     return sympy.sympify(value, strict=True)
 
 
-DOMAINS: list[tuple[tuple[type, ...], Domain]] = [
+DOMAINS: list[tuple[tuple[type, ...], AnyDomain]] = [
     ((Fraction, Undefined), Fractions()),
     ((mpmath.mpf, mpmath.mpc, type(mpmath.mp.pi)), HighPrecision()),
     ((sympy.Basic,), Symbolic()),
@@ -288,9 +298,9 @@ DOMAINS: list[tuple[tuple[type, ...], Domain]] = [
 FLOATS = Floats()
 
 
-def domain_of(values: Iterable[Any]) -> Domain:
+def domain_of(values: Iterable[Number]) -> AnyDomain:
     """The widest domain among the values; arrays of dtype object are looked into."""
-    found: Domain = FLOATS
+    found: AnyDomain = FLOATS
     for value in values:
         if isinstance(value, (int, float)):
             continue
@@ -304,16 +314,16 @@ def domain_of(values: Iterable[Any]) -> Domain:
     return found
 
 
-def wider(a: Domain, b: Domain) -> Domain:
+def wider(a: AnyDomain, b: AnyDomain) -> AnyDomain:
     """The domain in which numbers of two domains meet, as the higher of them says."""
     return a.join(b) if a.rank >= b.rank else b.join(a)
 
 
-def _rank(domain: Domain) -> int:
+def _rank(domain: AnyDomain) -> int:
     return domain.rank
 
 
-def _spread(function: Callable[..., Any], domain: Domain, values: tuple[Any, ...]) -> Any:
+def _spread(function: Callable[..., Number], domain: AnyDomain, values: tuple[Number, ...]) -> Any:
     """Apply a scalar function of a domain over arrays of dtype object."""
     if not isinstance(domain, Floats) and any(isinstance(v, np.ndarray) for v in values):
         boxed = [v if isinstance(v, np.ndarray) else box(v) for v in values]
@@ -321,14 +331,14 @@ def _spread(function: Callable[..., Any], domain: Domain, values: tuple[Any, ...
     return function(*values)
 
 
-def box(value: Any) -> np.ndarray:
+def box(value: Number) -> np.ndarray:
     """A number as an object array without axes."""
     array = np.empty((), dtype=object)
     array[()] = value
     return array
 
 
-def apply(head: Any, values: tuple[Any, ...]) -> Any:
+def apply(head: sympy.FunctionClass, values: tuple[Number, ...]) -> Any:
     """head(*values), elementwise."""
     domain = domain_of(values)
     return _spread(lambda *v: domain.apply(head, *v), domain, values)
@@ -340,25 +350,25 @@ def divide(a: Any, b: Any) -> Any:
     return _spread(domain.divide, domain, (a, b))
 
 
-def raise_to(base: Any, exponent: Any) -> Any:
+def raise_to(base: Number, exponent: Number) -> Any:
     """base ** exponent, elementwise."""
     domain = domain_of((base, exponent))
     return _spread(domain.power, domain, (base, exponent))
 
 
-def compare(relation: str, a: Any, b: Any) -> Any:
+def compare(relation: str, a: Number, b: Number) -> Array:
     """``a relation b``, elementwise; the relation is one of < <= == !=."""
     domain = domain_of((a, b))
     return _spread(lambda x, y: domain.compare(relation, x, y), domain, (a, b))
 
 
-def logic(kind: str, conditions: tuple[Any, ...]) -> Any:
+def logic(kind: str, conditions: tuple[Number, ...]) -> Array:
     """And, or, xor, not, elementwise, of conditions that are no plain truth values."""
     domain = domain_of(conditions)
     return _spread(lambda *c: domain.logic(kind, *c), domain, conditions)
 
 
-def select(condition: Any, a: Any, b: Any) -> Any:
+def select(condition: Number, a: Number, b: Number) -> Array:
     """A where the condition holds and b elsewhere."""
     domain = domain_of((condition, a, b))
     return _spread(domain.select, domain, (condition, a, b))

@@ -6,14 +6,12 @@ A function has all the numbers of arguments that its head has.
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
-NUMPY_NAMES: dict[Any, str] = {
+NUMPY_NAMES: dict[sympy.FunctionClass, str] = {
     sympy.sin: "numpy.sin",
     sympy.cos: "numpy.cos",
     sympy.tan: "numpy.tan",

@@ -98,7 +98,7 @@ class Code:
         return tuple(self.function(*arrays))
 
     @cached_property
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Callable[..., jax.Array]:
         """The function that JAX transforms."""
         if self.rule == "jvp":
             made = jax.custom_jvp(self.values)
@@ -108,19 +108,21 @@ class Code:
         made.defvjp(lambda *arrays: (self(*arrays), arrays), self.vjp)
         return made
 
-    def values(self, *arrays: Any) -> tuple[Any, ...]:
+    def values(self, *arrays: jax.Array) -> tuple[jax.Array, ...]:
         """What the printed code computes."""
         floats = [a.dtype for a in arrays if jnp.issubdtype(a.dtype, jnp.floating)]
         dtype = reduce(jnp.promote_types, floats) if floats else jnp.zeros(()).dtype
         return tuple(self.kernel(jnp.dtype(dtype).name).function(*arrays))
 
-    def jvp(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def jvp(
+        self, arrays: Sequence[jax.Array], tangents: Sequence[jax.Array]
+    ) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
         """(y, ẏ): tangents of integers are none."""
         wrt = self.floating(arrays)
         given = [tangents[k] for k in wrt]
         return self(*arrays), self.pushforward(wrt)(*arrays, *given)
 
-    def vjp(self, arrays: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, ...]:
+    def vjp(self, arrays: Sequence[jax.Array], bars: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
         """x̄ of every input; those of integers are none."""
         wrt = self.floating(arrays)
         found = iter(self.pullback(wrt)(*arrays, *bars))
@@ -129,7 +131,7 @@ class Code:
             next(found) if k in wrt else np.zeros(array.shape, nothing) for k, array in enumerate(arrays)
         )
 
-    def floating(self, arrays: Sequence[Any]) -> tuple[int, ...]:
+    def floating(self, arrays: Sequence[jax.Array]) -> tuple[int, ...]:
         """The positions of the arrays with derivatives."""
         return tuple(k for k, a in enumerate(arrays) if jnp.issubdtype(a.dtype, jnp.floating))
 

@@ -13,54 +13,54 @@ import jax.numpy as np
 from jax import lax
 
 
-def _pad(values: Any, shape: Any, index: Any) -> Any:
+def _pad(values: jax.Array, shape: tuple[int, ...], index: tuple[slice, ...]) -> jax.Array:
     return np.zeros(shape, values.dtype).at[index].set(values)
 
 
-def _softmax(x: Any, axes: Any) -> Any:
+def _softmax(x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     made = np.exp(x - np.where(np.isfinite(highest), highest, 0))
     return made / made.sum(axis=axes, keepdims=True)
 
 
-def _indices(values: Any, length: int) -> Any:
+def _indices(values: jax.Array, length: int) -> jax.Array:
     """Whole numbers in 0 … length − 1 as integers; ``length`` for what is none."""
     values = np.asarray(values)
     right = (values == np.floor(values)) & (values >= 0) & (values < length)
     return np.where(right, values, length).astype(int)
 
 
-def _positions(values: Any, low: int, length: int, axis: int, what: str) -> Any:
+def _positions(values: jax.Array, low: int, length: int, axis: int, what: str) -> jax.Array:
     """Whole numbers in low … length − 1, negative ones counted from the end; NaN for what is none."""
     values = np.asarray(values)
     right = (values == np.floor(values)) & (values >= low) & (values < length)
     return np.where(right, values % length, np.nan)
 
 
-def _scatter_add(indices: Any, updates: Any, length: int) -> Any:
+def _scatter_add(indices: jax.Array, updates: jax.Array, length: int) -> jax.Array:
     shape = (length, *updates.shape[indices.ndim :])
     return np.zeros(shape, updates.dtype).at[indices].add(updates, mode="drop")
 
 
-def _solve(matrix: Any, right: Any, axes: int) -> Any:
+def _solve(matrix: jax.Array, right: jax.Array, axes: int) -> jax.Array:
     if axes == 1 or matrix.ndim == axes:
         return np.linalg.solve(matrix, right)
     return np.linalg.solve(matrix, right[..., None])[..., 0]
 
 
-def _solve_triangular(matrix: Any, right: Any, lower: bool) -> Any:
+def _solve_triangular(matrix: jax.Array, right: jax.Array, lower: bool) -> jax.Array:
     if right.ndim == matrix.ndim - 1:
         solved = jax.scipy.linalg.solve_triangular(matrix, right[..., None], lower=lower)
         return solved[..., 0]
     return jax.scipy.linalg.solve_triangular(matrix, right, lower=lower)
 
 
-def _lower_triangle(matrix: Any, diagonal: float) -> Any:
+def _lower_triangle(matrix: jax.Array, diagonal: float) -> jax.Array:
     n = matrix.shape[-1]
     return np.tril(matrix) * (1 + (diagonal - 1) * np.eye(n, dtype=matrix.dtype))
 
 
-def _matrix_power_derivative(matrix: Any, direction: Any, exponent: Any) -> Any:
+def _matrix_power_derivative(matrix: jax.Array, direction: jax.Array, exponent: int) -> jax.Array:
     n = matrix.shape[-1]
     top = np.concatenate([matrix, direction], axis=-1)
     bottom = np.concatenate([np.zeros_like(matrix), matrix], axis=-1)
@@ -68,7 +68,7 @@ def _matrix_power_derivative(matrix: Any, direction: Any, exponent: Any) -> Any:
     return power[..., :n, n:]
 
 
-def _newton(equations: Callable[[Any], Any], x: Any) -> Any:
+def _newton(equations: Callable[[jax.Array], tuple[jax.Array, jax.Array]], x: jax.Array) -> jax.Array:
     """The root of a residual, from the residual and its derivative; NaN where Newton does not converge."""
     x = np.asarray(x)
     tolerance = 450 * np.finfo(x.dtype).eps
@@ -95,13 +95,13 @@ def _newton(equations: Callable[[Any], Any], x: Any) -> Any:
     return np.where(converged, root, np.nan)
 
 
-def _eigen_system(matrix: Any) -> Any:
+def _eigen_system(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Eigenvalues as the first row, eigenvectors as columns below; of the lower triangle."""
     values, vectors = np.linalg.eigh(matrix, symmetrize_input=False)
     return np.concatenate([values[..., None, :], vectors], axis=-2)
 
 
-def _cholesky(matrix: Any) -> Any:
+def _cholesky(matrix: jax.Array) -> jax.Array:
     """The factor by the lower triangle, as NumPy reads it."""
     return np.tril(lax.linalg.cholesky(matrix, symmetrize_input=False))
 

@@ -19,13 +19,13 @@ HEADS = {head.__name__: head for head in NUMPY.functions}
 
 
 @cache
-def host_function(name: str, count: int) -> Callable[..., Any]:
+def host_function(name: str, count: int) -> Callable[..., jax.Array]:
     """The elementwise function of a SymPy head and ``count`` arguments, as JAX traces and differentiates."""
     head = HEADS[name]
     found = NUMPY.functions[head]
-    compute: Callable[..., Any] = getattr(import_module(found.module), found.name)
+    compute: Callable[..., jax.Array] = getattr(import_module(found.module), found.name)
 
-    def values(*args: Any) -> Any:
+    def values(*args: jax.Array) -> Any:
         arrays = jnp.broadcast_arrays(*(jnp.asarray(a) for a in args))
         dtype = jnp.result_type(*arrays, jnp.float32)
         shape = jax.ShapeDtypeStruct(arrays[0].shape, dtype)
@@ -36,7 +36,7 @@ def host_function(name: str, count: int) -> Callable[..., Any]:
 
     function = jax.custom_jvp(values)
 
-    def rule(args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def rule(args: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
         value = function(*args)
         total = jnp.zeros_like(value)
         for k, tangent in enumerate(tangents):
@@ -45,12 +45,12 @@ def host_function(name: str, count: int) -> Callable[..., Any]:
         return value, total
 
     function.defjvp(rule, symbolic_zeros=True)
-    made: Callable[..., Any] = function
+    made: Callable[..., jax.Array] = function
     return made
 
 
 @cache
-def slope(name: str, count: int, k: int) -> Callable[..., Any]:
+def slope(name: str, count: int, k: int) -> Callable[..., jax.Array]:
     """The derivative by argument k, as a JAX function."""
     from symad.jax.calling import JaxFunction
 

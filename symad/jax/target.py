@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symad import special
 from symad.errors import LoweringError
@@ -30,8 +30,9 @@ from symad.ops.sparse.sparse_solve import SparseSolve
 
 if TYPE_CHECKING:
     Lines = list[str]
+    Prints: TypeAlias = "JaxWriter"
 else:  # plum sees Any, as in symad.numeric.targets.statements
-    Lines = Any
+    Lines = Prints = Any
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ IN_JAX = {"digamma", "erf", "erfc", "erfinv", "gamma"}
 
 
 @write.dispatch
-def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     function = target.functions.get(op.head)
     if function is None or not is_on_host(function):
         return function_of(op, target, node, args, writer)
@@ -116,7 +117,7 @@ def _listed(names: list[str]) -> str:
 
 
 @write.dispatch
-def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     """Rows; what is no row is NaN, since code that JAX has compiled raises no error."""
     rows = f"{writer.helper(replacing._indices)}({args[1]}, {writer.dim(node.args[0].shape[0])})"
     return Text(f"np.asarray({args[0]}).at[{rows}].get(mode='fill', fill_value=np.nan)")
@@ -130,13 +131,13 @@ def write_sorting_positions_in_jax(
 
 
 @write.dispatch
-def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     """JAX takes vectors and matrices as right sides, as NumPy did before its version 2."""
     return Text(f"{writer.helper(replacing._solve)}({args[0]}, {args[1]}, {len(node.args[1].shape)})")
 
 
 @write.dispatch
-def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     """JAX's own takes the mean of both triangles."""
     return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
@@ -146,17 +147,19 @@ def _refused(op: Any, writer: Any) -> Any:
 
 
 @write.dispatch
-def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_sparse_in_jax(op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: Any) -> Written:
+def write_sparse_in_jax(
+    op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: Prints
+) -> Written:
     return _refused(op, writer)
 
 

@@ -60,7 +60,7 @@ def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Any:
     return join_pairs(a, b, False, reverse)
 
 
-def associative_scan(combine: Callable[..., Any], elements: Any, reverse: bool = False) -> Any:
+def associative_scan(combine: Callable[..., Array], elements: Any, reverse: bool = False) -> Any:
     """All e_1, e_1·e_2, e_1·e_2·e_3, … of an associative product, in O(log T) steps of whole arrays.
 
     Neighbours are joined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
@@ -99,7 +99,7 @@ def associative_scan(combine: Callable[..., Any], elements: Any, reverse: bool =
 class _Join:
     """The traced product, applied to many pairs at once."""
 
-    def __init__(self, combine: Callable[..., Any], nodes: Sequence[Node], several: bool) -> None:
+    def __init__(self, combine: Callable[..., Array], nodes: Sequence[Node], several: bool) -> None:
         self.fresh = [fresh_input(n.shape[1:]) for n in (*nodes, *nodes)]
         with body("the product of associative_scan"):
             early, late = ([Proxy(n) for n in half] for half in self._halves(self.fresh))
@@ -150,7 +150,7 @@ def _flip(n: Node) -> Node:
 
 
 def _products_of_arrays(
-    combine: Callable[..., Any], given: Sequence[Array], several: bool, reverse: bool
+    combine: Callable[..., Array], given: Sequence[Array], several: bool, reverse: bool
 ) -> Any:
     """The definition, on arrays: one product after the other."""
     rows = list(zip(*(np.asarray(e)[:: -1 if reverse else 1] for e in given), strict=True))

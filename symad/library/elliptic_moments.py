@@ -17,7 +17,7 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.evaluation.function_values import MPMATH_SPECIAL
@@ -151,7 +151,7 @@ def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Number:
         with mpmath.extraprec(int(lost) + 20):
             return _by_recurrence(int(p), int(r), int(q), n, mpmath.pi / 2 if len(rest) == 1 else z, m)
 
-    def integrand(t: Any) -> Any:
+    def integrand(t: Array) -> Any:
         s = mpmath.sin(t) ** 2
         return s ** int(p) * (1 - n * s) ** -int(r) * (1 - m * s) ** (-int(q) - mpmath.mpf(1) / 2)
 

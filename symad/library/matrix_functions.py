@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sympy.printing.printer import Printer
 
 
-def explicit_sum(term: Callable[[Any], Any], count: Dim) -> sympy.Expr:
+def explicit_sum(term: Callable[[Array], Array], count: Dim) -> sympy.Expr:
     """Σ_{k < count} term(k): written out for a number, a Sum for a symbol."""
     if sympy.sympify(count, strict=True).is_Integer:
         return sympy.Add(*[term(sympy.Integer(k)) for k in range(int(count))])
@@ -27,7 +27,7 @@ def explicit_sum(term: Callable[[Any], Any], count: Dim) -> sympy.Expr:
     return sympy.Sum(term(k), (k, 0, count - 1))
 
 
-def exponential_sum(x: Array, axis: Any, i: Any, j: Any) -> Any:
+def exponential_sum(x: Array, axis: Axis, i: Any, j: Any) -> Any:
     """Σ exp(x) over all entries, column j (axis 0), or row i (axis 1)."""
     rows, columns = x.shape
 

@@ -22,7 +22,7 @@ from symad.tracing.wrapped import number
 
 
 def pairwise(
-    f: Callable[..., Any],
+    f: Callable[..., Array],
     x: Array,
     y: Array,
     b: Array | None = None,

@@ -32,7 +32,7 @@ from symad.library.special_functions import (
 from symad.ops.arrays.sources import constant, constant_value, input_node
 from symad.ops.elementwise.apply import Apply, apply
 
-PARAMETERS: dict[Any, tuple[int, ...]] = {
+PARAMETERS: dict[sympy.FunctionClass, tuple[int, ...]] = {
     sympy.lowergamma: (0,), sympy.uppergamma: (0,), gammainc: (0,), gammaincc: (0,), stdtr: (0,),
     sympy.betainc: (0, 1), sympy.betainc_regularized: (0, 1),
     sympy.zeta: (0,), sympy.polylog: (0,), polylog_slope: (1,), sympy.expint: (0,),

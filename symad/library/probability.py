@@ -181,7 +181,7 @@ def _regularized(a: Array, low: Number, high: Number) -> Number:
     return mpmath.gammainc(a, low, high, regularized=True) if a > 0 else mpmath.nan
 
 
-def _student(v: Array, t: Any) -> Any:
+def _student(v: Array, t: Array) -> Any:
     if not v > 0:
         return mpmath.nan
     values = tuple(map(mpmath.mpf, (v / 2, 0.5, 0, v / (v + t * t))))

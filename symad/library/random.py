@@ -70,7 +70,7 @@ def _shape(shape: float | sympy.Expr | tuple[int, ...]) -> tuple[int | sympy.Sym
     return as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
 
 
-def _made(make: Callable[[Node], Node], key: Any, known: bool) -> Any:
+def _made(make: Callable[[Node], Node], key: Array, known: bool) -> Any:
     """What ``make`` gives for a key: traced for traced keys, SymPy's for SymPy's, otherwise its value."""
     if isinstance(key, Proxy):
         return Proxy(make(number(key)))

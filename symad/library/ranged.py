@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import mpmath
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.graph import ZERO, Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, Tangent
 from symad.errors import OutsideError, TraceError
@@ -183,7 +184,7 @@ def _computed(kind: str, body: Graph, *values: Any) -> Any:
     return mpmath.quad(lambda x: term(x, *parameters), [low, high])
 
 
-def _added(kind: str, term: Callable[..., Any], low: Any, high: Any, *parameters: Any) -> Any:
+def _added(kind: str, term: Callable[..., Array], low: Any, high: Any, *parameters: Any) -> Any:
     """Σ or Π of exact numbers, term by term."""
     if low != int(low) or high != int(high):
         raise ValueError(f"the bounds {low} and {high} of a {kind} are not whole numbers")

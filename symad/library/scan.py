@@ -179,7 +179,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
     return parts
 
 
-def _uses_traced(step: Callable[..., Any], initial: ArrayLike, inputs: Any) -> bool:
+def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Any) -> bool:
     """Whether a step takes traced values from around it; told by the first step."""
     several = isinstance(inputs, (tuple, list))
     if not all(map(len, inputs if several else (inputs,))):
@@ -187,7 +187,7 @@ def _uses_traced(step: Callable[..., Any], initial: ArrayLike, inputs: Any) -> b
     return _is_traced((step(initial, tuple(x[0] for x in inputs) if several else inputs[0]),))
 
 
-def _scan_arrays(step: Callable[..., Any], initial: ArrayLike, inputs: Any, whole: bool) -> Any:
+def _scan_arrays(step: Callable[..., Array], initial: ArrayLike, inputs: Any, whole: bool) -> Any:
     """The same on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)

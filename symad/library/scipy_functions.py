@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from symad import functions
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.tracing.names import in_place_of
 from symad.tracing.sympy_heads import stand_in
 
@@ -19,7 +19,7 @@ from symad.tracing.sympy_heads import stand_in
 @in_place_of("scipy.special", "logsumexp")
 def logsumexp(
     a: ArrayLike,
-    axis: Any = None,
+    axis: Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -42,7 +42,7 @@ def _array(values: ArrayLike) -> Any:
 
 
 @in_place_of("scipy.special", "softmax")
-def softmax(x: Array, axis: Any = None) -> Any:
+def softmax(x: Array, axis: Axis = None) -> Any:
     """exp(x) / Σ exp(x), the sum over all elements by default, as in SciPy."""
     return functions.softmax(x, axis)
 

@@ -22,6 +22,7 @@ import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError, TraceError
 
 S = sp.Symbol("s", real=True)
@@ -64,8 +65,8 @@ def parameters_of(params: Mapping[str, Any] | None) -> tuple[Parameter, ...]:
 
 
 def call_functions(
-    score: Callable[..., Any] | None,
-    mask: Callable[..., Any] | None,
+    score: Callable[..., Array] | None,
+    mask: Callable[..., Array] | None,
     parameters: tuple[Parameter, ...],
     causal: bool,
 ) -> tuple[sp.Expr, sp.Basic]:
@@ -113,7 +114,7 @@ def extract_reads(
 
 
 def _call(
-    function: Callable[..., Any], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, sp.Expr]
+    function: Callable[..., Array], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, sp.Expr]
 ) -> list[sp.Symbol] | sp.Basic:
     if not callable(function):
         raise TraceError(

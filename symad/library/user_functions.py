@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 from sympy.core.function import ArgumentIndexError
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
@@ -36,9 +36,9 @@ class Registered(sympy.Function):
 
 def register_function(
     head: type[sympy.Basic] | str,
-    implementation: Callable[..., Any],
+    implementation: Callable[..., Array],
     derivatives: Sequence[Callable[..., Any] | None] = (),
-    mpmath: Callable[..., Any] | None = None,
+    mpmath: Callable[..., Array] | None = None,
 ) -> Any:
     """Teach symad a scalar function: how it is computed and how it is differentiated.
 
@@ -96,7 +96,7 @@ def _slope(
     return rule
 
 
-def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
+def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Array]:
     def fdiff(self: Any, argindex: int = 1) -> sympy.Expr:
         """∂f/∂x_argindex, as it was registered."""
         derivative = rules[argindex - 1] if argindex <= len(rules) else None

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
+from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.heads import find_head, head_name
 from symad.saving.saved_leaves import read_number, read_symbol, write_number, write_symbol
@@ -26,7 +27,7 @@ CONNECTIVES: dict[str, Any] = {
 _NAMES = {head: name for name, head in CONNECTIVES.items()}
 
 
-def write_expression(expr: sympy.Basic) -> Any:
+def write_expression(expr: sympy.Basic) -> Json:
     """The expression in prefix notation.
 
     Raises:
@@ -57,7 +58,7 @@ PAIRWISE = {"and", "or", "xor", "max", "min", "cases", "sympy.Max", "sympy.Min"}
 """Functions for which SymPy compares the arguments with each other."""
 
 
-def read_expression(saved: Any) -> sympy.Basic:
+def read_expression(saved: Json) -> sympy.Basic:
     """The expression of a saved form, as it stands there: nothing in it is evaluated.
 
     Raises:

@@ -25,20 +25,22 @@ OPERATORS: dict[str, type[sympy.Expr]] = {
 
 
 @cache
-def sympy_heads() -> dict[str, Any]:
+def sympy_heads() -> dict[str, sympy.FunctionClass]:
     """SymPy's functions by name."""
     names = sympy.functions.__all__
     found = ((name, getattr(sympy, name, None)) for name in names)
     return {f"sympy.{name}": head for name, head in found if isinstance(head, FunctionClass)}
 
 
-def heads() -> dict[str, Any]:
+def heads() -> dict[str, sympy.FunctionClass]:
     """All functions that can be saved, by name: SymPy's, symad's own, and registered ones."""
     return _heads(tuple(NUMPY_NAMES), tuple(IMPLEMENTATIONS))
 
 
 @cache
-def _heads(own: tuple[Any, ...], registered: tuple[Any, ...]) -> dict[str, Any]:
+def _heads(
+    own: tuple[sympy.FunctionClass, ...], registered: tuple[sympy.FunctionClass, ...]
+) -> dict[str, sympy.FunctionClass]:
     known = sympy_heads()
     by_sympy = set(known.values())
     ours = {f"symad.{h.__name__}": h for h in own if h not in by_sympy}

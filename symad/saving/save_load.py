@@ -15,7 +15,7 @@ from typing import Any
 
 from symad.core.escaping import without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Json, Traceable
 from symad.errors import SavingError, SymadError
 from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
@@ -37,7 +37,7 @@ DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 """What Python raises while it makes sense of a damaged file."""
 
 
-def save(f: Traceable, path: Any, inputs: Inputs | None = None) -> Path:
+def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
     """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
 
     The file is written whole or not at all: until it is, an older one stays as it was.
@@ -154,7 +154,7 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
+def _write_node(node: Node, number: dict[Node, int]) -> list[Json]:
     name = type(node.op).__name__
     if classes().get(name) is not type(node.op):
         raise SavingError(f"the op {name} cannot be saved; it lives only while graphs are transformed")
@@ -162,7 +162,7 @@ def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
     return [name, values, [number[a] for a in node.args]]
 
 
-def _write_field(value: Any) -> Any:
+def _write_field(value: Any) -> Json:
     if isinstance(value, type) and issubclass(value, Ranged):
         return ["range", value.kind, _write_graph(value.body)]
     return ["graph", _write_graph(value)] if isinstance(value, Graph) else write_value(value)
@@ -222,7 +222,7 @@ def _pick(nodes: list[Node], position: int, what: str) -> Node:
     return nodes[position]
 
 
-def _read_node(entry: Any, nodes: list[Node], k: int) -> Node:
+def _read_node(entry: Json, nodes: list[Node], k: int) -> Node:
     match entry:
         case [str(name), list(saved), list(positions)] if name in classes():
             op_class = classes()[name]
@@ -243,7 +243,7 @@ def _read_node(entry: Any, nodes: list[Node], k: int) -> Node:
         raise SavingError(f"node {k} ({name}) is damaged: {type(error).__name__}: {error}") from None
 
 
-def _read_field(saved: Any) -> Any:
+def _read_field(saved: Json) -> Any:
     match saved:
         case ["graph", dict(body)]:
             return _read_graph(body)

@@ -15,6 +15,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arrays import Number
 from symad.core.dims import Dim
+from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.heads import OPERATORS
 from symad.saving.saved_limits import (
@@ -44,7 +45,7 @@ LARGEST_INT = 2**53
 # ---- symbols -------------------------------------------------------------------------------------
 
 
-def write_symbol(symbol: sympy.Basic) -> list[Any]:
+def write_symbol(symbol: sympy.Basic) -> list[Json]:
     """A symbol with its assumptions, or an array symbol with its shape."""
     if isinstance(symbol, sympy.Dummy):
         return ["dummy", symbol.name, _assumptions(symbol), int(symbol.dummy_index)]
@@ -96,7 +97,7 @@ def _facts(facts: dict[Any, Any]) -> dict[str, bool]:
 # ---- dimensions ----------------------------------------------------------------------------------
 
 
-def write_dim(dim: sympy.Expr) -> Any:
+def write_dim(dim: sympy.Expr) -> Json:
     """A dimension in prefix notation: ``["+", ["*", 2, n], 1]``."""
     if isinstance(dim, (int, sympy.Integer)):
         return int(dim)
@@ -150,7 +151,7 @@ NUMBERS = (int, float, Fraction, sympy.NumberSymbol, sympy.Float)
 """What `write_number` takes."""
 
 
-def write_number(value: Any) -> Any:
+def write_number(value: Any) -> Json:
     """A number as it is, or to its last bit."""
     if isinstance(value, int):
         return value if isinstance(value, bool) or abs(value) <= LARGEST_INT else ["int", hex(value)]

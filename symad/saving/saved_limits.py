@@ -16,6 +16,7 @@ from typing import Any
 import sympy
 
 from symad.core.dims import Dim
+from symad.core.signatures import Json
 from symad.errors import SavingError
 
 LARGEST_TEXT = 2**30
@@ -63,7 +64,7 @@ BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
 """That of the file that is being read."""
 
 
-def check_document(document: Any) -> None:
+def check_document(document: Json) -> None:
     """Raises SavingError if lists are nested deeper than `DEEPEST`."""
     level: list[Any] = [document]
     for _ in range(DEEPEST):

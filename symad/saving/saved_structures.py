@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from symad.core.arguments import Argument, Packing, Part
 from symad.core.graph import Graph
+from symad.core.signatures import Json
 from symad.core.structures import (
     DataclassOf,
     DictOf,
@@ -24,7 +25,7 @@ from symad.saving.saved_values import read_value, write_value
 Classes: TypeAlias = Sequence[type[Any]]
 
 
-def write_structure(structure: Structure) -> Any:
+def write_structure(structure: Structure) -> Json:
     """A structure as JSON. Of a dataclass its name and those of its fields are kept."""
     if structure is None:
         return None
@@ -38,7 +39,7 @@ def write_structure(structure: Structure) -> Any:
     return ["list" if isinstance(structure, ListOf) else "tuple", items]
 
 
-def read_structure(saved: Any, most: int, classes: Classes = ()) -> Structure:
+def read_structure(saved: Json, most: int, classes: Classes = ()) -> Structure:
     """A structure from JSON, vectors in it of at most so many entries; ``classes`` are of its dataclasses.
 
     Raises:
@@ -87,9 +88,9 @@ def _class_of(name: str, keys: Sequence[str], classes: Classes) -> type[Any]:
     return found[0]
 
 
-def write_calling(graph: Graph) -> dict[str, Any]:
+def write_calling(graph: Graph) -> dict[str, Json]:
     """How a graph is called where inputs are grouped, and what packed code of it makes flat."""
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     if graph.grouping:
         found["arguments"] = [[a.name, a.code, write_structure(a.structure)] for a in graph.grouping]
     if (made := graph.packing) is not None:
@@ -97,7 +98,7 @@ def write_calling(graph: Graph) -> dict[str, Any]:
     return found
 
 
-def _write_results(results: Any) -> Any:
+def _write_results(results: Any) -> Json:
     if isinstance(results, Part):
         return {"kind": results.kind, "count": results.count}
     return [_write_results(part) for part in results]
@@ -129,20 +130,20 @@ def read_calling(
     raise SavingError("the packing of the graph is damaged")
 
 
-def _list(saved: Any) -> list[Any]:
+def _list(saved: Json) -> list[Json]:
     if not isinstance(saved, list):
         raise SavingError("the arguments of the graph are damaged")
     return saved
 
 
-def _argument(saved: Any, inputs: int, classes: Classes) -> Argument:
+def _argument(saved: Json, inputs: int, classes: Classes) -> Argument:
     match saved:
         case [str(name), str(code), structure]:
             return Argument(name, read_structure(structure, inputs, classes), code)
     raise SavingError("an argument of the graph is damaged")
 
 
-def _read_results(saved: Any) -> tuple[Any, int]:
+def _read_results(saved: Json) -> tuple[Any, int]:
     """The results, and how many outputs they stand for."""
     match saved:
         case {"kind": "value" | "vector" | "matrix" as kind, "count": int(count)} if count >= 0:

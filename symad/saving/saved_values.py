@@ -14,6 +14,7 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.formula import Formula
+from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.expressions import read_expression, write_expression
 from symad.saving.heads import find_head, head_name
@@ -29,7 +30,7 @@ from symad.saving.saved_leaves import (
 from symad.saving.saved_limits import shortened
 
 
-def write_value(value: Any) -> Any:
+def write_value(value: Any) -> Json:
     """A field of an op: text, numbers, bytes, dimensions, symbols, functions, tuples of them."""
     if isinstance(value, NUMBERS):
         return write_number(value)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 
-def spherical_jn(n: Any, x: Any) -> Any:
+
+def spherical_jn(n: Number, x: Number) -> Number:
     """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; on the line for integer n.
 
     The power series serves small x: that of SciPy loses digits there.
@@ -34,7 +36,7 @@ def spherical_yn(n: Any, x: Any) -> Any:
     return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
 
 
-def spherical_in(n: Any, x: Any) -> Any:
+def spherical_in(n: Number, x: Number) -> Number:
     """Modified spherical Bessel function of the first kind, i_n(−x) = (−1)^n i_n(x)."""
     from scipy.special import spherical_in as of_positive
 
@@ -56,14 +58,14 @@ def airyaiprime(x: float) -> float:
     return airy(x)[1]
 
 
-def airybi(x: Any) -> Any:
+def airybi(x: Number) -> Number:
     """Airy function Bi."""
     from scipy.special import airy
 
     return airy(x)[2]
 
 
-def airybiprime(x: Any) -> Any:
+def airybiprime(x: Number) -> Number:
     """Derivative of the Airy function Bi."""
     from scipy.special import airy
 

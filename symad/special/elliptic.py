@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 
-def elliptic_e(*args: Any) -> Any:
+def elliptic_e(*args: Number) -> Number:
     """E(m), complete, or E(z | m)."""
     from scipy.special import ellipe, ellipeinc
 
     return ellipe(*args) if len(args) == 1 else ellipeinc(*args)
 
 
-def elliptic_pi(n: Any, *args: Any) -> Any:
+def elliptic_pi(n: Any, *args: Any) -> Number:
     """Π(n | m), complete, or Π(n; z | m), in Carlson's forms (DLMF 19.25.14).
 
     Beyond |z| = π/2 whole periods are added; where n sin² z > 1 on the way the value is NaN.
@@ -48,7 +48,7 @@ def _double_exponential() -> tuple[Any, Any, Any]:
     return u, rest, np.pi / 64 * np.cosh(t) * small * large
 
 
-def elliptic_moment(p: Mapping[str, Array], r: Any, q: Any, n: Any, *args: Any) -> Any:
+def elliptic_moment(p: Mapping[str, Array], r: Number, q: Number, n: Number, *args: Number) -> Number:
     """∫_0^z sin^2p θ (1 − n sin² θ)^(−r) (1 − m sin² θ)^(−q − 1/2) dθ of (n, z, m); to z = π/2 of (n, m).
 
     ∞ where the complete integral diverges, NaN where the integrand has no value on the way.
@@ -93,7 +93,7 @@ def _to_angle(orders: tuple[int, ...], n: Any, m: Any, z: Any, beside: Any) -> A
     u, rest, weights = _double_exponential()
     sine, cosine = np.sin(np.abs(z) * u) ** 2, np.sin(beside + np.abs(z) * rest) ** 2
 
-    def without(k: Any) -> Any:  # 1 − k sin²
+    def without(k: Number) -> Any:  # 1 − k sin²
         return np.where(k <= 0, 1 - k * sine, cosine + (1 - k) * sine)
 
     under = without(m)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 
-def loggamma(x: float) -> Any:
+def loggamma(x: float) -> Number:
     """Log Γ(x) for x > 0, NaN elsewhere: SymPy's function is complex there."""
     from scipy.special import gammaln
 
@@ -88,14 +88,14 @@ def uppergamma(s: Any, x: Any) -> Any:
     return np.vectorize(one, otypes=[float])(s, x)[()]
 
 
-def betainc(a: Any, b: Any, low: Any, high: Any) -> Any:
+def betainc(a: Number, b: Number, low: Number, high: Number) -> Number:
     """∫_low^high t^(a−1) (1 − t)^(b−1) dt within 0 ≤ t ≤ 1, for a, b > 0."""
     from scipy.special import beta, betainc
 
     return beta(a, b) * (betainc(a, b, high) - betainc(a, b, low))
 
 
-def betainc_regularized(a: Any, b: Any, low: Any, high: Any) -> Any:
+def betainc_regularized(a: Number, b: Number, low: Number, high: Number) -> Number:
     """The same over B(a, b)."""
     from scipy.special import betainc
 

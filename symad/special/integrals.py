@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 
-def expint(order: Any, x: Any) -> Any:
+
+def expint(order: Number, x: Number) -> Number:
     """E_ν(x) = ∫_1^∞ e^(−x t) t^(−ν) dt for x > 0; orders that are no integers ≥ 0 by mpmath."""
     from scipy.special import expn
 
@@ -36,7 +38,7 @@ def cosine_integral(x: Any) -> Any:
     return np.where(np.less(x, 0), np.nan, sici(x)[1])[()]
 
 
-def sinh_integral(x: Any) -> Any:
+def sinh_integral(x: Number) -> Number:
     """Shi(x)."""
     from scipy.special import shichi
 
@@ -50,14 +52,14 @@ def cosh_integral(x: Any) -> Any:
     return np.where(np.less(x, 0), np.nan, shichi(x)[1])[()]
 
 
-def fresnels(x: Any) -> Any:
+def fresnels(x: Number) -> Number:
     """Fresnel integral S."""
     from scipy.special import fresnel
 
     return fresnel(x)[0]
 
 
-def fresnelc(x: Any) -> Any:
+def fresnelc(x: Number) -> Number:
     """Fresnel integral C."""
     from scipy.special import fresnel
 

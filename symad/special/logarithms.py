@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 
 def lambertw(x: Array | float, branch: int = 0) -> Array | float:
@@ -17,7 +15,7 @@ def lambertw(x: Array | float, branch: int = 0) -> Array | float:
     return np.where(np.abs(w.imag) > 0, np.nan, w.real)[()]
 
 
-def polylog(order: Any, x: Any) -> Any:
+def polylog(order: Number, x: Number) -> Number:
     """Li_s(x) = Σ_k x^k / k^s, continued to x ≤ 1; the orders 1, 0 and 2 in closed form, others by mpmath."""
     from scipy.special import spence
 

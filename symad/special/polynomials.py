@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from symad.core.arrays import Number
 
 
 def hermite(n: float, x: float) -> float:
@@ -22,7 +22,7 @@ def hermite(n: float, x: float) -> float:
     return np.where(whole, value, other)[()]
 
 
-def laguerre(n: Any, x: Any) -> Any:
+def laguerre(n: Number, x: Number) -> Number:
     """The Laguerre function L_n; degrees n ≥ 0 by the recurrence, as SciPy's series loses digits with n x."""
     from scipy.special import eval_laguerre
 
@@ -32,7 +32,7 @@ def laguerre(n: Any, x: Any) -> Any:
     return value if np.all(whole) else np.where(whole, value, eval_laguerre(degree, x))[()]
 
 
-def assoc_legendre(n: Any, m: Any, x: Any) -> Any:
+def assoc_legendre(n: Number, m: Number, x: Number) -> Number:
     """Associated Legendre functions of degree n and order m, with the phase (−1)^m."""
     from scipy.special import lpmv
 

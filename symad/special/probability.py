@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
 
-def normal_ratio(x: Any) -> Any:
+
+def normal_ratio(x: Number) -> Number:
     """φ(x)/Φ(x) = √(2/π)/erfcx(−x/√2) for the density and distribution function of the normal law."""
     from scipy.special import erfcx
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import DIM_FIELDS, Node, topological
@@ -24,6 +24,9 @@ from symad.splitting.states import (
     is_multiple,
     split_axes,
 )
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 
 def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Dim) -> dict[Node, State]:
@@ -73,7 +76,7 @@ def _has_length(node: Node, n: Dim) -> bool:
     """Whether a field of the op holds n."""
     if isinstance(node.op, (Constant, Input)):
         return False
-    found: set[Any] = set()
+    found: set[sp.Symbol] = set()
     for f in fields(node.op):
         value = getattr(node.op, f.name)
         if f.name in DIM_FIELDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from symad.errors import SymadError
 from symad.splitting.plan import Cut
 from symad.verification.certificate.witness import Witness
 from symad.verification.random_fields.integer_inputs import integer_inputs
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 PARTS = ((2, 3), (4, 1), (1, 2, 3), (5, 6))
 """Lengths of the parts."""
@@ -132,7 +135,7 @@ def _flat(graph: Graph, values: Sequence[Array]) -> list[Array]:
         return [np.asarray(v, dtype=np.float64) for v in unchecked(list(concrete.output_nodes), point)]
 
 
-def _dims(graph: Graph, values: Sequence[Array]) -> dict[Any, int]:
+def _dims(graph: Graph, values: Sequence[Array]) -> dict[sp.Basic, int]:
     from symad.core.dims import solve_dims
 
     rows = zip(graph.inputs, graph.input_nodes, values, strict=True)

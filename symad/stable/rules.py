@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
@@ -63,17 +62,17 @@ def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
 
 
 @question
-def stable(op: Op, args: Nodes) -> Any:
+def stable(op: Op, args: Nodes) -> MaybeNode:
     """A numerically better node for ``op(*args)``, or None."""
 
 
 @stable.dispatch
-def keep(op: Op, args: Nodes) -> Any:
+def keep(op: Op, args: Nodes) -> MaybeNode:
     """An op without a rule stays."""
     return None
 
 
-def head_of(node: Node) -> Any:
+def head_of(node: Node) -> sympy.FunctionClass | None:
     """The SymPy head of an `Apply` node, else None."""
     return node.op.head if isinstance(node.op, Apply) else None
 

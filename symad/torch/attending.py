@@ -21,7 +21,7 @@ Masks = tuple[Any, Any]
 """A mask of pairs (n, m) or (N·H, n, m), one of keys (N, m): conditions (True hides), numbers, None."""
 
 
-def projected(module: Any, at: Weights, data: tuple[Array, ...]) -> list[Array]:
+def projected(module: torch.nn.Module, at: Weights, data: tuple[Array, ...]) -> list[Array]:
     """Q, K, V, (..., n, d), from query, key and value, with the keys and values that the module adds."""
     if module.in_proj_weight is not None:
         W, width = at(module.in_proj_weight), module.embed_dim
@@ -42,12 +42,14 @@ def projected(module: Any, at: Weights, data: tuple[Array, ...]) -> list[Array]:
     return made
 
 
-def heads(module: Any, x: Array) -> Array:
+def heads(module: torch.nn.Module, x: Array) -> Array:
     """(..., n, d) -> (..., H, n, d / H)."""
     return np.swapaxes(x.reshape(*x.shape[:-1], module.num_heads, module.head_dim), -3, -2)
 
 
-def hidden_keys(module: Any, masks: Masks, shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
+def hidden_keys(
+    module: torch.nn.Module, masks: Masks, shape: tuple[int, ...]
+) -> tuple[Array | None, Array | None]:
     """Conditions of what may be seen and numbers to add, (N, H, n, m) or what broadcasts to it.
 
     Args:
@@ -87,7 +89,9 @@ def is_condition(mask: Array) -> bool:
     return mask.dtype == bool if isinstance(mask, np.ndarray) else wrapped.is_condition(wrapped.as_node(mask))
 
 
-def attend(module: Any, at: Weights, data: tuple[Any, ...], masks: Masks = (None, None)) -> tuple[Any, Any]:
+def attend(
+    module: torch.nn.Module, at: Weights, data: tuple[Any, ...], masks: Masks = (None, None)
+) -> tuple[Any, Any]:
     """(output, weights (N, H, n, m)) of batches whose first axis is N, or of one sequence."""
     turned = not module.batch_first and len(data[0].shape) == 3
     data = tuple(np.swapaxes(x, 0, 1) if turned else x for x in data)
@@ -127,13 +131,13 @@ ATTENTION = (
 """The arguments of ``MultiheadAttention.forward``, in order."""
 
 
-def feed_forward(module: Any, at: Weights, x: Array) -> Array:
+def feed_forward(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     """W₂ σ(W₁ x)."""
     hidden = dropout(module.dropout, activated(module, at, layer(module.linear1, at, x)))
     return layer(module.linear2, at, hidden)
 
 
-def activated(module: Any, at: Weights, x: Array) -> Array:
+def activated(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     """The activation of a transformer layer: a module, or PyTorch's relu or gelu."""
     if isinstance(module.activation, nn.Module):
         return layer(module.activation, at, x)
@@ -144,14 +148,14 @@ def activated(module: Any, at: Weights, x: Array) -> Array:
     return known[module.activation](x)
 
 
-def residual(module: Any, at: Weights, x: Array, parts: list[tuple[Any, Any]]) -> Any:
+def residual(module: torch.nn.Module, at: Weights, x: Array, parts: list[tuple[Any, Any]]) -> Array:
     """x + part(norm(x)) for each part and its norm, or norm(x + part(x))."""
     for part, norm in parts:
         x = x + part(layer(norm, at, x)) if module.norm_first else layer(norm, at, x + part(x))
     return x
 
 
-def itself(module: Any, at: Weights, masks: Masks) -> Any:
+def itself(module: torch.nn.Module, at: Weights, masks: Masks) -> Any:
     """Self-attention as a function of x."""
     return lambda x: dropout(module.dropout1, attend(module.self_attn, at, (x, x, x), masks)[0])
 
@@ -204,7 +208,7 @@ def decoder(module: nn.TransformerDecoder, at: Weights, *data: Array) -> Result:
     return stack(module, at, *data)
 
 
-def stack(module: Any, at: Weights, x: Array, *others: Array | None) -> Array:
+def stack(module: torch.nn.Module, at: Weights, x: Array, *others: Array | None) -> Array:
     """All layers with the same masks and memory."""
     for part in module.layers:
         x = layer(part, at, x, *others)

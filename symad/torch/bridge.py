@@ -64,7 +64,7 @@ class Bridge:
         """The function over a batch."""
         return Bridge(vmap(self.graph, axes), self.backend)
 
-    def run(self, tensors: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The lowered graph on the memory of the tensors."""
         device, dtype = _common(self.graph, tensors)
         if device.type == "cuda":
@@ -73,7 +73,7 @@ class Bridge:
         return tuple(torch.from_dlpack(np.asarray(value)) for value in values)
 
 
-def _common(graph: Graph, tensors: Sequence[Any]) -> tuple[Any, str]:
+def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[Any, str]:
     """The device of all tensors, and the name of their dtype.
 
     Raises:
@@ -87,7 +87,7 @@ def _common(graph: Graph, tensors: Sequence[Any]) -> tuple[Any, str]:
     return devices[0], str(floats[0] if floats else torch.get_default_dtype()).removeprefix("torch.")
 
 
-def _on_cuda(kernel: Kernel, tensors: Sequence[Any], device: Any) -> tuple[torch.Tensor, ...]:
+def _on_cuda(kernel: Kernel, tensors: Sequence[torch.Tensor], device: Any) -> tuple[torch.Tensor, ...]:
     """After what PyTorch has queued on its stream, before what it queues next."""
     cupy = library()
     stream = torch.cuda.current_stream(device).cuda_stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -11,6 +11,9 @@ from symad import functions
 from symad.errors import TraceError
 from symad.models.layers.convolution import convolve, convolve_transposed, windows
 from symad.torch.modules import Array, Result, Weights, layer, refuse
+
+if TYPE_CHECKING:
+    import torch
 
 
 def channels_last(x: Any, axes: int) -> Array:
@@ -28,7 +31,7 @@ def tuple_of(value: Any, axes: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,) * axes
 
 
-def one_of(module: Any, **options: tuple[int, ...]) -> list[int]:
+def one_of(module: torch.nn.Module, **options: tuple[int, ...]) -> list[int]:
     """The options, each the same for all axes.
 
     Raises:
@@ -38,7 +41,7 @@ def one_of(module: Any, **options: tuple[int, ...]) -> list[int]:
     return [value[0] for value in options.values()]
 
 
-def padding_of(module: Any, axes: int) -> list[tuple[int, int]]:
+def padding_of(module: torch.nn.Module, axes: int) -> list[tuple[int, int]]:
     """Zeros before and after, for each axis of places."""
     refuse(module, padding_mode=module.padding_mode if module.padding_mode != "zeros" else "")
     if module.padding == "valid":
@@ -49,7 +52,7 @@ def padding_of(module: Any, axes: int) -> list[tuple[int, int]]:
     return [(p, p) for p in tuple_of(module.padding, axes)]
 
 
-def convolution(module: Any, at: Weights, x: Any) -> Array:
+def convolution(module: Any, at: Weights, x: Array) -> Array:
     """Windows times weights, for each group of channels."""
     axes = len(module.kernel_size)
     stride, dilation = one_of(module, stride=module.stride, dilation=module.dilation)
@@ -104,7 +107,7 @@ def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Array) -> Resu
     return transposed(module, at, data[0])
 
 
-def pooled(module: Any, x: Array, axes: int, dilation: int) -> Array:
+def pooled(module: torch.nn.Module, x: Array, axes: int, dilation: int) -> Array:
     """The windows of every channel: (..., places, taps, C)."""
     taps = tuple_of(module.kernel_size, axes)
     (stride,) = one_of(module, stride=tuple_of(module.stride, axes))
@@ -114,7 +117,7 @@ def pooled(module: Any, x: Array, axes: int, dilation: int) -> Array:
     return made.reshape(*made.shape[:-1], int(np.prod(taps)), x.shape[-1])
 
 
-def largest(module: Any, x: Array, axes: int) -> Array:
+def largest(module: torch.nn.Module, x: Array, axes: int) -> Array:
     """The largest of each window."""
     refuse(module, return_indices=module.return_indices)
     (dilation,) = one_of(module, dilation=tuple_of(module.dilation, axes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -12,6 +12,9 @@ from symad.errors import TraceError
 from symad.models.layers import activations
 from symad.models.sequences.recurrent import affine
 from symad.torch.modules import Array, Result, Weights, layer, refuse
+
+if TYPE_CHECKING:
+    import torch
 
 
 @layer.dispatch
@@ -67,7 +70,7 @@ def flatten(module: nn.Flatten, at: Weights, *data: Array) -> Result:
 # ---- dropout, which is active in training only ----------------------------------------------------
 
 
-def dropout(module: Any, x: Array, rate: str = "p") -> Array:
+def dropout(module: torch.nn.Module, x: Array, rate: str = "p") -> Array:
     """X, in evaluation; ``rate`` is the option of the module that holds the probability.
 
     Raises:
@@ -179,7 +182,7 @@ def log_softmax(module: nn.LogSoftmax, at: Weights, *data: Array) -> Result:
     return functions.log_softmax(data[0], axis=_axis(module))
 
 
-def _axis(module: Any) -> int:
+def _axis(module: torch.nn.Module) -> int:
     if module.dim is None:
         raise TraceError(f"from_torch: {type(module).__name__} without dim; give one, such as dim=-1")
     return int(module.dim)

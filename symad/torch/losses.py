@@ -5,7 +5,7 @@ A rule names the options of its module; `reduced` does what its ``reduction`` sa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -18,8 +18,11 @@ from symad.models.layers import pointwise_losses as pointwise
 from symad.models.sequences.ctc import ctc
 from symad.torch.modules import Array, Result, Weights, layer
 
+if TYPE_CHECKING:
+    import torch
 
-def reduced(module: Any, values: Array, weight: Array | None = None) -> Any:
+
+def reduced(module: torch.nn.Module, values: Array, weight: Array | None = None) -> Array:
     """The mean or sum of all elements, or these; ``weight`` multiplies them."""
     return pointwise.reduced(values if weight is None else values * weight, module.reduction)
 
@@ -170,7 +173,7 @@ def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:
     return scores, targets, soft
 
 
-def classified(module: Any, loss: Any, weight: Any) -> Any:
+def classified(module: torch.nn.Module, loss: Array, weight: Array) -> Array:
     """The reduction of losses of classes, whose mean is weighted."""
     return losses.mean_of_classes(loss, weight) if module.reduction == "mean" else reduced(module, loss)
 
@@ -181,7 +184,7 @@ def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Array) -> Res
     return entropy(module, at, *data)
 
 
-def entropy(module: Any, at: Weights, scores: Array, targets: Array | float) -> Array:
+def entropy(module: torch.nn.Module, at: Weights, scores: Array, targets: Array | float) -> Array:
     """The cross-entropy with the options of a module."""
     scores, targets, soft = of_classes(scores, targets)
     ignore = None if soft else module.ignore_index

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from symad.errors import TraceError
 from symad.torch.modules import Array, Result, Weights, layer
+
+if TYPE_CHECKING:
+    import torch
 
 
 def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
@@ -17,14 +20,14 @@ def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     return centred / np.sqrt(np.mean(centred**2, axis=axes, keepdims=True) + epsilon)
 
 
-def scaled(x: Any, weight: Any, bias: Any) -> Any:
+def scaled(x: Array, weight: Array, bias: Any) -> Array:
     """γ x + β; without those that are None."""
     if weight is not None:
         x = x * weight
     return x if bias is None else x + bias
 
 
-def over_channels(parameter: Any, x: Any) -> Any:
+def over_channels(parameter: Any, x: Array) -> Any:
     """A parameter (C,) along axis 1 of x; None stays."""
     return None if parameter is None else parameter.reshape(x.shape[1], *(1,) * (len(x.shape) - 2))
 
@@ -55,7 +58,7 @@ def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
     return scaled(made, over_channels(at(module.weight), x), over_channels(at(module.bias), x))
 
 
-def batch_norm(module: Any, at: Weights, x: Array) -> Array:
+def batch_norm(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     """Each channel by its mean and variance: the batch's in training, the running ones in evaluation."""
     if module.training or module.running_mean is None:
         made = normalized(x, (0, *range(2, len(x.shape))), module.eps)

@@ -156,7 +156,7 @@ class Passes:
         ]
 
 
-def integers(value: Any) -> Any:
+def integers(value: Any) -> Array:
     """A tensor of integers."""
     return torch.as_tensor(np.asarray(value)).to(torch.int64)
 

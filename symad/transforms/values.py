@@ -12,12 +12,12 @@ from symad.core.dims import is_concrete
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import EvaluationError
-from symad.evaluation.number_domains import FLOATS, Domain, domain_of
+from symad.evaluation.number_domains import FLOATS, AnyDomain, domain_of
 
 
 def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
     """The values of some nodes, `Undefined` where an exact value does not exist."""
-    found: dict[Node, Any] = dict(point)
+    found: dict[Node, Number] = dict(point)
     domain = domain_of(point.values())
     with np.errstate(all="ignore"):
         for node in topological(outputs):
@@ -29,7 +29,7 @@ def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any
     return [found[o] for o in outputs]
 
 
-def _known(value: ArrayLike, domain: Domain) -> Any:
+def _known(value: ArrayLike, domain: AnyDomain) -> Any:
     """A constant in the number domain of this evaluation."""
     if isinstance(value, bool):
         return value

@@ -10,6 +10,7 @@ import sympy
 from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.graph import Graph, Node, TupleOf
+from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.ops.arrays.reduction import product
 from symad.ops.arrays.shaping import broadcast_to
@@ -22,7 +23,7 @@ from symad.verification.equality import with_inputs_of
 from symad.verification.measuring.hostile_points import FloatPoint
 
 
-def condition_of(graph: Graph, where: Any) -> Node:
+def condition_of(graph: Graph, where: Where) -> Node:
     """1 where a condition holds and 0 elsewhere, as a scalar node; see `read_condition`."""
     node = read_condition(graph, where)
     for _ in node.shape:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.signatures import Inputs
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @undecided_outside
 def equal(
-    a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+    a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Inputs | None = None
 ) -> Certificate:
     """Whether two things are equal as real functions of their symbols.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from symad.core.signatures import Traceable, Wrt
 from symad.errors import SymadError
 from symad.verification import Certificate, verify
 
@@ -37,7 +38,7 @@ class Grade:
         return f"{verdict}\n{witness}" if self.certificate.status == "refuted" and witness else verdict
 
 
-def grade(f: Any, wrt: Any = None, **answer: Any) -> Grade:
+def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
     """The verdict on an answer to an exercise.
 
     Args:

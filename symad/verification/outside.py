@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 import sympy
 
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import OutsideError
 from symad.library.ranged import check_decidable
 from symad.tracing import as_graph
@@ -39,7 +40,7 @@ def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certifi
     return asked
 
 
-def as_decidable(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """``f`` as a graph about which there can be a certificate.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.questions import definition
+from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import input_names, select_wrt
@@ -60,8 +61,8 @@ Parts = tuple[Node, ...]
 
 @undecided_outside
 def check(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     seed: int | None = None,
     budget: Budget | None = None,
     inputs: Sequence[sp.Basic] | None = None,

@@ -19,7 +19,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
-from symad.evaluation.number_domains import DOMAINS, Domain
+from symad.evaluation.number_domains import DOMAINS, Domain, Truth
 from symad.library.scalar_functions import sigmoid, softplus
 from symad.ops.arrays.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
@@ -161,7 +161,7 @@ def _interval(value: Any) -> Interval:
     return Interval(ball.lower(), ball.upper(), not ball.is_nan())
 
 
-class Intervals(Domain):
+class Intervals(Domain["Interval | float"]):
     """Arithmetic of intervals."""
 
     rank = 8
@@ -170,7 +170,7 @@ class Intervals(Domain):
         """Floats are their exact binary values."""
         return _interval(value)
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """By endpoints for monotone functions; the whole line for others."""
         given = [_interval(v) for v in values]
         sure = all(v.sure for v in given)
@@ -224,7 +224,7 @@ class Intervals(Domain):
         low, high = _hull([u / v for u in (a.low, a.high) for v in (b.low, b.high)])
         return Interval(low, high, a.sure and b.sure)
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: Any, b: Any) -> Truth:
         """True or false where the intervals tell."""
         a, b = _interval(a), _interval(b)
         if not (a.sure and b.sure):
@@ -236,14 +236,14 @@ class Intervals(Domain):
             return True
         return False if more or (relation == "<" and b.high <= a.low) else OPEN
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Any, b: Any) -> Any:
         """The branch that is taken, or both."""
         if not isinstance(condition, OpenTruth):
             return _interval(a if condition else b)
         a, b = _interval(a), _interval(b)
         return Interval(*_hull([a.low, b.low, a.high, b.high]), a.sure and b.sure)
 
-    def logic(self, kind: str, *conditions: Any) -> Any:
+    def logic(self, kind: str, *conditions: Truth) -> Truth:
         """And, or, xor, not, as far as they are known."""
         known = [c for c in conditions if not isinstance(c, OpenTruth)]
         if kind in ("and", "or") and any(bool(c) is (kind == "or") for c in known):

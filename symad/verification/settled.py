@@ -15,6 +15,7 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.signatures import Where
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -33,7 +34,7 @@ Box = Mapping[Node, Interval]
 REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"
 
 
-def box_of(graph: Graph, where: Any) -> Box:
+def box_of(graph: Graph, where: Where) -> Box:
     """The bounds of inputs that assumptions on symbols and the domain of a claim imply.
 
     Args:

@@ -12,6 +12,7 @@ import sympy
 
 from symad.core.dims import format_shape, same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
+from symad.core.signatures import Inputs, Traceable, Where, Wrt
 from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
@@ -52,8 +53,8 @@ MISSING = _NotGiven()
 
 @undecided_outside
 def verify(
-    f: Any,
-    wrt: Any = None,
+    f: Traceable,
+    wrt: Wrt | None = None,
     *,
     value: Any = MISSING,
     gradient: Any = MISSING,
@@ -61,12 +62,12 @@ def verify(
     hessian: Any = MISSING,
     vjp: Any = MISSING,
     jvp: Any = MISSING,
-    where: Any = None,
+    where: Where = None,
     constants: str = "exact",
     seed: int | None = None,
     budget: Budget | None = None,
     hostile: bool = True,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
 ) -> Certificate:
     """A certificate of somebody's formula or code for ``f`` or one of its derivatives.
 
@@ -174,7 +175,7 @@ def _derivative(graph: Graph, wrt: Sequence[Node], reference: Graph, kind: str) 
     return Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(wrt), *along)
 
 
-def _words(where: Any) -> str:
+def _words(where: Where) -> str:
     return (
         str(where) if isinstance(where, sympy.Basic) else f"{getattr(where, '__name__', 'where')}(...) holds"
     )
@@ -225,7 +226,7 @@ def _is_numeric(candidate: Any) -> bool:
     return isinstance(candidate, ModuleType) or (callable(candidate) and not isinstance(candidate, known))
 
 
-def _reference(graph: Graph, wrt: Any, kind: str) -> tuple[Graph, tuple[str, ...]]:
+def _reference(graph: Graph, wrt: Wrt | None, kind: str) -> tuple[Graph, tuple[str, ...]]:
     """The exact value or derivative, and the names of its outputs."""
     if kind == "value":
         count = len(graph.output_nodes)

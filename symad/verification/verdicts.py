@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
@@ -124,7 +125,7 @@ class Judge:
             for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
                 if not verdict.final and not result.draws and (verdict.status == "tested").any():
                     verdicts[k] = self.within(partial(self._by_normal_form, pair, verdict), verdict)
-        none: list[tuple[int, Array, list[Mapping[Node, Any]]]] = []
+        none: list[tuple[int, Array, list[Mapping[Node, Number]]]] = []
         for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts, unsure), none):
             again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
             verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
@@ -171,7 +172,7 @@ class Judge:
 
     def _doubts(
         self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
-    ) -> list[tuple[int, Array, list[Mapping[Node, Any]]]]:
+    ) -> list[tuple[int, Array, list[Mapping[Node, Number]]]]:
         """Of which pairs some elements called equal differ at real points: the elements, the points.
 
         ``unsure`` are the elements that the identity test could not decide.
@@ -188,7 +189,12 @@ class Judge:
         return [(k, *doubt) for k, doubt in zip(asked, found, strict=True) if doubt[1]]
 
     def _doubted(
-        self, pair: Pair, result: Result, verdict: Verdict, doubtful: Array, places: list[Mapping[Node, Any]]
+        self,
+        pair: Pair,
+        result: Result,
+        verdict: Verdict,
+        doubtful: Array,
+        places: list[Mapping[Node, Number]],
     ) -> Verdict:
         """A verdict on elements that were called equal and differ: refuted, if the search confirms it."""
         withdrawn = _withdrawn(verdict, doubtful, places)
@@ -226,7 +232,7 @@ def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
     return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
 
 
-def _withdrawn(verdict: Verdict, doubtful: Array, places: Sequence[Mapping[Node, Any]]) -> Verdict:
+def _withdrawn(verdict: Verdict, doubtful: Array, places: Sequence[Mapping[Node, Number]]) -> Verdict:
     """The verdict without the elements that differ at real points."""
     status = verdict.status.copy()
     status[doubtful] = "undecided"

@@ -101,7 +101,7 @@ def derivation(graph: Graph) -> Latex:
         )
     lines = []
     for node in steps:
-        name = names[node].latex
+        name = write(names[node])
         state = write(typeset(node.op, node, [names[a] for a in node.args]))
         tangent = write(_tangent(node, names))
         rule = escaped(rule_name(node.op, node))
@@ -113,9 +113,9 @@ def derivation(graph: Graph) -> Latex:
     return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
 
 
-def _names(graph: Graph) -> dict[Node, Any]:
+def _names(graph: Graph) -> dict[Node, Piece]:
     """Inputs and numbers as themselves, steps as s_1, s_2, ..."""
-    names: dict[Node, Any] = {}
+    names: dict[Node, Piece] = {}
     for node in graph.nodes:
         if isinstance(node.op, Source):
             names[node] = typeset(node.op, node, ())
@@ -141,7 +141,7 @@ def _tangent(node: Node, names: Mapping[Node, Any]) -> Piece:
     return _written(made, pieces)
 
 
-def _local(arg: Node, k: int, names: Mapping[Node, Any]) -> Node:
+def _local(arg: Node, k: int, names: Mapping[Node, Piece]) -> Node:
     """An argument as an input of its own; numbers stay, which rules look at."""
     if isinstance(arg.op, FIXED):
         return arg

@@ -197,7 +197,7 @@ class Diffusion:
         p: Mapping[str, Array],
         x: Array,
         noise: Array,
-        alpha_bar: Any,
+        alpha_bar: Array,
         time: Array,
         c: Array | None = None,
     ) -> Array | float:
@@ -248,7 +248,7 @@ class Diffusion:
             raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
         return score_of(self.noise_at(p, x, t, alpha_bar, c), alpha_bar[t])
 
-    def bound(self, p: Parameters, x: Any, beta: Array, seed: int = 0, c: Any = None) -> float:
+    def bound(self, p: Parameters, x: Array, beta: Array, seed: int = 0, c: Array | None = None) -> float:
         """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
 
         E_q [log p(x_0 | x_1) − Σ_{t>1} KL(q(x_{t−1} | x_t, x_0)‖p(x_{t−1} | x_t))] − KL(q(x_T | x_0)‖N(0, I))
@@ -271,7 +271,7 @@ class Diffusion:
                 log_p = log_p - _kl(square, variance, beta[t], width)
         return float(log_p.mean())
 
-    def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None,
+    def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Array | None = None,
                guidance: float = 0.0, posterior: bool = False) -> Array:  # fmt: skip
         """Ancestral sampling (DDPM, algorithm 2): (count, d).
 
@@ -308,7 +308,7 @@ class Diffusion:
         return x
 
     def sample_ddim(self, p: Parameters, count: int, beta: Array, steps: int, seed: int = 0,
-                    c: Any = None, guidance: float = 0.0) -> Array:  # fmt: skip
+                    c: Array | None = None, guidance: float = 0.0) -> Array:  # fmt: skip
         """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
         if not 1 <= steps < len(beta):
             raise SymadError(f"DDIM takes 1..{len(beta) - 1} steps with this schedule, not {steps}")

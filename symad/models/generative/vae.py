@@ -16,7 +16,6 @@ appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ class VAE:
     classes: int = 0
     activation: str = "tanh"
     deviation: float | None = None
-    likelihood: str | Callable[[Any, Any], Any] = "bernoulli"
-    prior: Callable[[Any], Any] | None = None
+    likelihood: str | Callable[[Array, Array], Array] = "bernoulli"
+    prior: Callable[[Array], Array] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.likelihood, str) and self.likelihood not in ("bernoulli", "gaussian"):

@@ -21,7 +21,7 @@ from symad.models.layers import pointwise_losses
 from symad.models.layers.options import refuse_complex
 
 
-def mean_squared_error(predicted: Any, target: Any) -> Any:
+def mean_squared_error(predicted: Array, target: Array) -> Any:
     """The mean over all elements of (predicted − target)², arrays of one shape."""
     return np.mean(pointwise_losses.squared(predicted, target))
 

@@ -111,7 +111,7 @@ def triplet(
     near: Array,
     far: Array,
     margin: float = 1.0,
-    between: Callable[[Any, Any], Any] = distance,
+    between: Callable[[Array, Array], Array] = distance,
     swap: bool = False,
 ) -> Array:
     """max(0, m + d(a, p) − d(a, n)) for a distance ``between``: (..., d) -> (...)."""

@@ -73,7 +73,7 @@ def refuse_complex(asked: str, *values: Any) -> None:
             raise ShapeError(f"{asked} of {dtype or 'complex'} numbers: symad works over the real numbers")
 
 
-def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+def _with_parameters(method: Callable[..., Array]) -> Callable[..., Array]:
     """The method, which refuses parameters that do not fit."""
     others = list(signature(method).parameters)[2:]
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim
+from symad.core.signatures import Memory
 from symad.errors import ShapeError
 from symad.functions import fold
 from symad.models.layers.activations import activation
@@ -48,7 +49,7 @@ class ResNet:
     layers: Dim
     step: Any = 1
     activation: str = "tanh"
-    memory: Any = "all"
+    memory: Memory = "all"
 
     @property
     def shapes(self) -> Shapes:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arrays import Array
+from symad.core.dims import Shape
 from symad.core.graph import Graph, TupleOf
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import ShapeError
@@ -53,10 +54,10 @@ class ReversibleChain:
         loss: (y_1, y_2, targets...) -> the value and its gradients by y_1 and y_2.
     """
 
-    run: Callable[..., Any]
-    undo: Callable[..., Any]
-    pulled: Callable[..., Any]
-    loss: Callable[..., Any]
+    run: Callable[..., tuple[Array, Array]]
+    undo: Callable[..., tuple[Array, Array]]
+    pulled: Callable[..., tuple[Array, ...]]
+    loss: Callable[..., tuple[Array, ...]]
 
     def apply(self, x1: Array, x2: Array, *theta: Array) -> tuple[Array, Array]:
         """The outputs of all blocks; θ with a leading axis for the blocks."""
@@ -88,7 +89,7 @@ class ReversibleChain:
 
 
 def reversible(
-    F: Part, G: Part, loss: Callable[..., Array], shapes: Sequence[tuple[int, ...]], targets: Sequence[tuple[int, ...]] = (),
+    F: Part, G: Part, loss: Callable[..., Array], shapes: Sequence[Shape], targets: Sequence[Shape] = (),
     compiled: Callable[[Graph], Any] | None = None,
 ) -> ReversibleChain:  # fmt: skip
     """A chain of reversible blocks.

@@ -150,7 +150,7 @@ class ARX:
         return middle - half, middle + half
 
 
-def free_running(step: Callable[[Any, Any], Any], window: Array, inputs: Array) -> Array:
+def free_running(step: Callable[[Array, Array], Array], window: Array, inputs: Array) -> Array:
     """The numbers that a model says when it hears itself: (steps,).
 
     Args:

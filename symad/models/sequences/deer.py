@@ -48,7 +48,7 @@ class Deer:
     """
 
     step: Graph
-    sweep: Callable[..., Any]
+    sweep: Callable[..., np.ndarray]
 
     def solve(
         self, first: Array, inputs: Array, *parameters: Array, guess: Array | None = None

@@ -155,7 +155,7 @@ class Recurrent:
                 made[name] = concatenate([parts[self.order[k]] for k in places], axis=0)
         return made
 
-    def apply(self, p: Any, x: Any, initial: Any = None, lengths: Any = None) -> tuple[Any, Any]:
+    def apply(self, p: Any, x: Array, initial: Any = None, lengths: Any = None) -> tuple[Any, Any]:
         """(output, last states): the states are h, or (h, c) of an LSTM, each (layers D, N, ·).
 
         Args:

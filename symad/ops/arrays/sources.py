@@ -16,6 +16,7 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
@@ -270,7 +271,7 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
 
 
 @definition.dispatch
-def dimension_definition(op: Dimension, y: Node) -> Any:
+def dimension_definition(op: Dimension, y: Node) -> MaybeNode:
     """A number, once the sizes are known."""
     return constant(op.expression) if isinstance(op.expression, int) else None
 

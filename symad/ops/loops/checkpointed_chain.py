@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy
@@ -344,7 +344,7 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> 
 # ---- values --------------------------------------------------------------------------------------
 
 
-def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Any]:
+def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Number]:
     """The body on numbers."""
     local = op.body.input_nodes
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import Number
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
@@ -97,7 +98,7 @@ def as_slice(positions: IntArray) -> Array | slice:
 
 
 def compressed_rows(
-    dims: tuple[int, int], indptr: Array, indices: Array, parts: Sequence[tuple[Node, Any]]
+    dims: tuple[int, int], indptr: Array, indices: Array, parts: Sequence[tuple[Node, Number]]
 ) -> Node:
     """The sparse matrix with the entries (node (k,), positions (k,)) among the stored ones.
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symad.core.arguments import bind, flat_values
+from symad.core.arrays import Number
 from symad.core.dims import is_concrete
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
@@ -108,7 +109,7 @@ def check_dimensions(graph: Graph, nodes: Sequence[Node]) -> None:
 
 def _coefficients(
     graph: Graph, tangents: Sequence[Tangent], at: Sequence[Any] | None
-) -> Mapping[Node, Any] | None:
+) -> Mapping[Node, Number] | None:
     """The values at a point of all nodes that depend on inputs only."""
     if at is None:
         return None

@@ -44,8 +44,8 @@ ODD = {
 }  # fmt: skip
 """Functions that are 0 at 0."""
 
-_known: WeakKeyDictionary[Node, Any] = WeakKeyDictionary()
-_point: ContextVar[Mapping[Node, Any] | None] = ContextVar("point", default=None)
+_known: WeakKeyDictionary[Node, tuple[Array | None, States | None]] = WeakKeyDictionary()
+_point: ContextVar[Mapping[Node, Number] | None] = ContextVar("point", default=None)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def states_of(node: Node) -> States | None:
     return _look_up(node)[1]
 
 
-def _look_up(node: Node) -> tuple[Any, Any]:
+def _look_up(node: Node) -> tuple[Array | None, States | None]:
     if node not in _known:
         for part in topological([node]):
             if part not in _known:
@@ -100,7 +100,7 @@ def _look_up(node: Node) -> tuple[Any, Any]:
     return _known[node]
 
 
-def _judged(node: Node) -> tuple[Any, States | None]:
+def _judged(node: Node) -> tuple[Array | None, States | None]:
     """The constant value, if there is one, and the states."""
     size = np.prod([d if isinstance(d, int) else MOST + 1 for d in node.shape], dtype=float)
     if size > MOST:
@@ -115,7 +115,7 @@ def _judged(node: Node) -> tuple[Any, States | None]:
     return None, None if meaning is None else states_of(meaning)
 
 
-def _folded(node: Node) -> Array | float | None:
+def _folded(node: Node) -> Array | None:
     if isinstance(node.op, Source):
         constant = isinstance(node.op, (Constant, ArrayConstant, Eye, Iota))
         return evaluate(node.op, ()) if constant else None
@@ -129,7 +129,7 @@ def _folded(node: Node) -> Array | float | None:
         return None
 
 
-def _states_of_value(value: Any, node: Node) -> States | None:
+def _states_of_value(value: Array | float, node: Node) -> States | None:
     array = np.asarray(value)
     if array.dtype == object:
         array = np.vectorize(lambda v: float(v == 0) - 1.0, otypes=[float])(array)
@@ -137,7 +137,7 @@ def _states_of_value(value: Any, node: Node) -> States | None:
     return _reduced(np.broadcast_to(states, node.shape))
 
 
-def _reduced(states: Any) -> States | None:
+def _reduced(states: np.ndarray) -> States | None:
     return None if (states == ANY).all() else states
 
 

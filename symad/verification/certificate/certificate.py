@@ -248,7 +248,7 @@ class Certificate:
         made: Certificate = METHODS["read"](text)
         return made
 
-    def to_coq(self, path: Any, hessian: bool | None = None) -> Path:
+    def to_coq(self, path: Path | str, hessian: bool | None = None) -> Path:
         """Write a Coq file whose theorems say that symad's derivatives of this model are its derivatives.
 
         The file has the model as it was written, its gradient (or Jacobian) and its Hessian as symad computes

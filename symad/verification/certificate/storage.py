@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from symad.core.graph import Graph, Node, TupleOf
+from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.ops.arrays.sources import symbol_of
 from symad.saving.save_load import dumps, loads
@@ -57,7 +58,7 @@ def write(certificate: Certificate) -> str:
     return text[:-2] + f',\n "proofs": [\n{proofs}\n ]\n}}\n'  # the closing brace comes last
 
 
-def _write_model(model: Model | None) -> dict[str, Any]:
+def _write_model(model: Model | None) -> dict[str, Json]:
     """The graph of a model, and which inputs it is differentiated by; nothing if it cannot be saved."""
     if model is None:
         return {}
@@ -89,7 +90,7 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
 
-def _write_comparison(comparison: Comparison) -> dict[str, Any]:
+def _write_comparison(comparison: Comparison) -> dict[str, Json]:
     """A claim with the function that it is about, if that can be saved."""
     try:
         return _written(comparison, comparison.derivative)
@@ -99,11 +100,11 @@ def _write_comparison(comparison: Comparison) -> dict[str, Any]:
         return _written(comparison, None)
 
 
-def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str, Any]:
+def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str, Json]:
     left, right = comparison.left, comparison.right
     outputs = left.output_nodes + right.output_nodes
     inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))
-    saved: dict[str, Any] = {}
+    saved: dict[str, Json] = {}
     if (d := derivative) is not None:
         groups = (d.function, d.wrt, d.v, d.w)
         outputs += tuple(node for group in groups for node in group)
@@ -175,7 +176,7 @@ def _read_document(document: dict[str, Any]) -> Certificate:
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
 
 
-def _read_model(saved: Any) -> Model | None:
+def _read_model(saved: Json) -> Model | None:
     """The model as its graph; an expression or a Python function is not kept."""
     match saved:
         case None:
@@ -200,7 +201,7 @@ def _read_proof(saved: Any) -> Proof:
     raise SavingError("a proof lacks its claims, goals or steps")
 
 
-def _read_prime(saved: Any) -> int:
+def _read_prime(saved: Json) -> int:
     if not isinstance(saved, str) or not saved.isdigit() or len(saved) > 4000:
         raise SavingError(f"{saved!r} is no prime")
     return int(saved)
@@ -232,13 +233,13 @@ def _read_entry(saved: Any) -> Entry:
     raise SavingError("an entry of the certificate lacks its name, status, claim or bound")
 
 
-def _texts(saved: Any) -> tuple[str, ...]:
+def _texts(saved: Json) -> tuple[str, ...]:
     if not isinstance(saved, list) or not all(isinstance(t, str) for t in saved):
         raise SavingError(f"{saved!r} is no list of texts")
     return tuple(saved)
 
 
-def _read_witness(saved: Any) -> Witness | None:
+def _read_witness(saved: Json) -> Witness | None:
     match saved:
         case None:
             return None
@@ -248,7 +249,7 @@ def _read_witness(saved: Any) -> Witness | None:
     raise SavingError("a witness lacks its point or its values")
 
 
-def _read_loss(saved: Any) -> Loss:
+def _read_loss(saved: Json) -> Loss:
     match saved:
         case {"word": str(word), "name": str(name), "kind": str(kind), "point": dict(point), **rest}:
             index: Any = rest.get("index", [])

@@ -101,8 +101,8 @@ def search(
     integers: Mapping[Node, tuple[int, int]],
     meter: Meter,
     suspects: Array | None = None,
-    first: Sequence[Mapping[Node, Any]] = (),
-    claimed: Callable[[Mapping[Node, Any]], Array] | None = None,
+    first: Sequence[Mapping[Node, Number]] = (),
+    claimed: Callable[[Mapping[Node, Number]], Array] | None = None,
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
 
@@ -141,7 +141,7 @@ class _Hunt:
     integers: Mapping[Node, tuple[int, int]]
     meter: Meter
     suspects: Array | None
-    claimed: Callable[[Mapping[Node, Any]], Array] | None = None
+    claimed: Callable[[Mapping[Node, Number]], Array] | None = None
 
     def __post_init__(self) -> None:
         self.nodes = all_nodes(self.left, self.right)
@@ -151,8 +151,8 @@ class _Hunt:
         self.watched = np.ones(shape, dtype=bool) if self.suspects is None else self.suspects
         self.differs = np.zeros(shape, dtype=bool)
         self.witnesses: dict[tuple[int, ...], Witness] = {}
-        self.with_difference: list[Mapping[Node, Any]] = []
-        self.without: list[Mapping[Node, Any]] = []
+        self.with_difference: list[Mapping[Node, Number]] = []
+        self.without: list[Mapping[Node, Number]] = []
         self.agreed = 0
         self.always: dict[Node, Array] = {}
 
@@ -216,7 +216,7 @@ class _Hunt:
             self.agreed += bool(defined.all())
         self.differs |= new
 
-    def _confirmed(self, point: Mapping[Node, Any], new: Array) -> Array:
+    def _confirmed(self, point: Mapping[Node, Number], new: Array) -> Array:
         """Which differences balls confirm: what a cancellation or a jump may have caused is none."""
         from symad.verification.measuring.balls import DISJOINT, Undetermined, ball_values, compared
 
@@ -261,7 +261,7 @@ def _verdict(a: Number, b: Number, floor: Number) -> int:
         return 1 if abs(a - b) > floor else -2
 
 
-def _witness(point: Mapping[Node, Any], values: Sequence[Array], index: tuple[int, ...]) -> Witness:
+def _witness(point: Mapping[Node, Number], values: Sequence[Array], index: tuple[int, ...]) -> Witness:
     left, right = (digits_of(np.asarray(v)[index]) for v in values)
     return Witness(describe(point), left, right, index)
 

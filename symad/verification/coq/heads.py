@@ -5,7 +5,7 @@ A head that is not here has no lemma; `WITHOUT_LEMMA` says why.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sympy
 from sympy.codegen import cfunctions
@@ -27,7 +27,7 @@ def _of(constructor: str, function: str, lemma: str) -> CoqHead:
     return CoqHead(constructor, function, lemma)
 
 
-HEADS: dict[Any, CoqHead] = {
+HEADS: dict[sympy.FunctionClass, CoqHead] = {
     sympy.exp: _of("Exp", "exp", "d_exp"),
     sympy.log: _of("Log", "ln", "d_log"),
     sympy.sin: _of("Sin", "sin", "d_sin"),

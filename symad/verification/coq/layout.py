@@ -167,7 +167,7 @@ Strategy 1000 [let_in]."""
 
 
 def _parts_of(program: Program) -> set[Any]:
-    found: set[Any] = set()
+    found: set[sp.Symbol] = set()
     stack = [*program.terms.lets, *program.outputs]
     while stack:
         term = stack.pop()

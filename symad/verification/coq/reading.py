@@ -77,7 +77,7 @@ def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Ter
 def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], whole: int) -> set[Node]:
     """What gets a name: parts used more than once, unless everything written out is small."""
     uses: Counter[Any] = Counter()
-    sizes: dict[Any, int] = {}
+    sizes: dict[sympy.Basic, int] = {}
     roots = list(roots)
     for part in _postorder(roots, parts_of):
         below = parts_of(part)

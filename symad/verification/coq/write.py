@@ -35,7 +35,7 @@ MOST_SECOND = 12
 """With more inputs the Hessian is left out, unless it is asked for."""
 
 
-def write_coq(model: Model, path: Any, hessian: bool | None = None) -> Path:
+def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Path:
     """Write the Coq file of a model, and the library that it needs next to it.
 
     Args:
@@ -150,7 +150,7 @@ def _expressions(given: Any, outputs: int) -> list[sympy.Expr] | None:
 
 def _sympy_leaves(arguments: Sequence[Argument]) -> dict[sympy.Symbol, int]:
     """The number of each element as SymPy writes it: x, x[3], X[1, 2]."""
-    found: dict[Any, int] = {}
+    found: dict[sympy.Basic, int] = {}
     for a in arguments:
         for k, index in enumerate(np.ndindex(*a.shape)):
             symbol = a.symbol

@@ -21,7 +21,7 @@ from flint import arb
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.evaluation.function_values import mpmath_function
-from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box
+from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, box
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked
@@ -51,7 +51,7 @@ class Ball:
         """``value`` is an Arb ball."""
         self.value = value
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Ball(self.value + _arb(other))
@@ -66,42 +66,42 @@ class Ball:
             return NotImplemented
         return Ball(_arb(other) - self.value)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Ball(self.value * _arb(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return _quotient(self.value, _arb(other))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return _quotient(_arb(other), self.value)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Ball | Fraction | int) -> Any:
         return NUMBERS.power(self, other)
 
     def __neg__(self) -> Ball:
         return Ball(-self.value)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Ball:
         return Ball(abs(self.value))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Ball | Fraction | int) -> bool | NoTruth:
         return _compare("<", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Ball | Fraction | int) -> bool | NoTruth:
         return _compare("<=", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Ball | Fraction | int) -> bool | NoTruth:
         return _compare("<", other, self)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Ball | Fraction | int) -> bool | NoTruth:
         return _compare("<=", other, self)
 
     def __eq__(self, other: object) -> Any:
@@ -161,7 +161,7 @@ def _compare(relation: str, a: Any, b: Any) -> Any:
     raise Undetermined(f"{u} {relation} {v}")
 
 
-class Balls(Domain):
+class Balls(Domain["Ball | int"]):
     """Arithmetic of balls."""
 
     rank = 7
@@ -177,7 +177,7 @@ class Balls(Domain):
             value = Fraction(int(exact.p), int(exact.q))
         return Ball(_arb(value))
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Ball | int) -> Any:
         """By Arb; maxima are the argument itself, and steps have a value away from their jumps only."""
         if any(isinstance(v, Undefined) for v in values):
             return Ball(arb("nan"))
@@ -194,7 +194,7 @@ class Balls(Domain):
         finite = all(a.is_finite() for a in arguments)
         return Ball(_by_mpmath(head, arguments) if finite else arb("nan"))
 
-    def power(self, base: Ball, exponent: Any) -> Any:
+    def power(self, base: Any, exponent: Any) -> Any:
         """The real power."""
         b, e = _arb(base), _arb(exponent)
         if not (b.is_finite() and e.is_finite()):
@@ -207,15 +207,15 @@ class Balls(Domain):
             return Ball(arb("nan"))
         return Ball(b**e if b > 0 else arb("nan"))
 
-    def divide(self, a: Any, b: Ball) -> Ball:
+    def divide(self, a: Any, b: Any) -> Ball:
         """NaN where the divisor may be 0."""
         return _quotient(_arb(a), _arb(b))
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: Ball | int, b: Ball | int) -> Truth:
         """Decided, or an error."""
         return _compare(relation, a, b)
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Ball | int, b: Ball | int) -> Ball | int:
         """The branch that is taken."""
         if condition is NO_TRUTH:
             return Ball(arb("nan"))
@@ -254,7 +254,7 @@ def _remainder(a: flint.arb, b: flint.arb) -> flint.arb:
     return a - b * _floor(a / b)
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
+FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
     sympy.exp: arb.exp, sympy.sin: arb.sin, sympy.cos: arb.cos, sympy.tan: arb.tan, sympy.cot: arb.cot,
     sympy.sec: arb.sec, sympy.csc: arb.csc, sympy.sinh: arb.sinh, sympy.cosh: arb.cosh, sympy.tanh: arb.tanh,
     sympy.coth: arb.coth, sympy.sech: arb.sech, sympy.csch: arb.csch, sympy.asin: arb.asin,
@@ -282,14 +282,14 @@ def _named(value: sympy.Expr) -> flint.arb:
         return _from_mpmath(mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_), 2 - flint.ctx.prec)
 
 
-def _defined(head: Any, values: Sequence[Ball]) -> Any:
+def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Any:
     """A function by its definition."""
     inputs, meaning = definition_of(head, len(values))
     (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
     return value if isinstance(value, Ball) else NUMBERS.number(value)
 
 
-def _by_mpmath(head: Any, arguments: Sequence[Any]) -> Any:
+def _by_mpmath(head: sympy.FunctionClass, arguments: Sequence[Any]) -> Any:
     """A function that Arb lacks: mpmath's value at the midpoints, in two precisions.
 
     What they differ by, and by how much the value moves over the balls, bounds the error, times a safety
@@ -347,7 +347,7 @@ def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
-        numbers: dict[Node, Any] = {n: _entered(v) for n, v in point.items()}
+        numbers: dict[Node, Number] = {n: _entered(v) for n, v in point.items()}
         numbers[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
         return [_as_array(v) for v in unchecked(outputs, numbers)]
     finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symad.core.arguments import Argument, grouped_values
+from symad.core.arrays import ArrayLike
 from symad.errors import SymadError
 from symad.verification.random_fields.prime_fields import Array
 
@@ -22,7 +23,7 @@ class BadReturn(SymadError, TypeError):
     """A numeric function takes other arguments, or returns no array of real numbers of the right shape."""
 
 
-def function_of(candidate: Any) -> Callable[..., Any]:
+def function_of(candidate: Any) -> Callable[..., ArrayLike]:
     """The function to measure: a callable, or the last one that a module defines, as generated files do.
 
     Raises:
@@ -33,7 +34,7 @@ def function_of(candidate: Any) -> Callable[..., Any]:
         if not own:
             raise TypeError(f"verify: the module {candidate.__name__} defines no function")
         candidate = own[-1]
-    function: Callable[..., Any] = candidate
+    function: Callable[..., ArrayLike] = candidate
     return function
 
 
@@ -41,7 +42,7 @@ def _is_of(module: ModuleType, value: Any) -> bool:
     return isinstance(value, FunctionType) and value.__module__ == module.__name__
 
 
-def refuse_arguments(candidate: Callable[..., Any], names: Sequence[str]) -> None:
+def refuse_arguments(candidate: Callable[..., ArrayLike], names: Sequence[str]) -> None:
     """Refuse a function that cannot take the inputs.
 
     Raises:
@@ -66,7 +67,7 @@ class Caller:
     A library is tried only if the user's program has loaded it. The first call decides.
     """
 
-    def __init__(self, candidate: Callable[..., Any], arguments: Sequence[Argument]) -> None:
+    def __init__(self, candidate: Callable[..., ArrayLike], arguments: Sequence[Argument]) -> None:
         """Nothing is called yet; ``arguments`` say how the values are grouped."""
         self.candidate = candidate
         self.arguments = arguments

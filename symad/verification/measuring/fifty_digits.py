@@ -61,7 +61,7 @@ def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[np.nd
         SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
     """
     with mpmath.workdps(digits):
-        numbers: dict[Node, Any] = {n: as_numbers(v) for n, v in point.items()}
+        numbers: dict[Node, Number] = {n: as_numbers(v) for n, v in point.items()}
         numbers[anchor()] = mpmath.mpf(1)
         return [_clean(v) for v in unchecked(nodes, numbers)]
 

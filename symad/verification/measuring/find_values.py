@@ -203,8 +203,8 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
 
 
 def _searched(
-    wanted: Sequence[Node], starts: Sequence[Place], integers: Mapping[Node, Any]
-) -> Iterator[dict[Node, Any]]:
+    wanted: Sequence[Node], starts: Sequence[Place], integers: Mapping[Node, Number]
+) -> Iterator[dict[Node, Number]]:
     """The point closest to where some nodes are positive, by random steps downhill.
 
     What is minimised is how many of the nodes have no value, and then how far the others are below 0.

@@ -59,7 +59,7 @@ Bounds = Mapping[Node, tuple[float, float]]
 
 
 def points_between(
-    inputs: Sequence[Node], integers: Mapping[Node, Any], bounds: Bounds, count: int
+    inputs: Sequence[Node], integers: Mapping[Node, Number], bounds: Bounds, count: int
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Points inside of a box; a bound on one side only is moved from by an ordinary number."""
     rng = np.random.default_rng(count)
@@ -102,7 +102,7 @@ def far_points(
 
 
 def _scaled(
-    node: Node, value: Array | float, integers: Mapping[Node, Any], size: float, kept: bool
+    node: Node, value: Array | float, integers: Mapping[Node, Number], size: float, kept: bool
 ) -> Array | float:
     symbol = symbol_of(node)
     if node in integers or getattr(symbol, "is_integer", False):
@@ -111,7 +111,9 @@ def _scaled(
     return value * (size if kept or signed else -size)
 
 
-def hostile_points(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iterator[tuple[str, FloatPoint]]:
+def hostile_points(
+    inputs: Sequence[Node], integers: Mapping[Node, Number]
+) -> Iterator[tuple[str, FloatPoint]]:
     """Two points of each hostile kind, of either sign where the symbols allow."""
     for name, scale, offset in HOSTILE:
         for turn in (1.0, -1.0):

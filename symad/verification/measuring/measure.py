@@ -23,6 +23,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
 from symad.ops.arrays.sources import symbol_of
@@ -123,7 +124,7 @@ class Task:
 
 
 def measure(
-    candidate: Callable[..., Any],
+    candidate: Callable[..., ArrayLike],
     reference: Graph,
     names: Sequence[str],
     flat: Flat,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arguments import leaves_of
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.derivatives.wrt import Selection
 from symad.errors import EvaluationError
@@ -31,7 +31,7 @@ class Program:
     """A numeric function, and the exact function it should compute."""
 
     title: str
-    function: Callable[..., Any]
+    function: Callable[..., ArrayLike]
     reference: Graph
     names: tuple[str, ...]
     kind: str
@@ -54,7 +54,7 @@ class Context(tuple[Any, ...]):
         return (True,) * len(self)
 
 
-def as_called(function: Callable[..., Any], graph: Graph, wrt: Selection) -> Callable[..., Any]:
+def as_called(function: Callable[..., ArrayLike], graph: Graph, wrt: Selection) -> Callable[..., ArrayLike]:
     """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
 
     A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``.

@@ -195,7 +195,7 @@ def written_size(outputs: Sequence[Node]) -> int:
 
 def _tree_size(expression: Any) -> int:
     """The number of operations of an expression as a tree, each distinct part visited once."""
-    sizes: dict[Any, int] = {}
+    sizes: dict[sympy.Basic, int] = {}
     stack = [expression]
     while stack:
         current = stack[-1]

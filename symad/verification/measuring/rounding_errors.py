@@ -86,7 +86,7 @@ def _moved(
 ) -> dict[Node, Number]:
     """All values where each has a relative change of its own."""
     turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
-    found: dict[Node, Any] = {}
+    found: dict[Node, Number] = {}
     whole = _whole(order, values)
     for node in order:
         value = evaluate(node.op, tuple([found[a] for a in node.args])) if node.args else values[node]

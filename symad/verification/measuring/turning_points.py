@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Input, input_node, symbol_of
@@ -72,7 +73,7 @@ class Line:
 
 def turning_points(
     outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
-) -> Iterator[dict[Node, Any]]:
+) -> Iterator[dict[Node, Number]]:
     """Points in floats, each in a region of its own; all sizes must be numbers."""
     nodes = topological(outputs)
     inputs = [n for n in nodes if isinstance(n.op, Input)]

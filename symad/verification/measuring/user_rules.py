@@ -63,7 +63,7 @@ class Rule:
 
 def entries_of_rules(graphs: Sequence[Graph]) -> list[Entry]:
     """One entry for each function of a user in some graphs whose rule is wrong or cannot be established."""
-    heads: dict[tuple[Any, int], None] = {}
+    heads: dict[tuple[sympy.FunctionClass, int], None] = {}
     for graph in graphs:
         for n in topological(graph.output_nodes):
             if isinstance(n.op, Apply) and is_users(n.op.head):

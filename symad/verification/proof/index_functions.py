@@ -17,19 +17,18 @@ import sympy
 
 from symad.core.dims import Shape
 from symad.core.graph import Node
-from symad.core.questions import Values
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import BOUND, DELTA, UNIT, Atom, Form, Network, Networks
-from symad.verification.proof.index_notation import index_form
+from symad.verification.proof.index_notation import Forms, Written, index_form
 from symad.verification.rewriting.linear_terms import number
 
 
 @index_form.dispatch
-def mul_index_form(op: Mul, y: Node, args: Values, networks: Networks) -> Any:
+def mul_index_form(op: Mul, y: Node, args: Forms, networks: Networks) -> Written:
     factors = [
         form if p == 1 else power_form(form, arg.shape, Fraction(-1), networks)
         for p, form, arg in zip(op.powers, args, y.args, strict=True)
@@ -47,7 +46,7 @@ def product_form(forms: Sequence[Form], shapes: Sequence[Shape], shape: Shape, n
 
 
 @index_form.dispatch
-def pow_index_form(op: Pow, y: Node, args: Values, networks: Networks) -> Any:
+def pow_index_form(op: Pow, y: Node, args: Forms, networks: Networks) -> Written:
     exponent = number(y.args[1])
     if exponent is None:
         raise OutOfBudget("a power with a variable exponent has no form for all sizes")
@@ -110,7 +109,7 @@ def _divided(network: Network, common: Mapping[Any, Fraction]) -> tuple[Any, ...
 
 
 @index_form.dispatch
-def apply_index_form(op: Apply, y: Node, args: Values, networks: Networks) -> Any:
+def apply_index_form(op: Apply, y: Node, args: Forms, networks: Networks) -> Written:
     """exp by terms, |u| and sign u by √u²; any other function of one argument is an atom."""
     if len(args) != 1:
         raise OutOfBudget(f"{op.head.__name__} of several arguments has no form for all sizes")
@@ -142,7 +141,7 @@ def _log_form(form: Form, shape: Shape, networks: Networks) -> Form:
 
 
 @index_form.dispatch
-def extreme_index_form(op: Extreme, y: Node, args: Values, networks: Networks) -> Any:
+def extreme_index_form(op: Extreme, y: Node, args: Forms, networks: Networks) -> Written:
     """An atom with the axes that are kept, named after the whole array and the axes that disappear."""
     shape = y.args[0].shape
     number, order = networks.name(args[0], shape)

@@ -14,15 +14,14 @@ import sympy
 
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Node
-from symad.core.questions import Values
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import DELTA, Form, Networks
-from symad.verification.proof.index_notation import index_form
+from symad.verification.proof.index_notation import Forms, Written, index_form
 
 
 @index_form.dispatch
-def solve_index_form(op: Solve, y: Node, args: Values, networks: Networks) -> Any:
+def solve_index_form(op: Solve, y: Node, args: Forms, networks: Networks) -> Written:
     a, b = args
     *stack, n, k = y.shape
     inverse = _inverse(_one_matrix(a, len(stack), networks), (n, n), networks)
@@ -86,7 +85,7 @@ def _chain(form: Form, n: Dim) -> Any:
 
 
 @index_form.dispatch
-def determinant_index_form(op: Determinant, y: Node, args: Values, networks: Networks) -> Any:
+def determinant_index_form(op: Determinant, y: Node, args: Forms, networks: Networks) -> Written:
     return _determinant(y, args[0], networks)
 
 
@@ -107,6 +106,6 @@ def _determinant(y: Node, form: Form, networks: Networks) -> Any:
 
 
 @index_form.dispatch
-def log_determinant_index_form(op: LogDeterminant, y: Node, args: Values, networks: Networks) -> Any:
+def log_determinant_index_form(op: LogDeterminant, y: Node, args: Forms, networks: Networks) -> Written:
     determinant = _determinant(y, args[0], networks)
     return networks.atom(("function", sympy.log), determinant, ())

@@ -8,13 +8,13 @@ with the same normal form are equal for all values of their dimension symbols.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from symad.core.dims import Dim, same_dim
 from symad.core.graph import Node, Op
-from symad.core.questions import Values, question
+from symad.core.questions import question
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Constant, Dimension, Eye, Input
@@ -24,24 +24,30 @@ from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import DELTA, Form, Network, Networks
 from symad.verification.rewriting.linear_terms import number
 
+if TYPE_CHECKING:
+    Written = Form
+    Forms = tuple[Form, ...]
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Written = Forms = Any
+
 
 @question
-def index_form(op: Op, y: Node, args: Values, networks: Networks) -> Any:
+def index_form(op: Op, y: Node, args: Forms, networks: Networks) -> Written:
     """``y = op(...)`` as a sum of contraction networks, from the forms of its arguments."""
 
 
 @index_form.dispatch
-def no_index_form(op: Op, y: Node, args: Values, networks: Networks) -> Any:
+def no_index_form(op: Op, y: Node, args: Forms, networks: Networks) -> Written:
     raise OutOfBudget(f"{type(op).__name__} has no form for all sizes")
 
 
 @index_form.dispatch
-def input_index_form(op: Input, y: Node, args: Values, networks: Networks) -> Any:
+def input_index_form(op: Input, y: Node, args: Forms, networks: Networks) -> Written:
     return networks.single(("input", op.symbol, y.shape), y.shape)
 
 
 @index_form.dispatch
-def constant_index_form(op: Constant, y: Node, args: Values, networks: Networks) -> Any:
+def constant_index_form(op: Constant, y: Node, args: Forms, networks: Networks) -> Written:
     value = number(y)
     if value is None:
         return networks.single(("constant", op.kind, op.value), ())
@@ -49,7 +55,7 @@ def constant_index_form(op: Constant, y: Node, args: Values, networks: Networks)
 
 
 @index_form.dispatch
-def dimension_index_form(op: Dimension, y: Node, args: Values, networks: Networks) -> Any:
+def dimension_index_form(op: Dimension, y: Node, args: Forms, networks: Networks) -> Written:
     return dimension_form(op.expression, networks)
 
 
@@ -66,17 +72,17 @@ def dimension_form(dim: Dim, networks: Networks) -> Form:
 
 
 @index_form.dispatch
-def eye_index_form(op: Eye, y: Node, args: Values, networks: Networks) -> Any:
+def eye_index_form(op: Eye, y: Node, args: Forms, networks: Networks) -> Written:
     return networks.single(DELTA, y.shape)
 
 
 @index_form.dispatch
-def add_index_form(op: Add, y: Node, args: Values, networks: Networks) -> Any:
+def add_index_form(op: Add, y: Node, args: Forms, networks: Networks) -> Written:
     return networks.add([(Fraction(s), form) for s, form in zip(op.signs, args, strict=True)])
 
 
 @index_form.dispatch
-def einsum_index_form(op: Einsum, y: Node, args: Values, networks: Networks) -> Any:
+def einsum_index_form(op: Einsum, y: Node, args: Forms, networks: Networks) -> Written:
     dims = {
         label: dim
         for labels, arg in zip(op.inputs, y.args, strict=True)
@@ -86,13 +92,13 @@ def einsum_index_form(op: Einsum, y: Node, args: Values, networks: Networks) -> 
 
 
 @index_form.dispatch
-def broadcast_index_form(op: Broadcast, y: Node, args: Values, networks: Networks) -> Any:
+def broadcast_index_form(op: Broadcast, y: Node, args: Forms, networks: Networks) -> Written:
     """Repeated axes do not occur in the form."""
     return networks.permuted(args[0], op.axes)
 
 
 @index_form.dispatch
-def reshape_index_form(op: Reshape, y: Node, args: Values, networks: Networks) -> Any:
+def reshape_index_form(op: Reshape, y: Node, args: Forms, networks: Networks) -> Written:
     """Axes of length 1 come and go; anything else has no form."""
     old = [k for k, dim in enumerate(y.args[0].shape) if dim != 1]
     new = [k for k, dim in enumerate(y.shape) if dim != 1]
@@ -115,7 +121,7 @@ def reshape_index_form(op: Reshape, y: Node, args: Values, networks: Networks) -
 
 
 @index_form.dispatch
-def stack_index_form(op: Stack, y: Node, args: Values, networks: Networks) -> Any:
+def stack_index_form(op: Stack, y: Node, args: Forms, networks: Networks) -> Written:
     """A new axis of length 1 has no index."""
     if len(args) > 1:
         raise OutOfBudget("stacks of several arrays have no form for all sizes")

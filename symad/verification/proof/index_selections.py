@@ -13,7 +13,6 @@ from typing import Any
 
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Node
-from symad.core.questions import Values
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.shaping import Pad, Slice
 from symad.ops.arrays.sources import Iota
@@ -21,24 +20,24 @@ from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_functions import product_form
 from symad.verification.proof.index_networks import CHOICE, CONDITION, UNIT, Form, Networks
-from symad.verification.proof.index_notation import dimension_form, index_form
+from symad.verification.proof.index_notation import Forms, Written, dimension_form, index_form
 
 
 @index_form.dispatch
-def iota_index_form(op: Iota, y: Node, args: Values, networks: Networks) -> Any:
+def iota_index_form(op: Iota, y: Node, args: Forms, networks: Networks) -> Written:
     """0, 1, 2, ...: the same numbers whatever the length."""
     return networks.single(("iota",), y.shape)
 
 
 @index_form.dispatch
-def compare_index_form(op: Compare, y: Node, args: Values, networks: Networks) -> Any:
+def compare_index_form(op: Compare, y: Node, args: Forms, networks: Networks) -> Written:
     first, second = args
     apart = networks.add([(Fraction(1), first), (Fraction(-1), second)])
     return networks.atom((CONDITION, op.relation), _not_zero(apart), y.shape)
 
 
 @index_form.dispatch
-def logic_index_form(op: Logic, y: Node, args: Values, networks: Networks) -> Any:
+def logic_index_form(op: Logic, y: Node, args: Forms, networks: Networks) -> Written:
     """And is the product, or is 1 − Π(1 − c), not is 1 − c, xor is a + b − 2ab."""
     one, shapes = networks.constant(1), [a.shape for a in y.args]
 
@@ -58,7 +57,7 @@ def logic_index_form(op: Logic, y: Node, args: Values, networks: Networks) -> An
 
 
 @index_form.dispatch
-def select_index_form(op: Select, y: Node, args: Values, networks: Networks) -> Any:
+def select_index_form(op: Select, y: Node, args: Forms, networks: Networks) -> Written:
     condition, first, second = args
     apart = networks.add([(Fraction(1), first), (Fraction(-1), second)])
     chosen = product_form([condition, apart], [y.args[0].shape, y.shape], y.shape, networks)
@@ -66,7 +65,7 @@ def select_index_form(op: Select, y: Node, args: Values, networks: Networks) -> 
 
 
 @index_form.dispatch
-def gather_index_form(op: Gather, y: Node, args: Values, networks: Networks) -> Any:
+def gather_index_form(op: Gather, y: Node, args: Forms, networks: Networks) -> Written:
     """y[a..., c...] = Σ_r S[a..., r] table[r, c...]."""
     table, indices = y.args
     at, rest = _labels(indices.shape, table.shape[1:])
@@ -76,7 +75,7 @@ def gather_index_form(op: Gather, y: Node, args: Values, networks: Networks) -> 
 
 
 @index_form.dispatch
-def scatter_index_form(op: ScatterAdd, y: Node, args: Values, networks: Networks) -> Any:
+def scatter_index_form(op: ScatterAdd, y: Node, args: Forms, networks: Networks) -> Written:
     """y[r, c...] = Σ_a S[a..., r] u[a..., c...]."""
     indices, updates = y.args
     own = updates.shape[len(indices.shape) :]
@@ -115,13 +114,13 @@ def _not_zero(form: Form) -> Form:
 
 
 @index_form.dispatch
-def slice_index_form(op: Slice, y: Node, args: Values, networks: Networks) -> Any:
+def slice_index_form(op: Slice, y: Node, args: Forms, networks: Networks) -> Written:
     """Along each axis Σ_r S[i, r] x[r] with S of the places start + step i."""
     return _sliced(networks, args[0], op.start, op.step, y.shape, y.args[0].shape, taken=True)
 
 
 @index_form.dispatch
-def pad_index_form(op: Pad, y: Node, args: Values, networks: Networks) -> Any:
+def pad_index_form(op: Pad, y: Node, args: Forms, networks: Networks) -> Written:
     """Along each axis Σ_i S[i, r] x[i]."""
     return _sliced(networks, args[0], op.start, op.step, y.args[0].shape, y.shape, taken=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symad.evaluation.number_domains import DOMAINS, Domain, Undefined
+from symad.evaluation.number_domains import DOMAINS, AnyDomain, Domain, Truth, Undefined
 from symad.verification.budget import Meter
 from symad.verification.proof.quotients import Quotient
 from symad.verification.proof.rational_functions import Algebra
@@ -21,7 +21,7 @@ def algebra_of(size: int, meter: Meter, terms: int) -> Algebra:
     return made
 
 
-class Quotients(Domain):
+class Quotients(Domain["Quotient | Fraction | int | Undefined"]):
     """The number domain of one algebra."""
 
     rank = 6
@@ -30,7 +30,7 @@ class Quotients(Domain):
         """Without an algebra it only finds that of a number."""
         self.algebra = algebra
 
-    def of(self, value: Any) -> Domain:
+    def of(self, value: Any) -> AnyDomain:
         """The domain of the algebra a number belongs to."""
         return value.algebra.domain
 
@@ -46,7 +46,7 @@ class Quotients(Domain):
             value = Fraction(int(exact.p), int(exact.q))
         return self.algebra.rational(Fraction(value))
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """exp, sin, cos, sign with their relations; any other function is a generator."""
         assert self.algebra is not None
         if any(isinstance(v, Undefined) for v in values):
@@ -84,12 +84,12 @@ class Quotients(Domain):
         under = b if isinstance(b, Quotient) else self.number(b)
         return a * under.inverse()
 
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
+    def compare(self, relation: str, a: Any, b: Any) -> Truth:
         """[a == b] as 0 or 1: the only comparison in the basis."""
         assert self.algebra is not None
         return self.algebra.rational(int((a - b) == 0))
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth, a: Any, b: Any) -> Any:
         """b + c (a − b) for an indicator c; one known to be 0 or 1 ignores what is not taken."""
         known = condition.number() if isinstance(condition, Quotient) else Fraction(int(condition))
         if known in (0, 1):

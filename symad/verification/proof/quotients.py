@@ -13,6 +13,8 @@ from sympy.polys.domains import ZZ
 from symad.evaluation.number_domains import Undefined
 
 if TYPE_CHECKING:
+    from sympy.polys.rings import PolyElement
+
     from symad.verification.proof.rational_functions import Algebra
 
 PRIME = (1 << 61) - 1
@@ -24,9 +26,9 @@ class Quotient:
     """numerator / (scale Π factor^multiplicity)."""
 
     algebra: Algebra
-    numerator: Any
+    numerator: PolyElement
     scale: int
-    under: dict[Any, int]
+    under: dict[PolyElement, int]
     _print: int | None = None
 
     @property
@@ -40,14 +42,14 @@ class Quotient:
             self._print = over * pow(under, -1, PRIME) % PRIME
         return self._print
 
-    def denominator(self) -> Any:
+    def denominator(self) -> PolyElement:
         """The denominator, multiplied out."""
         total = self.algebra.ring(self.scale)
         for factor, m in self.under.items():
             total = self.algebra.product(total, self.algebra.power(factor, m))
         return total
 
-    def reduced_numerator(self) -> Any:
+    def reduced_numerator(self) -> PolyElement:
         """The numerator modulo the relations."""
         return self.algebra.reduced(self.numerator)
 
@@ -113,7 +115,7 @@ class Quotient:
         made = Quotient(self.algebra, self.algebra.checked(over), scale, under)
         return made._cancelled() if under else made
 
-    def _raised(self, under: dict[Any, int], scale: int) -> Any:
+    def _raised(self, under: dict[PolyElement, int], scale: int) -> PolyElement:
         """The numerator over a larger denominator."""
         total = self.numerator * ZZ(scale // self.scale)
         for factor, m in under.items():

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.polys.domains import ZZ
-from sympy.polys.fields import FracField
+from sympy.polys.fields import FracElement, FracField
 from sympy.polys.orderings import lex
 
 from symad.core.graph import Node
@@ -23,6 +23,9 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.rewriting.linear_terms import Terms, moves_elements, number
+
+if TYPE_CHECKING:
+    from sympy.polys.rings import PolyElement
 
 MOST_ATOMS, MOST_NODES, MOST_TERMS, MOST_DEGREE = 12, 64, 24, 32
 """Larger expressions are not written as rational functions."""
@@ -36,7 +39,7 @@ class TooLarge(Exception):
 
 
 @lru_cache(MOST_ATOMS)
-def _field(count: int) -> Any:
+def _field(count: int) -> FracField:
     return FracField([f"a{k}" for k in range(count)], ZZ, lex)
 
 
@@ -44,11 +47,11 @@ def _field(count: int) -> Any:
 class _Reading:
     """One expression on its way to a rational function."""
 
-    ring: Any = field(default_factory=lambda: _field(MOST_ATOMS))
+    ring: FracField = field(default_factory=lambda: _field(MOST_ATOMS))
     atoms: dict[Node, int] = field(default_factory=dict)
     read: dict[Any, Any] = field(default_factory=dict)
 
-    def element(self, n: Node, moves: tuple[Node, ...] = ()) -> Any:
+    def element(self, n: Node, moves: tuple[Node, ...] = ()) -> FracElement:
         """A node as a rational function; the moves are those of its elements on the way to the whole."""
         if (n, moves) not in self.read:
             if len(self.read) >= MOST_NODES:
@@ -56,7 +59,7 @@ class _Reading:
             self.read[n, moves] = self._small(self._element(n, moves))
         return self.read[n, moves]
 
-    def _element(self, n: Node, moves: tuple[Node, ...]) -> Any:
+    def _element(self, n: Node, moves: tuple[Node, ...]) -> FracElement:
         value = number(n)
         if value is not None:
             return self.ring(value.numerator) / self.ring(value.denominator)
@@ -78,7 +81,7 @@ class _Reading:
             return self.element(n.args[0], moves) ** int(exponent)
         return self._atom(n, moves)
 
-    def _atom(self, n: Node, moves: tuple[Node, ...]) -> Any:
+    def _atom(self, n: Node, moves: tuple[Node, ...]) -> FracElement:
         for move in reversed(moves):
             if n.shape == move.args[0].shape:
                 n = Node.of(move.op, (n,))
@@ -87,7 +90,7 @@ class _Reading:
             raise TooLarge
         return self.ring.gens[position]
 
-    def _small(self, element: Any) -> Any:
+    def _small(self, element: FracElement) -> FracElement:
         for poly in (element.numer, element.denom):
             if len(poly) > MOST_TERMS or any(sum(m) > MOST_DEGREE for m in poly.itermonoms()):
                 raise TooLarge
@@ -95,7 +98,7 @@ class _Reading:
                 raise TooLarge
         return element
 
-    def node(self, poly: Any) -> Node:
+    def node(self, poly: PolyElement) -> Node:
         """A polynomial in the atoms as a node."""
         atoms = list(self.atoms)
         terms = []

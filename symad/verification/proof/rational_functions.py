@@ -36,19 +36,19 @@ class Algebra:
     size: int
     meter: Meter
     terms: int
-    ring: Any = None
+    ring: PolyRing = None
     atoms: dict[Any, list[tuple[int, Quotient, Any]]] = field(default_factory=dict)
     """For each function the arguments met: fingerprint, argument, and value."""
     relations: list[tuple[int, int, PolyElement, PolyElement]] = field(default_factory=list)
     """(k, L, n, d): the L-th power of generator k is n/d. Later generators first when applied."""
-    positive: set[Any] = field(default_factory=set)
+    positive: set[PolyElement] = field(default_factory=set)
     """Generators that are positive."""
     loose: bool = False
     """Whether roots may have negative arguments at points of the claim: then they are not multiplied."""
     domain: Any = None
     """The numbers of this algebra, as `symad.evaluation.number_domains` sees them."""
     used: int = 0
-    factors: dict[Any, int] = field(default_factory=dict)
+    factors: dict[PolyElement, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ring = PolyRing([f"g{k}" for k in range(self.size)], ZZ, lex)
@@ -72,7 +72,7 @@ class Algebra:
         number = Fraction(value)
         return Quotient(self, self.ring(number.numerator), number.denominator, {})
 
-    def checked(self, poly: Any) -> Any:
+    def checked(self, poly: PolyElement) -> PolyElement:
         """A polynomial that is not too large.
 
         Raises:
@@ -82,14 +82,14 @@ class Algebra:
             raise OutOfBudget(f"a polynomial of {len(poly)} terms (allowed: {self.terms})")
         return poly
 
-    def product(self, a: Any, b: Any) -> Any:
+    def product(self, a: PolyElement, b: PolyElement) -> Any:
         """a·b, refused before it takes too long."""
         if len(a) * len(b) > 25 * self.terms:
             raise OutOfBudget(f"a product of polynomials of {len(a)} and {len(b)} terms")
         self.meter.spend(1 + len(a) * len(b))
         return self.checked(a * b)
 
-    def quotient(self, over: Any, under: Any) -> Any:
+    def quotient(self, over: PolyElement, under: PolyElement) -> PolyElement | None:
         """The polynomial over/under; None where there is none."""
         if any(a < b for a, b in zip(over.degrees(), under.degrees(), strict=True)):
             return None
@@ -116,7 +116,7 @@ class Algebra:
                 poly = self.product(poly, poly)
         return result
 
-    def factor(self, poly: Any) -> tuple[int, Any]:
+    def factor(self, poly: PolyElement) -> tuple[int, PolyElement | None]:
         """A primitive polynomial as a denominator factor: (content, key); constants have no key."""
         content, primitive = poly.primitive()
         if primitive.LC < 0:
@@ -128,7 +128,7 @@ class Algebra:
 
     # ---- comparing -------------------------------------------------------------------------------
 
-    def fingerprint(self, poly: Any) -> int:
+    def fingerprint(self, poly: PolyElement) -> int:
         """The value of a polynomial at a fixed point modulo a prime."""
         total = 0
         for monomial, coefficient in poly.terms():
@@ -139,16 +139,18 @@ class Algebra:
             total += value
         return total % PRIME
 
-    def reduced(self, poly: Any) -> Any:
+    def reduced(self, poly: PolyElement) -> PolyElement:
         """A numerator modulo the relations, times a non-zero factor."""
         for k, order, over, under in reversed(self.relations):
             if poly and poly.degree(k) >= order:
                 poly = self._reduce(poly, k, order, over, under)
         return poly
 
-    def _reduce(self, poly: Any, k: int, order: int, over: Any, under: Any) -> Any:
+    def _reduce(
+        self, poly: PolyElement, k: int, order: int, over: PolyElement, under: PolyElement
+    ) -> PolyElement:
         """g_k^(qL + s) = (n/d)^q g_k^s, times d^(largest q)."""
-        parts: dict[int, Any] = {}
+        parts: dict[int, PolyElement] = {}
         for monomial, coefficient in poly.terms():
             q, s = divmod(monomial[k], order)
             rest = (*monomial[:k], s, *monomial[k + 1 :])
@@ -230,7 +232,7 @@ class Algebra:
                 value = value * self._sign_of(factor)
         return value
 
-    def _monomial_content(self, poly: Any) -> tuple[tuple[int, ...], Any]:
+    def _monomial_content(self, poly: PolyElement) -> tuple[tuple[int, ...], PolyElement]:
         """The powers of generators that all terms share, and the rest."""
         shared = tuple(map(min, zip(*poly.monoms(), strict=True)))
         lowered = {
@@ -239,7 +241,7 @@ class Algebra:
         }
         return shared, self.ring.from_dict(lowered)
 
-    def _sign_of(self, poly: Any) -> Any:
+    def _sign_of(self, poly: PolyElement) -> Any:
         """The sign of one factor: 1 for numbers and exponentials."""
         if poly.is_ground or poly in self.positive:
             return self.rational(1)

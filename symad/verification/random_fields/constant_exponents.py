@@ -50,7 +50,7 @@ def is_never_whole(node: Node) -> bool:
     return seen
 
 
-def _varies_beside(node: Node, point: dict[Node, Any]) -> bool | None:
+def _varies_beside(node: Node, point: dict[Node, Number]) -> bool | None:
     """Whether each element differs at two points close by, or is no integer; None where undefined."""
     from symad.verification.measuring.balls import ball_values
 
@@ -63,7 +63,7 @@ def _varies_beside(node: Node, point: dict[Node, Any]) -> bool | None:
     return True
 
 
-def _near(point: Mapping[Node, Number]) -> dict[Node, Any]:
+def _near(point: Mapping[Node, Number]) -> dict[Node, Number]:
     shifts = iter(range(1, 1 << 30))
 
     def moved(value: Any) -> Fraction:

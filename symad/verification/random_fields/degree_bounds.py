@@ -16,14 +16,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
-from symad.core.questions import Values, question
+from symad.core.questions import question
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.reduction import Product
@@ -62,7 +61,7 @@ class Growths:
     """The growth of all nodes of a run, and the sizes of denominator factors."""
 
     root_orders: Mapping[Node, int] = field(default_factory=dict)
-    integers: Mapping[Node, Number] = field(default_factory=dict)
+    integers: Mapping[Node, np.ndarray | int] = field(default_factory=dict)
     exact_roots: bool = False
     turned: frozenset[Hashable] = frozenset()
     """The kinds of functions that were met at m and −m."""
@@ -185,32 +184,39 @@ def elements(node: Node) -> int:
     return int(np.prod(node.shape))
 
 
+if TYPE_CHECKING:
+    Grown = Growth
+    Arguments = tuple[Growth, ...]
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Grown = Arguments = Any
+
+
 @question
-def growth(op: Op, y: Node, args: Values, all_: Growths) -> Any:
+def growth(op: Op, y: Node, args: Arguments, all_: Growths) -> Grown:
     """The growth of ``y = op(...)``, from those of its arguments."""
 
 
 @growth.dispatch
-def opaque_growth(op: Op, y: Node, args: Values, all_: Growths) -> Any:
+def opaque_growth(op: Op, y: Node, args: Arguments, all_: Growths) -> Grown:
     """An op without relations: new variables."""
     all_.met(op, 1, args)
     return GENERATOR
 
 
 @growth.dispatch
-def source_growth(op: Source, y: Node, args: Values, all_: Growths) -> Any:
+def source_growth(op: Source, y: Node, args: Arguments, all_: Growths) -> Grown:
     return Growth(0, 40, NOTHING)  # indices and identities
 
 
 @growth.dispatch
-def input_growth(op: Input, y: Node, args: Values, all_: Growths) -> Any:
+def input_growth(op: Input, y: Node, args: Arguments, all_: Growths) -> Grown:
     if y in all_.integers:
         return Growth(0, int(np.max(np.abs(all_.integers[y]), initial=1)).bit_length(), NOTHING)
     return Growth(all_.root_orders.get(y, 1), 0, NOTHING)
 
 
 @growth.dispatch
-def constant_growth(op: Constant, y: Node, args: Values, all_: Growths) -> Any:
+def constant_growth(op: Constant, y: Node, args: Arguments, all_: Growths) -> Grown:
     value = op.value
     if isinstance(value, float) and value - value != 0:
         return CONSTANT
@@ -239,7 +245,7 @@ def rational(value: Fraction, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def array_constant_growth(op: ArrayConstant, y: Node, args: Values, all_: Growths) -> Any:
+def array_constant_growth(op: ArrayConstant, y: Node, args: Arguments, all_: Growths) -> Grown:
     if op.array.dtype.kind != "f":
         return Growth(0, int(np.max(np.abs(op.array.astype(object)), initial=1)).bit_length(), NOTHING)
     finite = op.array[np.isfinite(op.array)].ravel().tolist()
@@ -251,19 +257,19 @@ def array_constant_growth(op: ArrayConstant, y: Node, args: Values, all_: Growth
 
 
 @growth.dispatch
-def add_growth(op: Add, y: Node, args: Values, all_: Growths) -> Any:
+def add_growth(op: Add, y: Node, args: Arguments, all_: Growths) -> Grown:
     return all_.add(args)
 
 
 @growth.dispatch
-def mul_growth(op: Mul, y: Node, args: Values, all_: Growths) -> Any:
+def mul_growth(op: Mul, y: Node, args: Arguments, all_: Growths) -> Grown:
     factors = [g for p, g in zip(op.powers, args, strict=True) if p == 1]
     under = [all_.invert(a, elements(a)) for p, a in zip(op.powers, y.args, strict=True) if p == -1]
     return all_.mul([*factors, *under])
 
 
 @growth.dispatch
-def pow_growth(op: Pow, y: Node, args: Values, all_: Growths) -> Any:
+def pow_growth(op: Pow, y: Node, args: Arguments, all_: Growths) -> Grown:
     exponent = Fraction(constant_value(y.args[1]))
     if exponent.denominator == 1:
         return all_.power(args[0], int(exponent))
@@ -287,12 +293,12 @@ def root_growth(g: Growth, order: int, count: int, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def product_growth(op: Product, y: Node, args: Values, all_: Growths) -> Any:
+def product_growth(op: Product, y: Node, args: Arguments, all_: Growths) -> Grown:
     return all_.power(args[0], y.args[0].shape[-1])
 
 
 @growth.dispatch
-def einsum_growth(op: Einsum, y: Node, args: Values, all_: Growths) -> Any:
+def einsum_growth(op: Einsum, y: Node, args: Arguments, all_: Growths) -> Grown:
     dims = {
         k: d
         for labels, a in zip(op.inputs, y.args, strict=True)
@@ -304,7 +310,7 @@ def einsum_growth(op: Einsum, y: Node, args: Values, all_: Growths) -> Any:
 
 
 @growth.dispatch
-def apply_growth(op: Apply, y: Node, args: Values, all_: Growths) -> Any:
+def apply_growth(op: Apply, y: Node, args: Arguments, all_: Growths) -> Grown:
     """A new variable; cos and sin are rational in one."""
     kind = "rotation" if op.head in (sympy.sin, sympy.cos) else sympy.sign if op.head in SIGNS else op.head
     all_.met(kind, elements(y), args)
@@ -325,24 +331,24 @@ def apply_growth(op: Apply, y: Node, args: Values, all_: Growths) -> Any:
 
 
 @growth.dispatch
-def select_growth(op: Select, y: Node, args: Values, all_: Growths) -> Any:
+def select_growth(op: Select, y: Node, args: Arguments, all_: Growths) -> Grown:
     c, a, b = args
     return all_.add([b, all_.mul([c, all_.add([a, b])])])
 
 
 @growth.dispatch
-def compare_growth(op: Compare, y: Node, args: Values, all_: Growths) -> Any:
+def compare_growth(op: Compare, y: Node, args: Arguments, all_: Growths) -> Grown:
     all_.met("zero", elements(y), args[:1])
     return CONSTANT
 
 
 @growth.dispatch
-def shaping_growth(op: ShapingOp, y: Node, args: Values, all_: Growths) -> Any:
+def shaping_growth(op: ShapingOp, y: Node, args: Arguments, all_: Growths) -> Grown:
     """The least common denominator of what is moved."""
     joined = all_.add(args)
     return replace(joined, bits=joined.bits - (len(args) - 1).bit_length())
 
 
 @growth.dispatch
-def scatter_add_growth(op: ScatterAdd, y: Node, args: Values, all_: Growths) -> Any:
+def scatter_add_growth(op: ScatterAdd, y: Node, args: Arguments, all_: Growths) -> Grown:
     return all_.add([args[1]], max(elements(y.args[0]), 1))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from symad.core.graph import Node
-from symad.core.questions import Values
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.verification.random_fields.degree_bounds import (
     NOTHING,
+    Arguments,
+    Grown,
     Growth,
     Growths,
     growth,
@@ -28,16 +28,16 @@ def _determinant_size(n: int, g: Growth) -> tuple[int, int]:
 
 
 @growth.dispatch
-def solve_growth(op: Solve, y: Node, args: Values, all_: Growths) -> Any:
+def solve_growth(op: Solve, y: Node, args: Arguments, all_: Growths) -> Grown:
     return _solve(y, args, all_)
 
 
 @growth.dispatch
-def triangular_solve_growth(op: TriangularSolve, y: Node, args: Values, all_: Growths) -> Any:
+def triangular_solve_growth(op: TriangularSolve, y: Node, args: Arguments, all_: Growths) -> Grown:
     return _solve(y, args, all_)
 
 
-def _solve(y: Node, args: Values, all_: Growths) -> Growth:
+def _solve(y: Node, args: Arguments, all_: Growths) -> Growth:
     """A⁻¹B = adj(N) D B / det N for A = N/D."""
     a, b = args
     n = y.args[0].shape[-1]
@@ -55,19 +55,19 @@ def _solve(y: Node, args: Values, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def determinant_growth(op: Determinant, y: Node, args: Values, all_: Growths) -> Any:
+def determinant_growth(op: Determinant, y: Node, args: Arguments, all_: Growths) -> Grown:
     n = y.args[0].shape[-1]
     deg, bits = _determinant_size(n, args[0])
     return replace(all_.power(args[0], n), deg=deg, bits=bits)
 
 
 @growth.dispatch
-def triangle_growth(op: Triangle, y: Node, args: Values, all_: Growths) -> Any:
+def triangle_growth(op: Triangle, y: Node, args: Arguments, all_: Growths) -> Grown:
     return all_.mul([args[0], rational(Fraction(op.diagonal), all_)])
 
 
 @growth.dispatch
-def cholesky_growth(op: Cholesky, y: Node, args: Values, all_: Growths) -> Any:
+def cholesky_growth(op: Cholesky, y: Node, args: Arguments, all_: Growths) -> Grown:
     """L_ij = (minor of order j) / √(minor_j minor_{j−1}): all minors are below the determinant."""
     (a,) = args
     n, stack = y.shape[-1], int(np.prod(y.shape[:-2]))
@@ -86,7 +86,7 @@ def cholesky_growth(op: Cholesky, y: Node, args: Values, all_: Growths) -> Any:
 
 
 @growth.dispatch
-def matrix_power_growth(op: MatrixPower, y: Node, args: Values, all_: Growths) -> Any:
+def matrix_power_growth(op: MatrixPower, y: Node, args: Arguments, all_: Growths) -> Grown:
     """Powers up to the largest exponent that is ever given."""
     return _matrix_power(args[0], y, args[1], all_)
 
@@ -108,6 +108,8 @@ def _matrix_power(a: Growth, y: Node, exponent: Growth, all_: Growths) -> Growth
 
 
 @growth.dispatch
-def matrix_power_derivative_growth(op: MatrixPowerDerivative, y: Node, args: Values, all_: Growths) -> Any:
+def matrix_power_derivative_growth(
+    op: MatrixPowerDerivative, y: Node, args: Arguments, all_: Growths
+) -> Grown:
     power = _matrix_power(args[0], y, args[2], all_)
     return all_.mul([power, args[1], Growth(0, args[2].bits + 2, NOTHING)])

@@ -142,12 +142,12 @@ class Run:
 
 
 @question
-def residue(op: Op, y: Node, values: Values, run: Run) -> Any:
+def residue(op: Op, y: Node, values: Values, run: Run) -> Array:
     """The residues of ``y = op(...)``: an array (T, *y.shape), from those of its arguments."""
 
 
 @residue.dispatch
-def opaque_residue(op: Op, y: Node, values: Values, run: Run) -> Any:
+def opaque_residue(op: Op, y: Node, values: Values, run: Run) -> Array:
     """An op without a rule is some function of its arguments: random values for each new argument."""
     return run.signatures.opaque_array(op, values, y.shape)
 

@@ -74,7 +74,7 @@ def scout(
     integers: Mapping[Node, tuple[int, int]],
     watched: Array,
     meter: Meter,
-) -> Iterator[dict[Node, Any]]:
+) -> Iterator[dict[Node, Number]]:
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > LARGEST or not inputs:
         return
@@ -153,7 +153,7 @@ def relative_gaps(u: Array | float, v: Array | float, watched: Array) -> Array:
     return np.where(np.isfinite(gap) & watched, gap, 0.0)
 
 
-def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) -> Iterator[dict[Node, Any]]:
+def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) -> Iterator[dict[Node, Number]]:
     """Scalar inputs: one evaluation of all points together."""
     batched = {node: input_node(symbol_of(node), (MANY,)) for node in columns}
     try:
@@ -217,7 +217,7 @@ def _one_by_one(
     integers: Mapping[Node, tuple[int, int]],
     watched: Array,
     meter: Meter,
-) -> Iterator[dict[Node, Any]]:
+) -> Iterator[dict[Node, Number]]:
     """Arrays: as many points as the budget allows, some with elements of very different sizes.
 
     Indices of few values are given all of them: a difference at one of a hundred shows at few points.

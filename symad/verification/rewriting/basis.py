@@ -30,7 +30,7 @@ class Basis:
         self._vanishing = Vanishing(self.weak_sign)
         self.opponents: set[tuple[Node, Node]] = set()
         """The indicators of the two arguments of an extreme, in both orders."""
-        self.winners: dict[Node, Any] = {}
+        self.winners: dict[Node, Node | dict[Node, Node]] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
 
     def terms(self, argument: Node) -> Terms:

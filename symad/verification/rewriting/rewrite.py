@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -48,6 +48,11 @@ from symad.verification.rewriting.infinities import constant_truth, is_constant,
 from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
 from symad.verification.rewriting.nested_selections import taken
 from symad.verification.rewriting.powers import general_power
+
+if TYPE_CHECKING:
+    Rewritten = Node
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Rewritten = Any
 
 PASSES = 8
 """Units of coefficients are found by repetition; more refinements than this are not followed."""
@@ -101,17 +106,17 @@ def _defined(node: Node, args: Nodes) -> Node:
 
 
 @question
-def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """``y = op(...)`` in the basis, from its arguments in the basis."""
 
 
 @in_basis.dispatch
-def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     return y if args == y.args else Node.of(op, args)
 
 
 @in_basis.dispatch
-def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
+def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """As it is, but for sums of numbers, which may be the order of a function."""
     if all(isinstance(a.op, Constant) for a in args):
         return signed_sum(zip(op.signs, args, strict=True))
@@ -119,7 +124,7 @@ def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
+def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     if all(isinstance(a.op, Constant) for a in args):
         return signed_product(zip(op.powers, args, strict=True))
     share = _share(list(zip(op.powers, args, strict=True)), basis)
@@ -149,7 +154,7 @@ def _is_indicator(node: Node) -> bool:
 
 
 @in_basis.dispatch
-def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Any:
+def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """What is constant along the summed axes is taken out: Σ exp(x_i − m) = Σ exp(x_i) / exp(m)."""
     if len(args) == 1 and isinstance(args[0].op, Mul) and _is_plain_sum(op):
         labels = op.inputs[0]
@@ -182,7 +187,7 @@ def _constant_part(factor: Node, labels: tuple[int, ...], op: Einsum, y: Node) -
 
 
 @in_basis.dispatch
-def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Any:
+def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     if isinstance(op.value, bool):
         return constant(int(op.value))
     if op.value is sympy.E:
@@ -193,17 +198,17 @@ def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Any:
+def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     return constant(int(op.expression))
 
 
 @in_basis.dispatch
-def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Any:
+def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     return alias(y, args, basis)
 
 
 @in_basis.dispatch
-def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
+def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     base, exponent = args
     return broadcast_to(general_power(base, exponent, basis), y.shape)
 
@@ -212,7 +217,7 @@ def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
+def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """[a < b] by the sign of b − a; [a == y] for y = max(..., a, ...) says whether a wins."""
     if is_constant(y):
         return array_constant(constant_truth(y).astype(np.int64))
@@ -226,7 +231,7 @@ def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
+def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """And is the product, or is 1 − Π(1 − c), not is 1 − c, xor is a + b − 2ab."""
     one = constant(1)
     if op.kind == "and":
@@ -243,7 +248,7 @@ def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Any:
+def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     condition, *branches = args
     if constant_value(condition) in (0, 1):
         return broadcast_to(branches[0 if constant_value(condition) == 1 else 1], y.shape)
@@ -262,7 +267,7 @@ def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 @in_basis.dispatch
-def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Any:
+def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     """The elements over the axes, compared one after the other."""
     (a,) = args
     rank = len(a.shape)

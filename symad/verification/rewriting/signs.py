@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, topological
-from symad.core.questions import Values, question
+from symad.core.questions import question
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
@@ -27,9 +27,15 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.rewriting.discontinuities import SIGNS, LooseSign, Rounded, WeakSign
 
+if TYPE_CHECKING:
+    Sign = int
+    Signs = tuple[int, ...]
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Sign = Signs = Any
+
 
 @question
-def sign_of(op: Op, y: Node, signs: Values) -> Any:
+def sign_of(op: Op, y: Node, signs: Signs) -> Sign:
     """1 if every element of ``y`` is positive, −1 if negative, 0 if that is not known."""
 
 
@@ -42,42 +48,42 @@ def known_signs(outputs: Iterable[Node]) -> dict[Node, int]:
 
 
 @sign_of.dispatch
-def unknown_sign(op: Op, y: Node, signs: Values) -> Any:
+def unknown_sign(op: Op, y: Node, signs: Signs) -> Sign:
     return 0
 
 
 @sign_of.dispatch
-def input_sign(op: Input, y: Node, signs: Values) -> Any:
+def input_sign(op: Input, y: Node, signs: Signs) -> Sign:
     if getattr(op.symbol, "is_nonnegative", None):
         return 1
     return -1 if getattr(op.symbol, "is_nonpositive", None) else 0
 
 
 @sign_of.dispatch
-def constant_sign(op: Constant, y: Node, signs: Values) -> Any:
+def constant_sign(op: Constant, y: Node, signs: Signs) -> Sign:
     if isinstance(op.value, (int, float, Fraction)):
         return (op.value > 0) - (op.value < 0)
     return int(sympy.sign(op.value))
 
 
 @sign_of.dispatch
-def array_constant_sign(op: ArrayConstant, y: Node, signs: Values) -> Any:
+def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> Sign:
     return 1 if np.all(op.array > 0) else -1 if np.all(op.array < 0) else 0
 
 
 @sign_of.dispatch
-def dimension_sign(op: Dimension, y: Node, signs: Values) -> Any:
+def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
     return 1 if isinstance(op.expression, sympy.Symbol) or op.expression.is_positive else 0
 
 
 @sign_of.dispatch
-def add_sign(op: Add, y: Node, signs: Values) -> Any:
+def add_sign(op: Add, y: Node, signs: Signs) -> Sign:
     total = {sign * known for sign, known in zip(op.signs, signs, strict=True)}
     return total.pop() if len(total) == 1 else 0
 
 
 @sign_of.dispatch
-def mul_sign(op: Mul, y: Node, signs: Values) -> Any:
+def mul_sign(op: Mul, y: Node, signs: Signs) -> Sign:
     """The product of the signs; unknown ones must occur in pairs, where sign(x) pairs with x."""
     result = 1
     odd: set[Node] = set()
@@ -90,7 +96,7 @@ def mul_sign(op: Mul, y: Node, signs: Values) -> Any:
 
 
 @sign_of.dispatch
-def pow_sign(op: Pow, y: Node, signs: Values) -> Any:
+def pow_sign(op: Pow, y: Node, signs: Signs) -> Sign:
     """Positive for a positive base, an even power, or a power that only a positive base has."""
     value = constant_value(y.args[1])
     if signs[0] == 1:
@@ -116,7 +122,7 @@ AT_POSITIVE = {
 
 
 @sign_of.dispatch
-def apply_sign(op: Apply, y: Node, signs: Values) -> Any:
+def apply_sign(op: Apply, y: Node, signs: Signs) -> Sign:
     if op.head in POSITIVE:
         return 1
     if op.head in ODD:
@@ -130,12 +136,12 @@ def apply_sign(op: Apply, y: Node, signs: Values) -> Any:
 
 
 @sign_of.dispatch
-def select_sign(op: Select, y: Node, signs: Values) -> Any:
+def select_sign(op: Select, y: Node, signs: Signs) -> Sign:
     return int(signs[1]) if signs[1] == signs[2] else 0
 
 
 @sign_of.dispatch
-def einsum_sign(op: Einsum, y: Node, signs: Values) -> Any:
+def einsum_sign(op: Einsum, y: Node, signs: Signs) -> Sign:
     """A sum of products of equal signs; x[...] x[...] with the same labels is a sum of squares."""
     result = 1
     odd: set[tuple[Node, tuple[int, ...]]] = set()
@@ -148,22 +154,22 @@ def einsum_sign(op: Einsum, y: Node, signs: Values) -> Any:
 
 
 @sign_of.dispatch
-def extreme_sign(op: Extreme, y: Node, signs: Values) -> Any:
+def extreme_sign(op: Extreme, y: Node, signs: Signs) -> Sign:
     return int(signs[0])
 
 
 @sign_of.dispatch
-def product_sign(op: Product, y: Node, signs: Values) -> Any:
+def product_sign(op: Product, y: Node, signs: Signs) -> Sign:
     return 1 if signs[0] == 1 else 0
 
 
 @sign_of.dispatch
-def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Values) -> Any:
+def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Signs) -> Sign:
     """The sign that all parts have."""
     common = set(signs)
     return int(common.pop()) if len(common) == 1 else 0
 
 
 @sign_of.dispatch
-def gather_sign(op: Gather, y: Node, signs: Values) -> Any:
+def gather_sign(op: Gather, y: Node, signs: Signs) -> Sign:
     return int(signs[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 import symad
 from symad import functions
 from symad.cli.tour.stage import Finding, Made, Model, Skip, stage
+from symad.core.arrays import Array, ArrayLike
 
 
 def gru(width: int, inputs: int, batch: int, steps: int) -> symad.Graph:
     """Mean squares of the states of a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078)."""
 
-    def loss(W: Any, U: Any, b: Any, xs: Any) -> Any:
-        def step(h: Any, x: Any) -> Any:
+    def loss(W: Array, U: Array, b: Array, xs: Array) -> Any:
+        def step(h: Array, x: Array) -> Any:
             gates = functions.sigmoid(x @ U[:, : 2 * width] + h @ W[:, : 2 * width] + b[: 2 * width])
             reset, update = gates[:, :width], gates[:, width:]
             new = np.tanh(x @ U[:, 2 * width :] + (reset * h) @ W[:, 2 * width :] + b[2 * width :])
@@ -28,7 +30,7 @@ def gru(width: int, inputs: int, batch: int, steps: int) -> symad.Graph:
     return symad.trace(loss, inputs=sizes)
 
 
-def numbers(graph: symad.Graph) -> list[Any]:
+def numbers(graph: symad.Graph) -> list[np.ndarray]:
     """Fixed values of the inputs."""
     rng = np.random.default_rng(8)
     return [0.3 * rng.normal(size=node.shape) for node in graph.input_nodes]
@@ -71,7 +73,7 @@ def both_ways(made: Made) -> list[Finding]:
     ]
 
 
-def best(kernel: Any, values: list[Any]) -> float:
+def best(kernel: Callable[..., ArrayLike], values: Sequence[ArrayLike]) -> float:
     """The shortest of five calls, in seconds."""
     times = []
     for _ in range(5):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import Any
 
 import numpy as np
 import sympy
@@ -118,7 +117,7 @@ def newton(made: Made) -> list[Finding]:
 
 
 @cache
-def pendulum_equations(links: int) -> tuple[Any, list[Any], list[Any]]:
+def pendulum_equations(links: int) -> tuple[sympy.MatrixBase, list[sympy.Symbol], list[sympy.Symbol]]:
     """SymPy's own equations of motion: forcing vector, states, constants."""
     from sympy.physics.mechanics import find_dynamicsymbols
     from sympy.physics.mechanics.models import n_link_pendulum_on_cart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 import symad
 from symad import functions
 from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.core.dims import Dim
+from symad.core.signatures import Memory
 from symad.derivatives.memory_plans import draw_plans, memory_plan, memory_plans
 from symad.models.layers import neural_ode
 from symad.models.layers.reversible import forward, reversible
@@ -16,7 +19,7 @@ from symad.models.sequences.deer import deer
 
 Array = np.ndarray
 
-POLICIES: tuple[Any, ...] = ("recompute", 5, "sqrt", "binomial", ("binomial", 4))
+POLICIES: tuple[Memory, ...] = ("recompute", 5, "sqrt", "binomial", ("binomial", 4))
 
 
 def numbers(*shape: int) -> Array:
@@ -24,19 +27,19 @@ def numbers(*shape: int) -> Array:
     return np.random.default_rng(5).normal(size=shape)
 
 
-def cell(W: Any, U: Any) -> Any:
+def cell(W: Array, U: Array) -> Callable[[Array, Array], Array]:
     """One step of a tanh network."""
 
-    def step(h: Any, x: Any) -> Any:
+    def step(h: Array, x: Array) -> Any:
         return np.tanh(W @ h + U @ x)
 
     return step
 
 
-def last_state(length: Any, memory: Any, n: int = 3, d: int = 2) -> symad.Graph:
+def last_state(length: Dim, memory: Memory, n: int = 3, d: int = 2) -> symad.Graph:
     """|h_T|² of a tanh network under a policy."""
 
-    def loss(W: Any, U: Any, first: Any, xs: Any) -> Any:
+    def loss(W: Any, U: Array, first: Array, xs: Array) -> Any:
         return np.sum(functions.fold(cell(W, U), first, xs, memory) ** 2)
 
     return symad.trace(loss, inputs=[(n, n), (n, d), (n,), (length, d)])
@@ -78,7 +81,7 @@ def keep_little(made: Made) -> list[Finding]:
 def parallel() -> Model:
     """The affine recurrence that each iteration solves."""
 
-    def f(a: Any, b: Any, first: Any) -> Any:
+    def f(a: Array, b: Array, first: Array) -> Array:
         return np.sum(functions.affine_scan(a, b, first) ** 2)
 
     graph = symad.trace(f, inputs=[(5, 2, 2), (5, 2), (2,)])
@@ -92,7 +95,7 @@ def newton(made: Made) -> list[Finding]:
     W, U = 0.9 * np.linalg.qr(numbers(n, n))[0], numbers(n, d)
     first, xs = numbers(n), np.random.default_rng(6).normal(size=(length, d))
 
-    def step(h: Any, x: Any, W: Any, U: Any) -> Any:
+    def step(h: Array, x: Array, W: Array, U: Array) -> Any:
         return np.tanh(W @ h + U @ x)
 
     states, iterations = deer(step, [(n,), (d,), (n, n), (n, d)]).solve(first, xs, W, U)
@@ -112,7 +115,7 @@ def two_adjoints() -> Model:
     )
 
 
-def field(x: Any, t: Any, W: Any, V: Any) -> Any:
+def field(x: Array, t: Array, W: Array, V: Array) -> Any:
     """V tanh(W x + t)."""
     return V @ np.tanh(W @ x + t)
 
@@ -158,12 +161,12 @@ def blocks(depth: int, n: int) -> symad.Graph:
     return symad.trace(loss, inputs=[(n,), (n,), (depth, n, n), (depth, n, n)])
 
 
-def tanh_part(x: Any, W: Any, V: Any) -> Any:
+def tanh_part(x: Array, W: Array, V: Array) -> Array:
     """F = tanh(W x)."""
     return np.tanh(W @ x)
 
 
-def sine_part(y: Any, W: Any, V: Any) -> Any:
+def sine_part(y: Array, W: Array, V: Array) -> Array:
     """G = sin(V y)."""
     return np.sin(V @ y)
 

@@ -9,6 +9,7 @@ import numpy as np
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.cli.tour.stages.compiled import best
+from symad.core.arrays import Array
 
 ROWS, COLUMNS = 20_000, 60
 
@@ -16,7 +17,7 @@ ROWS, COLUMNS = 20_000, 60
 def squares(rows: int, columns: int) -> symad.Graph:
     """Half the mean of (X w − y)²."""
 
-    def loss(w: Any, X: Any, y: Any) -> Any:
+    def loss(w: Array, X: Array, y: Array) -> Any:
         return 0.5 * np.mean((X @ w - y) ** 2)
 
     return symad.trace(loss, inputs=[(columns,), (rows, columns), (rows,)])

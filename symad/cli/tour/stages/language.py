@@ -29,7 +29,7 @@ SAME = ("proved", "tested")
 def unit() -> Model:
     """The squared outputs of AR(2) as a recurrent unit, on four numbers."""
 
-    def energy(w: Any, x: Any) -> Any:
+    def energy(w: Array, x: Array) -> Array:
         return np.sum(linear_unit.apply(linear_unit.from_ar(w), x) ** 2)
 
     return Model(energy, (numbers(2), numbers(4)), inputs=[(2,), (4,)], use=autoregression)
@@ -38,7 +38,7 @@ def unit() -> Model:
 def autoregression(made: Made) -> list[Finding]:
     """Both forms are one function of all weights and inputs; Fibonacci numbers."""
 
-    def windows(w: Any, x: Any) -> Any:
+    def windows(w: Array, x: Array) -> Array:
         padded = np.concatenate([np.zeros(3), x])
         return np.stack([w @ padded[t : t + 4][::-1] for t in range(6)])
 
@@ -60,7 +60,7 @@ def vectors() -> Model:
     """The cross-entropy of the next token from a shared table, of which both ends are made."""
     tokens, targets = np.array([0, 2, 1]), np.array([2, 1, 0])
 
-    def loss(C: Any) -> Any:
+    def loss(C: Array) -> Any:
         return cross_entropy(embedding.decode(embedding.embed(C, tokens), C), targets)
 
     small = symad.trace(
@@ -121,7 +121,7 @@ def permute(made: Made) -> list[Finding]:
 def places() -> Model:
     """The score of a query at t = 3 and a key at t = 1, both turned by their positions."""
 
-    def score(q: Any, k: Any) -> Any:
+    def score(q: Array, k: Array) -> Array:
         return np.sum(positions.rotate(q, np.array([3]), 100) * positions.rotate(k, np.array([1]), 100))
 
     return Model(score, (numbers(1, 4), numbers(1, 4)[:, ::-1]), inputs=[(1, 4), (1, 4)], use=turn)
@@ -155,7 +155,7 @@ def blocks() -> Model:
     """The squared output of RMS norm and SwiGLU on two tokens."""
     model = FeedForwardBlock(2, 2, "swiglu", bias=False)
 
-    def loss(p: Mapping[str, Array], X: Any) -> Any:
+    def loss(p: Mapping[str, Array], X: Array) -> Any:
         return np.sum(model.apply(p, normalization.rms_norm(X, p["gamma"])) ** 2)
 
     shapes = {**model.shapes, "gamma": (2,)}

@@ -24,7 +24,7 @@ def random_numbers() -> Model:
     return Model(monte_carlo, (0.5, key), [(), (4,)], wrt=["w"], use=noise, check=small)
 
 
-def monte_carlo(w: Any, key: Any, count: int = 4000) -> Any:
+def monte_carlo(w: Array, key: Array, count: int = 4000) -> Array:
     """(1/N) Σ exp(w z_i)."""
     return np.exp(w * functions.randn(key, count)).mean()
 

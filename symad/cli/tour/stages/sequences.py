@@ -107,7 +107,7 @@ def additive_path(made: Made) -> list[Finding]:
     ]
 
 
-def last_cell(c: Any, driven: Any, W_h: Any) -> Any:
+def last_cell(c: Any, driven: Array, W_h: Any) -> Array:
     """c_T of an LSTM from c_0 = c, h_0 = 0."""
     h = np.zeros_like(c)
     for z in driven:

@@ -19,7 +19,7 @@ SIDE = 12
 """Points along each side of the grid in the model; Newton's method runs on a finer one."""
 
 
-def film(u: Any) -> Any:
+def film(u: Array) -> Array:
     """The area over a grid, flat outside, plus exp(u)."""
     padded = np.pad(u, 1)
     dx, dy = padded[1:, :-1] - padded[:-1, :-1], padded[:-1, 1:] - padded[:-1, :-1]
@@ -71,12 +71,12 @@ def brusselator() -> Model:
     return Model(rates, [point], inputs=[(2, 4, 4)], use=count_colors)
 
 
-def rates(w: Any) -> Any:
+def rates(w: Array) -> Array:
     """(u', v') for w = (u, v), shape (2, n, n)."""
     u, v = w[0], w[1]
     scale = 10 * u.shape[0] ** 2
 
-    def laplacian(a: Any) -> Any:
+    def laplacian(a: Array) -> Array:
         near = np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1)
         return scale * (near - 4 * a)
 
