@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.graph import Graph, Node, op_of, topological
@@ -47,6 +47,9 @@ from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.ops.loops.scan import Local, Scan
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class CuPyPrinter(ArrayPrinter):
@@ -183,7 +186,7 @@ class CuPyPrinter(ArrayPrinter):
             self.flag = self.names.unique("flag")
         return self.flag
 
-    def constant_array(self, array: Any, dtype: str | None = None) -> Name:
+    def constant_array(self, array: np.ndarray, dtype: str | None = None) -> Name:
         """A constant array, of the program's type or another; its name."""
         if dtype is None or array.dtype.kind != "f":
             return super().constant_array(array)

@@ -8,8 +8,9 @@ gates' cotangents are multiplied by the transposed matrices and added, which is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.gpu.views import Take
@@ -17,6 +18,9 @@ from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.stacking import stack
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.loops.scan import Local, Scan
+
+if TYPE_CHECKING:
+    pass
 
 NEW = -1
 """The label of the stacked axis."""
@@ -67,12 +71,12 @@ class _Stacks:
 
     def apart(self, outputs: Nodes) -> Nodes:
         """Products of one varying operand with several constants: one product, cut into parts."""
-        groups: dict[Any, list[Node]] = {}
+        groups: dict[tuple[Node, Einsum, int, Shape], list[Node]] = {}
         for node in topological(outputs):
             places = self.factor(node)
             if places is not None:
                 varying, constant = places
-                key = node.args[varying], node.op, varying, node.args[constant].shape
+                key = node.args[varying], op_of(node, Einsum), varying, node.args[constant].shape
                 groups.setdefault(key, []).append(node)
         replaced: dict[Node, tuple[Node, ...]] = {}
         for (_, op, varying, _), members in groups.items():
@@ -111,12 +115,12 @@ class _Stacks:
             made = node if args == node.args else Node.of(node.op, args)
             if not isinstance(made.op, Add) or set(made.op.signs) != {1}:
                 return made
-            groups: dict[Any, list[Node]] = {}
+            groups: dict[tuple[Einsum, tuple[int, int], tuple[Shape, Shape]], list[Node]] = {}
             for term in made.args:
                 places = self.factor(term)
                 if places is not None:
                     shapes = term.args[places[0]].shape, term.args[places[1]].shape
-                    groups.setdefault((term.op, places, shapes), []).append(term)
+                    groups.setdefault((op_of(term, Einsum), places, shapes), []).append(term)
             terms = list(made.args)
             for (op, (varying, constant), _), members in groups.items():
                 if len(members) > 1 and len(set(members)) == len(members):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from symad.errors import SymadError
@@ -32,7 +33,7 @@ class Machine:
         shared_memory: bytes of shared memory that one block may use.
     """
 
-    xp: Any
+    xp: ModuleType
     load: Callable[[str], Any]
     processors: int
     capability: tuple[int, int]
@@ -76,7 +77,7 @@ def machine() -> Machine:
 
 
 @lru_cache(maxsize=16)
-def _machine(cp: Any, identity: int) -> Machine:
+def _machine(cp: ModuleType, identity: int) -> Machine:
     device = cp.cuda.Device(identity)
     properties = device.attributes
     capability = (properties["ComputeCapabilityMajor"], properties["ComputeCapabilityMinor"])
@@ -93,7 +94,7 @@ def _machine(cp: Any, identity: int) -> Machine:
 class _Loader:
     """Compiles source text for one device; the kernels of a text are kept."""
 
-    xp: Any
+    xp: ModuleType
     device: int
 
     def __call__(self, source: str) -> Any:
@@ -101,7 +102,7 @@ class _Loader:
 
 
 @lru_cache(maxsize=512)
-def _module(cp: Any, source: str, device: int) -> Any:
+def _module(cp: ModuleType, source: str, device: int) -> Any:
     # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are for kernels
     # with wgmma; none here needs them.
     module = cp.RawModule(code=source, options=("-std=c++17",))
@@ -130,7 +131,7 @@ def raise_if_not_compiled(error: Exception) -> None:
         ) from error
 
 
-def check_device(xp: Any, **arrays: Any) -> None:
+def check_device(xp: ModuleType, **arrays: Any) -> None:
     """Check that arrays lie on the current device, where kernels run.
 
     Raises:

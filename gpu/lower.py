@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import sympy
@@ -24,6 +24,9 @@ from symad.gpu.printers.library import DTYPES
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare
+
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -92,7 +95,7 @@ def look_at_indices() -> None:
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
-def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Any], error: MemoryError) -> str:
+def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Array], error: MemoryError) -> str:
     """What was asked, what it takes at these shapes, and what would take less."""
     sizes = {
         dim: size

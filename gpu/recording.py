@@ -93,7 +93,7 @@ class Recording:
         self._graph: Any = None
         self._found: Any = None
 
-    def __call__(self, values: Sequence[Any]) -> Any:
+    def __call__(self, values: Sequence[Array]) -> Any:
         """The results, copies of their own.
 
         Raises:
@@ -119,7 +119,7 @@ class Recording:
         look_at_indices()
         return found
 
-    def _checked(self, values: Sequence[Any]) -> list[Array]:
+    def _checked(self, values: Sequence[Array]) -> list[Array]:
         if len(values) != len(self._names):
             raise EvaluationError(
                 f"{len(values)} arrays for {self._what}, whose data are {', '.join(self._names) or 'none'}"
@@ -136,7 +136,7 @@ class Recording:
                 raise TypeError(f"{name} {kinds}")
         return arrays
 
-    def _on_device(self, name: str, value: Any) -> Array:
+    def _on_device(self, name: str, value: Array) -> Array:
         if isinstance(value, self._cp.ndarray):
             return value
         if hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):

@@ -81,7 +81,7 @@ def _side_by_side(node: Node) -> Node | None:
     for axis, dim in enumerate(node.shape):
         blocks = [n for sign, n in terms if sign == 1 and _is_block(n, axis)]
         chain: list[Node] = []
-        place: Any = 0
+        place = 0
         while following := [
             b for b in blocks if b not in chain and same_dim(op_of(b, Pad).start[axis], place)
         ]:

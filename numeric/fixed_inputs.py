@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -22,6 +22,9 @@ from symad.numeric.passes.fixed_data import gather_data
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import Input, input_node
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -119,14 +122,14 @@ def _with_held(arguments: tuple[Argument, ...], call: Graph) -> tuple[Argument, 
     return (*arguments, *map(argument_of, call.inputs[count:]))
 
 
-def _cast(value: Any, dtype: str) -> Any:
+def _cast(value: Array, dtype: str) -> Any:
     """A result in the precision of the calls, on the device where it is."""
     return value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
 
 
-def _sizes(nodes: Sequence[Node], values: Sequence[Any]) -> dict[Any, int]:
+def _sizes(nodes: Sequence[Node], values: Sequence[Array]) -> dict[sympy.Basic, int]:
     """The dimensions that the data fix."""
-    dims: dict[Any, int] = {}
+    dims: dict[sympy.Basic, int] = {}
     for node, value in zip(nodes, values, strict=True):
         for dim, length in zip(node.shape, np.shape(value), strict=False):
             if isinstance(dim, sympy.Symbol):

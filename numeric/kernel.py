@@ -25,6 +25,9 @@ from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text
 from symad.saving.save_load import dumps
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
+
 _numbers = count(1)
 
 MOST_NODES = 200
@@ -88,7 +91,7 @@ class CheckedCall:
                 raise
             raise type(error)(told) from None
 
-    def _as_columns(self, values: tuple[Any, ...]) -> list[Any] | None:
+    def _as_columns(self, values: tuple[Array, ...]) -> list[Any] | None:
         """Vectors that were given for columns (n, 1), as columns; None if there is none."""
         shapes = self.shapes or ()
         if len(shapes) != len(values) or any(a.structure is not None for a in self.arguments):
@@ -188,7 +191,7 @@ class Kernel:
             call = self.quick(call)
         object.__setattr__(self, "__call__", call)
 
-    def bind(self, x: Any, y: Any) -> Callable[[], None]:
+    def bind(self, x: np.ndarray, y: Any) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.
 
         For calls so short that their arguments cost more than they do: compiled code works on the two

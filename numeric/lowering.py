@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from symad.numeric.targets import ranged_functions  # noqa: F401  (registers how
 from symad.ops.loops.captured import check_closed
 from symad.saving.save_load import loads
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 DTYPES = ("float64", "float32")
 STYLES = ("fast", "plain")
@@ -147,7 +150,7 @@ def _integers(graph: Graph) -> tuple[int, ...]:
     return tuple(k for k, symbol in enumerate(graph.inputs) if getattr(symbol, "is_integer", False))
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: DTypeLike) -> str:
     """The name of a dtype: text, NumPy's or JAX's, or such as torch.float32."""
     if isinstance(dtype, str) or type(dtype).__module__ == "torch":
         return str(dtype).removeprefix("torch.")

@@ -9,6 +9,7 @@ backward, never N × M.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def attention(
     *,
     score: Function | None = None,
     mask: Function | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     scale: float | None = None,
     causal: bool = False,
     lengths: Lengths | None = None,
@@ -101,7 +102,7 @@ def attention_vjp(
     lse_bar: Array | None = None,
     score: Function | None = None,
     mask: Function | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     scale: float | None = None,
     causal: bool = False,
     lengths: Lengths | None = None,
@@ -147,7 +148,7 @@ def attention_vjp(
         return cotangents(library, q, k, v, out, lse, out_bar, lse_bar, rules)
 
 
-def _library(q: Array, k: Array, v: Array, params: Mapping[str, Any] | None) -> Library:
+def _library(q: Array, k: Array, v: Array, params: Mapping[str, Array] | None) -> Library:
     """CuPy with the options that hold, for arrays that the kernels take.
 
     Raises:
@@ -180,7 +181,7 @@ def _library(q: Array, k: Array, v: Array, params: Mapping[str, Any] | None) -> 
     return Library("gpu", where.xp, "cupy", current(), device=True)
 
 
-def _check_parameter(xp: Any, name: str, value: Any) -> None:
+def _check_parameter(xp: ModuleType, name: str, value: Array) -> None:
     """Check that a parameter is a number or an array of the library; integers fit in 32 bits."""
     if getattr(value, "ndim", 0) and not isinstance(value, xp.ndarray):
         raise TypeError(

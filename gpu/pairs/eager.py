@@ -33,7 +33,7 @@ def pairwise(
     b: Array | None = None,
     *,
     reduce: str = "sum",
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     return_lse: bool = False,
     fast: bool = False,
 ) -> Any:
@@ -82,7 +82,7 @@ def pairwise_vjp(
     *,
     lse: Array | None = None,
     reduce: str = "sum",
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     fast: bool = False,
 ) -> PairCotangents:
     """Cotangents of x, y, b and θ from those of `pairwise`'s result, in two passes over the pairs.

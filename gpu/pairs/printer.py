@@ -6,8 +6,6 @@ precisions are computed in float32. Tangents, and what no kernel takes, follow t
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.gpu.attention_kernels import module_text
@@ -15,7 +13,7 @@ from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import real_type
+from symad.gpu.printers.library import CuPyPrinter, real_type
 from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.pair_functions import PairFunction
@@ -149,7 +147,7 @@ def pair_source(op: PairOp, node: Node, dtype: str) -> str:
     return head + kernel_text("prims.h") + _text(op, node, dtype)[2] + kernel_text("pair_sum.cu")
 
 
-def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
+def pair_lines(op: PairOp, node: Node, printer: CuPyPrinter) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     args, at = [printer.array_text(a) for a in node.args], op.inner
@@ -179,7 +177,7 @@ def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
     return [f"{', '.join(names)} = {call}"]
 
 
-def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: Any) -> list[str]:
+def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyPrinter) -> list[str]:
     """The entry of a plan with the kernel on tensor cores, where that is asked for and there is one."""
     kind = current().pair_products
     if kind == "off" or printer.dtype != "float32" or not has_products(function):
@@ -195,7 +193,7 @@ def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, print
     ]
 
 
-def plan_constant(op: PairOp, node: Node, printer: Any) -> str:
+def plan_constant(op: PairOp, node: Node, printer: CuPyPrinter) -> str:
     """The name of the module's constant with the kernels of one function."""
     columns = node.args[2].shape[1]
     key = (op.formula, op.parameters, node.args[0].shape[1], columns, op.reduce)

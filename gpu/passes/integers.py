@@ -34,7 +34,7 @@ from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.loops.scan import Local, Scan
 
 MOVES = (Broadcast, Reshape, Slice, Take, Pad, Concatenate, Stack)
-WHOLE_HEADS: dict[Any, str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
+WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
 """Functions of integers whose values are integers, by their names in CuPy."""
 
 

@@ -7,7 +7,7 @@ gradient of a cross-entropy does, is [j = t_i] u_i, which a kernel computes on t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from symad.ops.arrays.shaping import (
 )
 from symad.ops.arrays.sources import ArrayConstant, Iota, constant, iota
 from symad.ops.elementwise.selection import compare, select
+
+if TYPE_CHECKING:
+    from symad.core.dims import Dim
 
 EXACT = 1 << 24
 """Integers up to here are exact in float32, in which kernels compare them."""
@@ -96,7 +99,7 @@ def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
     return reshape(select(compare("==", column, own), value, zero), node.shape)
 
 
-def _counts(node: Node, axis: int, size: Any) -> bool:
+def _counts(node: Node, axis: int, size: Dim) -> bool:
     """Whether an array counts 0, 1, 2, ... along one axis, and has the length 1 along the others."""
     if any(d != 1 for k, d in enumerate(node.shape) if k != axis) or node.shape[axis] != size:
         return False

@@ -8,11 +8,14 @@ loses the digits of whatever is small beside what came before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.gpu.compile import kernel_text
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 ELEMENTS = {"float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32")}
 
@@ -33,7 +36,7 @@ def add_laid_out(total: Any, values: Any, places: Sequence[tuple[int | None, int
     view += values[(*part, ...)]
 
 
-def segment_source(dtype: Any, columns: int) -> str:
+def segment_source(dtype: DTypeLike, columns: int) -> str:
     """The kernel for an element type."""
     real, bits, element = ELEMENTS[np.dtype(dtype).name]
     head = f"#define SYMAD_REAL {real}\n#define SYMAD_ELEMENT_BITS {bits}\n"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from symad.ops.arrays.shaping import Reshape
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.fused.attention_ops import AttentionOp
+
+if TYPE_CHECKING:
+    pass
 
 NEW = -1
 """The label of the stacked axis."""
@@ -139,7 +142,7 @@ class _Stacks:
 
     def _sum(self, terms: Sequence[Node]) -> tuple[Node, list[Node]] | None:
         """One product for terms that multiply the operands of two stacks one by one."""
-        pairs: dict[Any, dict[int, Node]] = {}
+        pairs: dict[tuple[Einsum, int, int], dict[int, Node]] = {}
         for term in terms:
             op: Any = term.op
             if isinstance(op, Einsum) and len(term.args) == 2 and all(a in self.of for a in term.args):

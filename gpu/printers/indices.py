@@ -9,7 +9,6 @@ range when the code is written (constants, ranges, results of other checks) is n
 from __future__ import annotations
 
 from string import Template
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CuPy
+from symad.gpu.printers.library import CuPy, CuPyPrinter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -108,7 +107,7 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
 '''
 
 
-def report_helpers(printer: Any) -> None:
+def report_helpers(printer: CuPyPrinter) -> None:
     """What looks at the flag, and the places of the sites, all of which are known by now."""
     printer.imports |= {"import atexit", "import numpy as np", "from functools import lru_cache"}
     printer.helpers["_SITES"] = "_SITES = (\n" + "".join(f"    {site!r},\n" for site in printer.sites) + ")\n"
@@ -116,7 +115,7 @@ def report_helpers(printer: Any) -> None:
         printer.helpers[name] = text
 
 
-def segment_sum(printer: Any) -> str:
+def segment_sum(printer: CuPyPrinter) -> str:
     """The helper that sums segments, with the kernel's text."""
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
@@ -162,7 +161,7 @@ def rows_of(
     lengths: tuple[Dim, ...],
     from_end: bool,
     places: list[str],
-    printer: Any,
+    printer: CuPyPrinter,
     error: type[Exception] = IndexError,
 ) -> str:
     """The row-major positions of some indices in axes of these lengths, checked where needed: one kernel.
@@ -191,7 +190,7 @@ def rows_of(
     return str(name)
 
 
-def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any) -> str:
+def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyPrinter) -> str:
     """The elementwise kernel of `rows_of`."""
     lines, position = [], ""
     for k, (kind, check) in enumerate(zip(kinds, checked, strict=True)):
@@ -217,23 +216,23 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any)
     return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
-def _as_typed(text: str, node: Node, printer: Any) -> str:
+def _as_typed(text: str, node: Node, printer: CuPyPrinter) -> str:
     """Integers in the type of the program where nothing reads them as integers."""
     return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
 
 
 @emit.dispatch
-def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     places = [f"axis {axis} of {op.what}" for axis in op.axes]
     return _as_typed(rows_of(node.args, op.shape, op.from_end, places, printer), node, printer)
 
 
-def _row_numbers(indices: Node, length: Dim, printer: Any) -> str:
+def _row_numbers(indices: Node, length: Dim, printer: CuPyPrinter) -> str:
     return rows_of((indices,), (length,), False, ["the axis that is looked up"], printer)
 
 
 @emit.dispatch
-def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     table, indices = node.args
     rows = _row_numbers(indices, table.shape[0], printer)
     counts = isinstance(table.op, Iota) or (
@@ -245,7 +244,7 @@ def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: Any
 
 
 @emit.dispatch
-def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     rows, count = _row_numbers(node.args[0], op.size, printer), printer.dim(op.size)
     if current().atomics:
         helper = printer.helper("_scatter_add_atomic", ATOMIC)
@@ -258,7 +257,7 @@ def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, pri
 
 @emit.dispatch
 def sorting_positions_cupy(
-    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: Any
+    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
 ) -> Text:
     """CuPy's sort is stable (cupy/_sorting/sort.py, line 94 of 13.6.0 and 14.2.0) and has no bfloat16."""
     wide = f"{args[0]}.astype(cp.float32)" if printer.dtype == "bfloat16" else args[0]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import real_type
+from symad.gpu.printers.library import CuPyPrinter, real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 
 TOGETHER = 24
@@ -49,7 +47,7 @@ def sums_source(dtype: str) -> str:
     return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
 
 
-def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
+def sums_lines(op: Sums, node: Node, printer: CuPyPrinter) -> list[str]:
     """The statements that compute all sums; one launch takes a limited number of them."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
@@ -70,6 +68,6 @@ def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
     return lines
 
 
-def _typed(arg: Node, printer: Any) -> str:
+def _typed(arg: Node, printer: CuPyPrinter) -> str:
     text = printer.array_text(arg)
     return text if printer.kernels.type_of(arg) == printer.dtype else f"{text}.astype({printer.type_text})"

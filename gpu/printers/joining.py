@@ -5,11 +5,9 @@ See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CuPy
+from symad.gpu.printers.library import CuPy, CuPyPrinter
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack
 
@@ -28,7 +26,7 @@ JOINED = '''def _joined(kernel, arrays, axis, new=False, out=None):
 '''
 
 
-def _kernel(kinds: list[str], printer: Any) -> str:
+def _kernel(kinds: list[str], printer: CuPyPrinter) -> str:
     """The elementwise kernel that copies; element i of the result is (row, at, rest)."""
     count = len(kinds)
     lines = [
@@ -47,7 +45,7 @@ def _kernel(kinds: list[str], printer: Any) -> str:
     return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
-def joined(node: Node, args: Texts, axis: int, new: bool, printer: Any) -> str:
+def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyPrinter) -> str:
     """The call for one node."""
     kinds = [printer.kernels.type_of(arg) for arg in node.args]
     printer.imports.add("import math")
@@ -56,20 +54,20 @@ def joined(node: Node, args: Texts, axis: int, new: bool, printer: Any) -> str:
     return f"{helper}({_kernel(kinds, printer)}, [{', '.join(args)}], {axis}{tail}{_out(node, printer)})"
 
 
-def _out(node: Node, printer: Any) -> str:
+def _out(node: Node, printer: CuPyPrinter) -> str:
     """The argument that says where the arrays are put together, if they have a place."""
     return f", out={printer.places[node]}" if node in printer.places else ""
 
 
 @emit.dispatch
-def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
         return f"cp.concatenate([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, False, printer)
 
 
 @emit.dispatch
-def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     if not node.args[0].shape:
         args = tuple(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
     if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symad.core.graph import Node
-from symad.gpu.printers.library import HALVES
+from symad.gpu.printers.library import HALVES, CuPyPrinter
 from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.numpy_arrays.owners import owner, repeats
@@ -20,7 +20,7 @@ Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
 """Of a view: the axes at which it stands still, and where; None for all of its array."""
 
 
-def result_text(node: Node, printer: Any) -> str:
+def result_text(node: Node, printer: CuPyPrinter) -> str:
     """An output as an array of its own; in half precisions integers stay integers."""
     kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
     kept += [printer.accumulator] * current().wide

@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from symad.core.graph import Node, op_of
-from symad.gpu.printers.library import CuPy, real_type
+from symad.gpu.printers.library import CuPy, CuPyPrinter, real_type
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.targets import helpers
 from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -80,7 +80,7 @@ def row_source(kind: str, dtype: str) -> str:
     return Template(text).substitute(name=f"{kind}_rows", real=real, exp=exp, log=log)
 
 
-def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:
+def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinter) -> str | None:
     """The call of a row kernel; None where the axes are not the last ones."""
     axes = op_of(node, ExponentialOp).axes
     shape = node.args[0].shape
@@ -98,11 +98,11 @@ def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:
     return call + back
 
 
-def _softmax_tangent(p: Any, t: Any, axes: Any) -> Any:
+def _softmax_tangent(p: Any, t: Any, axes: tuple[int, ...]) -> Any:
     return p * (t - (p * t).sum(axis=axes, keepdims=True))
 
 
-def by_library(function: Any, args: Texts, axes: tuple[int, ...], printer: Any) -> str:
+def by_library(function: Any, args: Texts, axes: tuple[int, ...], printer: CuPyPrinter) -> str:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
     half = printer.accumulator != printer.dtype
     wide = [f"{a}.astype(cp.float32)" for a in args] if half else args
@@ -111,26 +111,26 @@ def by_library(function: Any, args: Texts, axes: tuple[int, ...], printer: Any) 
 
 
 @emit.dispatch
-def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     return row_call("softmax", node, args, printer) or by_library(helpers._softmax, args, op.axes, printer)
 
 
 @emit.dispatch
-def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     return row_call("log_softmax", node, args, printer) or by_library(
         helpers._log_softmax, args, op.axes, printer
     )
 
 
 @emit.dispatch
-def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     return row_call("log_sum_exp", node, args, printer) or by_library(
         helpers._logsumexp, args, op.axes, printer
     )
 
 
 @emit.dispatch
-def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     return row_call("softmax_tangent", node, args, printer) or by_library(
         _softmax_tangent, args, op.axes, printer
     )

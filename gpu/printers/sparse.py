@@ -9,14 +9,16 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import definition
 from symad.errors import LoweringError
-from symad.gpu.printers.library import HALVES, CuPy
+from symad.gpu.printers.library import HALVES, CuPy, CuPyPrinter
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 
 @emit.dispatch
-def compressed_rows_cupy(op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def compressed_rows_cupy(
+    op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
+) -> Text:
     """A ``cupyx.scipy.sparse.csr_matrix``, which has 32-bit indices and float32 or float64 entries."""
     if printer.dtype in HALVES:
         raise LoweringError(f"sparse matrices on a GPU hold float32 or float64, not {printer.dtype}")
@@ -38,7 +40,7 @@ def compressed_rows_cupy(op: CompressedRows, library: CuPy, node: Node, args: Te
     return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
 
 
-def _pieces(op: CompressedRows, node: Node, printer: Any) -> tuple[list[str], Any]:
+def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[str], Any]:
     """Flat arrays, and for each entry where its first value stands in them."""
     source = np.zeros(len(op.columns), np.int64)
     pieces: list[str] = []
@@ -59,7 +61,7 @@ def _pieces(op: CompressedRows, node: Node, printer: Any) -> tuple[list[str], An
 
 
 @emit.dispatch
-def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     """A dense system."""
     (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
     needed, made = printer.in_place_of(dense)

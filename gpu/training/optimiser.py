@@ -122,7 +122,7 @@ class DeviceOptimiser:
         self,
         machine: Machine,
         optimiser: Optimiser,
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, Array],
         dtype: str,
         clip: float | None,
         scale: LossScale | None,

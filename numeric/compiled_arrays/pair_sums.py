@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -30,6 +30,10 @@ from symad.ops.arrays.sources import Constant, Input, input_node
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent, in_part
 from symad.stable import with_logistic
+
+if TYPE_CHECKING:
+    from symad.numeric.compiled_arrays.printer import NativePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 COLUMNS = '''def _over_pairs(kernel, rows, columns):
     """The sums of a kernel, by blocks of columns that stay in the cache."""
@@ -110,7 +114,7 @@ def _number(name: str) -> Node:
     return input_node(sp.Dummy(name, real=True))
 
 
-def pair_sum_lines(op: PairOp, node: Node, printer: Any) -> list[str] | None:
+def pair_sum_lines(op: PairOp, node: Node, printer: NativePrinter) -> list[str] | None:
     """The statements of a sum over pairs or of its cotangents; None where NumPy's blocks do better.
 
     That is for other reductions, for functions that C has no vector code of, and for points of so many
@@ -138,14 +142,14 @@ def _is_vector_code(body: Graph, real: str) -> bool:
     return all(not n.shape and has_vector_form(n, real, sines=True) for n in inner)
 
 
-def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Any) -> list[str]:
+def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: ArrayPrinter) -> list[str]:
     x, y, b, *theta = (printer.text[a] for a in node.args)
     lines, sums = _sums(made.value, [f"*{x}.T", *_entries(theta, function)], [y, b], printer)
     printer.text[node] = printer.name_for(node)
     return [*lines, f"{printer.text[node]} = {printer.np}.stack({sums}, axis=1)"]
 
 
-def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Any) -> list[str]:
+def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: ArrayPrinter) -> list[str]:
     """The cotangents of all arguments: those of one node are those of all."""
     texts = [printer.text[a] for a in node.args]
     x, y, b, *theta = texts[: op.inner]

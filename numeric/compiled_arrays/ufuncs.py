@@ -117,7 +117,7 @@ def _passive_waiting() -> Iterator[None]:
 def _makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """NumPy's functions that make ufuncs."""
     try:
-        core: Any = import_module("numpy._core._multiarray_umath")
+        core = import_module("numpy._core._multiarray_umath")
     except ImportError:  # NumPy 1
         core = import_module("numpy.core._multiarray_umath")
     pointer = ctypes.pythonapi.PyCapsule_GetPointer

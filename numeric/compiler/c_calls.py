@@ -87,13 +87,13 @@ def _binder() -> Any:
         return None
     if library is None:
         return None
-    binder: Any = ctypes.PyDLL(library._name, handle=library._handle).symad_bind  # it needs Python's lock
+    binder = ctypes.PyDLL(library._name, handle=library._handle).symad_bind  # it needs Python's lock
     binder.argtypes = (ctypes.c_int64, ctypes.py_object, ctypes.c_int64)
     binder.restype = ctypes.py_object
     return binder
 
 
-def pointer(array: Any) -> Any:
+def pointer(array: np.ndarray) -> Any:
     """The address of an array, which it keeps alive."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
@@ -119,7 +119,7 @@ def frame_of(function: Any, parts: Sequence[Any]) -> Any:
     return np.array([address, *numbers], dtype=np.int64)
 
 
-def bound(function: Any, parts: Sequence[Any], operations: int = SHORT + 1) -> Callable[[], None]:
+def bound(function: Any, parts: Sequence[Array], operations: int = SHORT + 1) -> Callable[[], None]:
     """A compiled function of one frame, bound to it: a Python function without arguments.
 
     Args:

@@ -60,7 +60,7 @@ def _maker() -> Any:
         return None
     if library is None:
         return None
-    maker: Any = ctypes.PyDLL(library._name, handle=library._handle).symad_quick
+    maker = ctypes.PyDLL(library._name, handle=library._handle).symad_quick
     maker.argtypes = (ctypes.c_void_p, ctypes.py_object)
     maker.restype = ctypes.py_object
     return maker

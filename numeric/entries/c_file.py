@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -28,6 +28,9 @@ from symad.ops.loops.captured import check_closed
 from symad.saving.atomic_files import write_text
 from symad.stable import with_logistic
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from symad.core.signatures import Inputs
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class CFile:
 def c_file(
     f: Any,
     sizes: Mapping[Any, int] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     limit: int = LIMIT,
     log: Callable[[str], None] | None = None,
 ) -> CFile:

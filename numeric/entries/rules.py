@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Node, Op
 from symad.core.questions import Array, Values, definition, evaluate, question
 from symad.errors import LoweringError
@@ -121,7 +122,7 @@ def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Ar
     return made.reshape(whole[:rank])[()]
 
 
-def _spread(array: Any, there: Sequence[bool], whole: tuple[int, ...]) -> Any:
+def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> Any:
     """An array repeated along the axes that it lacks."""
     lengths = iter(array.shape)
     shape = [next(lengths) if flag else 1 for flag in there]
@@ -142,7 +143,7 @@ def add_all(terms: Iterable[Node]) -> Node:
 # ---- what looks at numbers ----------------------------------------------------------------------
 
 
-def is_known(value: Any) -> bool:
+def is_known(value: ArrayLike) -> bool:
     """Whether all entries are constants."""
     return all(constant_value(node) is not None for node in as_nodes(value))
 

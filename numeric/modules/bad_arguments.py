@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symad.core.arguments import Argument
 from symad.numeric.modules.module_text import one_line
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
 
-def reason(title: str, arguments: Sequence[Argument], values: Sequence[Any], scalar: bool) -> str | None:
+
+def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], scalar: bool) -> str | None:
     """Why code could not take some values, where its own error does not name them; ``scalar``: of points."""
     names = [one_line(a.name) for a in arguments]
     if len(values) != len(names):

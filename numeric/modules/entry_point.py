@@ -147,7 +147,7 @@ class Door:
         self.classes: dict[str, type[Any]] = {}
         unique = Names((*self.names, entry))
         self.inner = f"_inputs_of_{entry}"
-        self.dims: dict[Any, str] = {}
+        self.dims: dict[sympy.Basic, str] = {}
         for symbol in sorted(dim_symbols(d for p in parameters for n in p.nodes for d in n.shape), key=str):
             self.dims[symbol] = unique.of(symbol)
         self._class_names = unique
@@ -241,7 +241,7 @@ class Door:
 
     def bind_dims(self, shapes: Sequence[Given]) -> list[str]:
         """Bind dimension symbols that other arguments or the length of x fix; the rest are parameters."""
-        bound: set[Any] = set()
+        bound: set[sympy.Basic] = set()
         for text, title, node in shapes:
             for axis, dim in enumerate(node.shape):
                 if isinstance(dim, sympy.Symbol) and dim not in bound:
@@ -272,7 +272,7 @@ class Door:
         checked = self.helper("_vector", VECTOR)
         self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
         pieces: list[str] = []
-        offset: Any = 0
+        offset = 0
         for node in p.nodes:
             end = sympy.expand(offset + size(node.shape))
             if node.shape:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Array, ArrayLike
 
-def as_floats(values: Sequence[Any]) -> list[Any] | None:
+
+def as_floats(values: Sequence[Array]) -> list[Any] | None:
     """The values with such numbers rounded to floats; None where there are none."""
     floats = [_rounded(value) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: ArrayLike) -> Any:
     """The value with its exact numbers as floats; the same object where nothing is to be done."""
     if isinstance(value, dict):
         parts = as_floats(list(value.values()))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy
 
 from symad.core.identifiers import identifier, short_name
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["RESERVED", "Names", "identifier"]
 
@@ -33,7 +36,7 @@ class Names:
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         """``reserved``: names that the generated code uses itself."""
         self.taken = RESERVED | set(reserved)
-        self._of: dict[Any, str] = {}
+        self._of: dict[sympy.Basic, str] = {}
         self._numbers: dict[str, int] = {}
         """For each name that was taken, the first number that has not been tried."""
 

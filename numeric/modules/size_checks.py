@@ -23,7 +23,7 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
     Sizes such as T − 2, and the distance of each part of an array from its ends: n − 3 for ``x[1:3]`` of n
     elements, where NumPy would cut in silence. Symbols that are called positive may be 0 in a call.
     """
-    found: dict[Any, None] = {}
+    found: dict[Dim, None] = {}
     for node in topological(graph.output_nodes):
         found.update(dict.fromkeys(node.shape))
         found.update(dict.fromkeys(_distances(node)))
@@ -33,7 +33,7 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
 
 def symbolic_sizes(graph: Graph) -> list[sympy.Symbol]:
     """The symbols of the sizes of a graph that are no numbers, in loops too, by name."""
-    found: set[Any] = set(graph.dims)
+    found: set[sympy.Symbol] = set(graph.dims)
     for node in graph.nodes:
         if node.shape:
             found |= dim_symbols(node.shape)
@@ -100,7 +100,7 @@ def _is_open(size: sympy.Expr) -> bool:
 
 def _strongest(sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
     """Of sizes that differ by a number the smallest."""
-    least: dict[Any, sympy.Expr] = {}
+    least: dict[sympy.Expr, sympy.Expr] = {}
     for size in sizes:
         rest = size.as_coeff_Add()[1]
         least[rest] = min(least.get(rest, size), size, key=lambda e: e.as_coeff_Add()[0])

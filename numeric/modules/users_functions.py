@@ -10,13 +10,16 @@ import keyword
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
 from symad.evaluation.function_values import implementation
 from symad.library.ranged import Ranged
 from symad.ops.elementwise.apply import Apply
+
+if TYPE_CHECKING:
+    import sympy
 
 CALLS: dict[str, Callable[..., Any]] = {}
 """Functions without an import path, by the name under which generated code asks for them."""
@@ -36,7 +39,7 @@ class UsersCall:
     source: str
 
 
-def users_call(head: Any, name: str, elementwise: str) -> UsersCall:
+def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> UsersCall:
     """The import and the helper ``name`` for a SymPy head that a user implements.
 
     ``elementwise``: what the module calls `symad.special.elementwise`.

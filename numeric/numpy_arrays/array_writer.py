@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,18 @@ from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import Constant, Dimension
 
+if TYPE_CHECKING:
+    import sympy
+
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
+
 
 class ArrayWriter(Writer):
     """Writes the nodes of a graph; names, helpers and constants are those of the printer of its module."""
 
     reads_well = False
 
-    def __init__(self, printer: Any) -> None:
+    def __init__(self, printer: ArrayPrinter) -> None:
         """``printer``: an `ArrayPrinter`."""
         super().__init__(numpy_as(printer.library.name, printer.np), printer.dtype, printer.names)
         self.printer = printer
@@ -83,7 +88,7 @@ class ArrayWriter(Writer):
         made: MatrixProduct | None = self.printer.sum_as_product(self.node.args[0], axes)
         return made or super().sum_over(node, arg, axes)
 
-    def dim_name(self, symbol: Any) -> str:
+    def dim_name(self, symbol: sympy.Symbol) -> str:
         """The name of a dimension, which the statements then read."""
         name: str = self.printer.dim_name(symbol)
         return name

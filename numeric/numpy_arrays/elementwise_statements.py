@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -35,6 +35,10 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
@@ -68,12 +72,13 @@ class Step:
             return f"{name} = {self.text(np_)}"
         return self.text(np_)
 
+
 Call = tuple[str, tuple[str, ...]]
 """The name of a function, and the texts of its arguments."""
 Rule = Callable[[Compute, Any], "Call | None"]
 
 
-def call_of(expression: Expression, printer: Any) -> Call | None:
+def call_of(expression: Expression, printer: ArrayPrinter) -> Call | None:
     """The function that an expression is, and its arguments; None if it is no function that writes arrays."""
     rule = RULES.get(type(expression.op)) if isinstance(expression, Compute) and expression.shape else None
     return None if rule is None else rule(expression, printer)  # type: ignore[arg-type]  # a `Compute`
@@ -143,7 +148,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     return [made[0].line(begun, printer.np), *(step.line(name, printer.np) for step in made[1:])]
 
 
-def _take(name: Name | None, printer: Any) -> None:
+def _take(name: Name | None, printer: ArrayPrinter) -> None:
     """See that nothing else gets a name that is used now."""
     if name is not None:
         printer.names.taken.add(name)
@@ -153,7 +158,7 @@ def _take(name: Name | None, printer: Any) -> None:
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def _number(expression: Expression, printer: Any) -> str:
+def _number(expression: Expression, printer: InPlacePrinter) -> str:
     """The text of a number, or of a sum or product of numbers that is made before arrays are met."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, (Add, Mul)):
         return str(printer.text_of(expression))
@@ -170,7 +175,9 @@ def _signed(signs: Sequence[int], texts: Sequence[str]) -> str:
     return text
 
 
-def _multiplied(expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: Any) -> str:
+def _multiplied(
+    expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: ArrayPrinter
+) -> str:
     """The product of some numbers^±1: NumPy divides by 0, but its own numbers are of double precision."""
     over = "*".join([t for p, t in zip(powers, texts, strict=True) if p == 1] or ["1"])
     under = "*".join([t for p, t in zip(powers, texts, strict=True) if p == -1])
@@ -187,14 +194,14 @@ def _multiplied(expression: Compute, powers: Sequence[int], texts: Sequence[str]
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def sum_call(expression: Compute, printer: Any) -> Call | None:
+def sum_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     """a + b, a − b or −a."""
     signs: tuple[int, ...] = expression.op.signs  # type: ignore[attr-defined]  # a sum's
     name = {(1, 1): "add", (1, -1): "subtract", (-1,): "negative"}.get(signs)
     return (name, tuple([operand(a, printer) for a in expression.args])) if name else None
 
 
-def product_call(expression: Compute, printer: Any) -> Call | None:
+def product_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     """a b, a/b or 1/a."""
     powers: tuple[int, ...] = expression.op.powers  # type: ignore[attr-defined]  # a product's
     name = {(1, 1): "multiply", (1, -1): "divide", (-1,): "reciprocal"}.get(powers)
@@ -202,7 +209,7 @@ def product_call(expression: Compute, printer: Any) -> Call | None:
     return (name, tuple([_factor(a, p, printer) for p, a in pairs])) if name else None
 
 
-def power_call(expression: Compute, printer: Any) -> Call | None:
+def power_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     """Square roots; squares are products."""
     base, exponent = expression.args
     root = literal(exponent) == sympy.Rational(1, 2) and base.shape
@@ -236,13 +243,13 @@ def function_call(expression: Compute, printer: Any) -> Call | None:
     return name, args
 
 
-def cleared_call(expression: Compute, printer: Any) -> Call:
+def cleared_call(expression: Compute, printer: ArrayPrinter) -> Call:
     """A span of memory with zeros in its gaps."""
-    gaps: Any = expression.op.gaps  # type: ignore[attr-defined]  # of `Cleared`
+    gaps = expression.op.gaps  # type: ignore[attr-defined]  # of `Cleared`
     return printer.helper("_clear", CLEAR), (operand(expression.args[0], printer), str(gaps))
 
 
-def select_call(expression: Compute, printer: Any) -> Call | None:
+def select_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     """Scores where a repeated mask holds, and −∞ elsewhere, for a softmax: the smaller of them and ±∞.
 
     A score that is hidden does not matter, whatever it is: of a number and NaN, ``fmin`` takes the number.
@@ -254,13 +261,13 @@ def select_call(expression: Compute, printer: Any) -> Call | None:
     return "fmin", (operand(scores, printer), limit)
 
 
-def softmax_call(expression: Compute, printer: Any) -> Call:
+def softmax_call(expression: Compute, printer: ArrayPrinter) -> Call:
     """A softmax over some axes."""
     axes: Any = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.writer.helper(helpers._softmax), (operand(expression.args[0], printer), str(axes))
 
 
-def softmax_tangent_call(expression: Compute, printer: Any) -> Call:
+def softmax_tangent_call(expression: Compute, printer: ArrayPrinter) -> Call:
     """The derivative of a softmax p along t."""
     p, t = (operand(a, printer) for a in expression.args)
     axes: Any = expression.op.axes  # type: ignore[attr-defined]  # of a softmax

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.contractions import MatrixProduct
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
 SUMMED = '''def _summed(a, b, steps):
     """The sum of a[t] @ b[t].T over t, some steps at a time: what BLAS reads is in the cache."""
@@ -31,7 +34,7 @@ SUMMED = '''def _summed(a, b, steps):
 '''
 
 
-def product_line(node: Node, printer: Any) -> str | None:
+def product_line(node: Node, printer: InPlacePrinter) -> str | None:
     """The statement of a matrix product; None for other contractions."""
     slot = printer.slots.get(node)
     steps = steps_at_a_time(node)
@@ -56,7 +59,7 @@ def product_line(node: Node, printer: Any) -> str | None:
     return f"{printer.text[node]} = {made}"
 
 
-def _summed(node: Node, steps: int, printer: Any) -> str:
+def _summed(node: Node, steps: int, printer: InPlacePrinter) -> str:
     """The sum of the products of all steps, in memory that is used again."""
     new_text(node.shape, printer)
     helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
@@ -70,7 +73,9 @@ def is_plain(product: MatrixProduct) -> bool:
     return not product.after and all(map(is_name, sides))
 
 
-def _dotted(node: Node, product: MatrixProduct, slot: Name | Part | None, printer: Any) -> str | None:
+def _dotted(
+    node: Node, product: MatrixProduct, slot: Name | Part | None, printer: InPlacePrinter
+) -> str | None:
     """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
 
     It writes only where the result would stand by itself: in whole arrays of floats.

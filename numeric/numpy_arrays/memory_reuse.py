@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from string import Template
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from symad.numeric.kernel import compile_source
 from symad.numeric.program_passes.recycling import is_large, most_elements
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
@@ -111,20 +115,20 @@ def shared_memory(size: int) -> Any:
         return new((size,), np.uint8)
 
 
-def _least(shape: Shape, printer: Any) -> str:
+def _least(shape: Shape, printer: ArrayPrinter) -> str:
     """The argument that asks for more memory than needed, where sizes change from block to block."""
     most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, printer.bounds)
     return f", {most}" if most else ""
 
 
-def new_text(shape: Any, printer: Any) -> str:
+def new_text(shape: Shape, printer: ArrayPrinter) -> str:
     """The call that makes a new array."""
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
     return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
-def laid_out(node: Node, printer: Any) -> str | None:
+def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
     """A reshaped array that has to be a copy: one whose axes were exchanged, and are joined now."""
     (arg,) = node.args
     op: Any = arg.op
@@ -159,7 +163,7 @@ def _joined(before: Any, after: Any) -> list[int]:
     return found
 
 
-def recycled_product(node: Node, product: MatrixProduct, printer: Any) -> str:
+def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinter) -> str:
     """A matrix product in memory that is used again."""
     new_text(node.shape, printer)
     source = Template(PRODUCT).substitute(multiply=printer.multiplication())

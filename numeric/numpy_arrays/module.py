@@ -118,7 +118,7 @@ def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
 def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
     """Bind each dimension symbol where it stands alone, then compare whole shapes."""
     lines: list[str] = []
-    bound: set[Any] = set()
+    bound: set[sympy.Basic] = set()
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         for axis, dim in enumerate(node.shape):
             if isinstance(dim, sympy.Symbol) and dim not in bound:
@@ -135,7 +135,7 @@ def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> 
 
 
 def _solve_dim(
-    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any
+    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: sympy.Symbol
 ) -> list[str]:
     """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
     for name, node in zip(inputs, graph.input_nodes, strict=True):

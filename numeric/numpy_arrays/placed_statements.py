@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
@@ -13,6 +13,9 @@ from symad.numeric.program.expressions import Compute, Expression, Index, Read, 
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.ops.arrays.shaping import Broadcast
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
 
 class Placed:
@@ -85,7 +88,7 @@ class Placed:
                 lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
         return lines
 
-    def closed(self, statement: Statement, printer: Any) -> list[str]:
+    def closed(self, statement: Statement, printer: InPlacePrinter) -> list[str]:
         """What could not be computed in its place is copied there."""
         lines = []
         for made in assignments(statement):
@@ -99,7 +102,7 @@ class Placed:
                 printer.floats.add(node)
         return lines
 
-    def _allocated(self, statement: Allocate, printer: Any) -> list[str]:
+    def _allocated(self, statement: Allocate, printer: InPlacePrinter) -> list[str]:
         """A new array for the parts of a node, unless the node has a place."""
         node = self.filled[statement.value]
         name = self.texts[statement.value] = printer.name_for(node)
@@ -108,7 +111,7 @@ class Placed:
         function = f"{printer.np}.{'zeros' if statement.zeros else 'empty'}"
         return [f"{name} = {function}({printer.dims(node.shape)}, dtype={printer.type_text})"]
 
-    def _part(self, value: Value, expression: Index, printer: Any) -> list[str]:
+    def _part(self, value: Value, expression: Index, printer: InPlacePrinter) -> list[str]:
         """A part of an array: it has a name if several operations write there."""
         assert isinstance(expression.array, Read)
         place = Part(self.text_of(expression.array, printer), *printer.writer.places(expression))

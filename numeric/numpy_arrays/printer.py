@@ -77,7 +77,7 @@ class ArrayPrinter:
         """Statements that the expression being written needs before its own."""
         self.serial = 0
         """The number of names that statements have made."""
-        self.bounds: dict[Any, int] = {}
+        self.bounds: dict[sympy.Symbol, int] = {}
         """The largest values of sizes that change from block to block."""
         self.returned: set[Node] = set()
         """The nodes whose memory the results have."""

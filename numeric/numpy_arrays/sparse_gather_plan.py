@@ -26,6 +26,8 @@ from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
+
 LEAST = 0.5
 """The part of an array that a view must show, to be looked through."""
 
@@ -71,7 +73,7 @@ class SideBySide:
     direct: dict[Node, int]
     """Of these, arrays that are computed where they go first."""
 
-    def place(self, node: Node, values: str, printer: Any) -> str:
+    def place(self, node: Node, values: str, printer: ArrayPrinter) -> str:
         """The part of the array ``values`` that holds the array of a node."""
         start, size = self.starts[node], prod(node.shape)
         if not node.shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.fusion.chains import Fused
@@ -15,6 +15,9 @@ from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, views_only
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.program_passes.memory import is_fresh
 from symad.ops.sparse.csr import CompressedRows
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
 Fits = Callable[[Node], bool]
 
@@ -34,7 +37,7 @@ class Parts:
     looked_through: set[Node] = field(default_factory=set)
     """Views of parts that have no statement."""
 
-    def note(self, order: Sequence[Node], outputs: Sequence[Node], printer: Any) -> None:
+    def note(self, order: Sequence[Node], outputs: Sequence[Node], printer: InPlacePrinter) -> None:
         """Note the matrices whose parts can be computed where they go, and these parts."""
         kept = {owner(node) for node in outputs}
 
@@ -57,7 +60,7 @@ class Parts:
                 if all(u is node or u in self.looked_through for u in printer.users[view]):
                     self.looked_through.add(view)
 
-    def _put(self, part: Node, whole: Node, fits: Fits, printer: Any) -> None:
+    def _put(self, part: Node, whole: Node, fits: Fits, printer: InPlacePrinter) -> None:
         """Let a part be computed where it goes, and before it what only it is made of, step by step."""
         at: Node | None = part
         while at is not None:

@@ -7,12 +7,17 @@ with 1 are exact, and infinities and NaN pass.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import size
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name, is_name
 from symad.numeric.targets.contractions import MatrixProduct
+
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 LONGEST = 4096
 """Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
@@ -23,7 +28,7 @@ def _ones(size, dtype):
 '''
 
 
-def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> MatrixProduct | None:
+def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) -> MatrixProduct | None:
     """The sum over some axes of an array of floats, if they are its first or its last; else None."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
     if count == rank or not is_name(text) or not printer.holds_floats(arg):
@@ -42,7 +47,7 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> MatrixProd
     return MatrixProduct(*factors, after)
 
 
-def _ones(shape: Any, printer: Any) -> str:
+def _ones(shape: Shape, printer: ArrayPrinter) -> str:
     """A vector of ones: a constant of the module, or kept for each length."""
     length = size(shape)
     if isinstance(length, int):

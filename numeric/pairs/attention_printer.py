@@ -6,7 +6,7 @@ them one for its slopes and one for its second derivative; the helpers below wal
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
@@ -19,6 +19,9 @@ from symad.ops.fused.attention_ops import (
     AttentionSecond,
     AttentionTangent,
 )
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
     """Tiles of pairs: their rows, columns, positions (b, h, i, j) and which of them take part."""
@@ -176,7 +179,7 @@ def results_of(op: AttentionOp, node: Node) -> list[Node]:
     return [in_part(op, type(op), k, node.args) for k in numbers]
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: Any) -> list[str]:
+def attention_lines(op: AttentionOp, node: Node, printer: ArrayPrinter) -> list[str]:
     """The statement that computes all results of an attention op."""
     results = results_of(op, node)
     args = [printer.text[a] for a in node.args]
@@ -186,7 +189,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: Any) -> list[str]:
     return [f"{', '.join(printer.text[r] for r in results)} = {call}"]
 
 
-def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Any) -> str:
+def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: ArrayPrinter) -> str:
     """The call of the helper that computes an op."""
     names = functions_of(op, printer)
     at, params = op.inner, tuple_text(args[3 : op.inner])
@@ -239,7 +242,7 @@ def functions_of(op: AttentionOp, printer: Any) -> dict[str, str]:
     return names
 
 
-def score_function(name: str, kind: str, score: Score, printer: Any) -> str:
+def score_function(name: str, kind: str, score: Score, printer: ArrayPrinter) -> str:
     """The text of one function of a score: kind "seen", "score", "slopes" or "second"."""
     params = [p.name for p in score.parameters]
     loops = [str(loop) for loop in LOOPS]
@@ -266,7 +269,7 @@ def score_function(name: str, kind: str, score: Score, printer: Any) -> str:
     return "\n".join([*lines, f"    return {result}", ""])
 
 
-def reads_checked(score: Score, text: FormulaText, seen: str, printer: Any) -> list[str]:
+def reads_checked(score: Score, text: FormulaText, seen: str, printer: ArrayPrinter) -> list[str]:
     """Statements that refuse reads outside of arrays, where pairs take part; ``seen`` is the mask's name."""
     checks = []
     for load in score.loads:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +19,16 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 from symad.ops.arrays.sources import input_node, symbol_of
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
+
 
 @dataclass(frozen=True)
 class Library:
     """The library whose arrays are given, and the backend that computes with them."""
 
     name: str
-    xp: Any
+    xp: ModuleType
     backend: str
     options: Hashable = None
     """What the printed code depends on besides the graph."""
@@ -43,7 +47,7 @@ def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes
 
 
 def called(
-    inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Any], library: Library = NUMPY
+    inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Array], library: Library = NUMPY
 ) -> list[Any]:
     """The outputs at these values of the inputs."""
     return list(kernel_of(inputs, outputs, dtype, library)(*values))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -28,6 +28,9 @@ from symad.ops.arrays.sources import constant
 from symad.ops.fused.attention import in_part
 from symad.ops.fused.attention_ops import Attention, AttentionCotangent
 
+if TYPE_CHECKING:
+    from symad.core.dims import Dim
+
 Array = Any
 Function = Callable[..., Any]
 Lengths = tuple[Array | None, Array | None]
@@ -42,7 +45,7 @@ class Rules:
 
     score: Function | None
     mask: Function | None
-    params: Mapping[str, Any] | None
+    params: Mapping[str, Array] | None
     scale: float | None
     causal: bool
     lengths: Lengths | None
@@ -65,7 +68,7 @@ def attention(
     *,
     score: Function | None = None,
     mask: Function | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     scale: float | None = None,
     causal: bool = False,
     lengths: tuple[Array | None, Array | None] | None = None,
@@ -116,7 +119,7 @@ def attention_vjp(
     lse_bar: Array | None = None,
     score: Function | None = None,
     mask: Function | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     scale: float | None = None,
     causal: bool = False,
     lengths: tuple[Array | None, Array | None] | None = None,
@@ -175,11 +178,11 @@ def cotangents(
     return AttentionCotangents(q_bar, k_bar, v_bar, dict(zip(names, more, strict=True)))
 
 
-def _dtype_of(value: Any) -> Any:
+def _dtype_of(value: Array) -> Any:
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
-def attention_traffic(length: Any, width: Any, block: Any) -> dict[str, Any]:
+def attention_traffic(length: Dim, width: Any, block: Any) -> dict[str, Any]:
     """Elements moved between slow and fast memory by one attention head of N tokens, width d.
 
     Standard (three passes, Dao et al. 2022, algorithm 0): read Q, K, write S, read S, write P, read
@@ -313,7 +316,7 @@ def _array(lengths: Any) -> Array:
     return lengths if hasattr(lengths, "dtype") else np.asarray(lengths)
 
 
-def limits_of(params: Mapping[str, Any], lengths: Lengths | None, batch: int) -> dict[str, Array]:
+def limits_of(params: Mapping[str, Array], lengths: Lengths | None, batch: int) -> dict[str, Array]:
     """The lengths that are given, as further parameters.
 
     Raises:
@@ -332,7 +335,7 @@ def limits_of(params: Mapping[str, Any], lengths: Lengths | None, batch: int) ->
     return given
 
 
-def check_reads(score: Score, params: Mapping[str, Any], sizes: Sequence[int], clamped: bool) -> None:
+def check_reads(score: Score, params: Mapping[str, Array], sizes: Sequence[int], clamped: bool) -> None:
     """Refuse arrays that are too short for the positions that index them.
 
     Args:

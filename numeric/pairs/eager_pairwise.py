@@ -48,7 +48,7 @@ def pairwise(
     b: Array | None = None,
     *,
     reduce: str = "sum",
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
     return_lse: bool = False,
 ) -> Any:
     """Reduce f(x_i, y_j, θ) over j, weighted by b_j, for every i.
@@ -85,7 +85,7 @@ def reduced(
     y: Array,
     b: Array | None,
     reduce: str,
-    params: Mapping[str, Any] | None,
+    params: Mapping[str, Array] | None,
     return_lse: bool,
 ) -> Any:
     """`pairwise` on the arrays of a library."""
@@ -108,7 +108,7 @@ def pairwise_vjp(
     *,
     lse: Array | None = None,
     reduce: str = "sum",
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array] | None = None,
 ) -> PairCotangents:
     """Cotangents of x, y, b and θ from those of `pairwise`'s result, in one pass over the pairs.
 
@@ -143,7 +143,7 @@ def cotangents(
     out_bar: Array,
     lse: Array | None,
     reduce: str,
-    params: Mapping[str, Any] | None,
+    params: Mapping[str, Array] | None,
 ) -> PairCotangents:
     """`pairwise_vjp` on the arrays of a library."""
     call = _Call.make(library, f, x, y, b, reduce, params)
@@ -178,7 +178,7 @@ class _Call:
 
     op: PairSum
     values: tuple[Array, ...]
-    params: Mapping[str, Any]
+    params: Mapping[str, Array]
     is_column: bool
 
     @staticmethod
@@ -189,7 +189,7 @@ class _Call:
         y: Array,
         b: Array | None,
         reduce: str,
-        params: Mapping[str, Any] | None,
+        params: Mapping[str, Array] | None,
     ) -> _Call:
         """Check the arguments, and call f with symbols."""
         check_points(library.xp.ndarray, x, y, b, reduce, library.name)
@@ -226,7 +226,7 @@ class _Call:
         return array[:, 0] if self.is_column else array
 
 
-def parameter_sizes(params: Mapping[str, Any] | None) -> dict[str, int | None]:
+def parameter_sizes(params: Mapping[str, Array] | None) -> dict[str, int | None]:
     """Length of every parameter vector, None for numbers.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -10,6 +10,9 @@ from symad.core.graph import Node
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
 from symad.numeric.pairs.sympy_to_numpy import ExpressionText
 from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s by 2**16 pairs at a time, 0.15 s by 2**17 to 2**20; their cotangents 0.3 to 0.6 s, not 0.8 s.
@@ -64,7 +67,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
 """
 
 
-def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
+def pair_lines(op: PairOp, node: Node, printer: ArrayPrinter) -> list[str]:
     """The statement of all results of one computation."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     args, at = [printer.text[a] for a in node.args], op.inner
@@ -108,7 +111,7 @@ def functions_of(op: PairOp, node: Node, printer: Any) -> tuple[str, str]:
 class _Writer:
     """Writes a pair function: sums over components as loops, the rest once for all pairs."""
 
-    def __init__(self, function: PairFunction, printer: Any) -> None:
+    def __init__(self, function: PairFunction, printer: ArrayPrinter) -> None:
         self.function, self.printer = function, printer
         self.params = [p.name for p in function.parameters]
 

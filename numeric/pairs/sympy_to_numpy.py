@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -17,6 +17,9 @@ from symad.numeric.pairs.stable_sympy import (
     topological,
 )
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
+
 INFIX = {
     sp.Add: " + ", sp.Mul: "*", sp.Eq: " == ", sp.Ne: " != ", sp.Lt: " < ", sp.Le: " <= ",
     sp.Gt: " > ", sp.Ge: " >= ", FloorDivide: "//", sp.Mod: " % ", sp.And: " & ", sp.Or: " | ",
@@ -28,7 +31,7 @@ FOLDED = {sp.Max: "maximum", sp.Min: "minimum"}
 class ExpressionText:
     """The statements of one generated function; `write` gives the name of an expression's value."""
 
-    def __init__(self, printer: Any, taken: set[str], names: dict[sp.Basic, str]) -> None:
+    def __init__(self, printer: ArrayPrinter, taken: set[str], names: dict[sp.Basic, str]) -> None:
         """Write expressions of symbols with these names; new names are not among those taken."""
         self.printer = printer
         self.taken = taken
@@ -118,7 +121,7 @@ class ExpressionText:
 class FormulaText(ExpressionText):
     """The same for the formulas of a score, with the array reads in them."""
 
-    def __init__(self, score: Score, printer: Any, taken: set[str]) -> None:
+    def __init__(self, score: Score, printer: ArrayPrinter, taken: set[str]) -> None:
         """Write formulas of a score, with names that are not taken by arguments."""
         names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
         super().__init__(printer, taken, names | {symbol: name for name, symbol in score.scalars})

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product as combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, topological
@@ -37,6 +37,9 @@ from symad.ops.arrays.sources import constant, constant_value, eye
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import add
 from symad.ops.elementwise.powers import Pow
+
+if TYPE_CHECKING:
+    from symad.core.dims import Dim
 
 MOST = 32
 """A value of more terms is written out."""
@@ -228,7 +231,7 @@ def pad_terms(run: _Gathering, node: Node) -> list[Term] | None:
     return _selected(run, arg, rows) if len(rows) == sum(grown) else None
 
 
-def _short(d: Any) -> bool:
+def _short(d: Dim) -> bool:
     return isinstance(d, int) and d <= SELECTED
 
 

@@ -50,7 +50,7 @@ class Batches:
         flat = Graph(self.graph.input_nodes, outputs, TupleOf((None,) * len(outputs)), self.graph.name)
         return lower_arrays.lower(vmap(flat), "float64")
 
-    def at_points(self, columns: Sequence[Any]) -> Any:
+    def at_points(self, columns: Sequence[np.ndarray]) -> Any:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
         points = columns[0].size
         if not self._is_large(points):

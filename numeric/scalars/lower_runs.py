@@ -221,7 +221,7 @@ class Rows:
     plan: LanePlan
     library: Any
 
-    def bind(self, x: Any, y: Any) -> Callable[[], None]:
+    def bind(self, x: Array, y: Array) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))

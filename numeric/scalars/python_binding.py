@@ -63,7 +63,7 @@ def python_function(
     return packed_call if packed else call
 
 
-def _column(array: Any, batch: tuple[int, ...]) -> Any:
+def _column(array: np.ndarray, batch: tuple[int, ...]) -> Any:
     """The values of one input at all points, side by side: the array itself if it holds them so."""
     if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
         return array

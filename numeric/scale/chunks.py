@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
@@ -17,6 +17,9 @@ from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.evaluate import refuse_masked
 from symad.splitting.plan import Cut
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 CHUNK_BYTES = 2**23
 """The size of a part of NumPy arrays, if the user names none: it does not depend on the number of workers."""
@@ -71,7 +74,7 @@ class Chunks:
         return list(zip(*columns, strict=True))
 
 
-def is_dask(value: Any) -> bool:
+def is_dask(value: ArrayLike) -> bool:
     """Whether a value is a Dask array; Dask itself is not loaded to find out."""
     return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
 
@@ -97,7 +100,7 @@ def _views(array: Array, axis: int, edges: Sequence[int]) -> list[Array]:
     return [array[(*lead, slice(a, b))] for a, b in pairwise(edges)]
 
 
-def chunks_of(graph: Graph, cut: Cut, values: Sequence[Any], rows: int | None) -> Chunks:
+def chunks_of(graph: Graph, cut: Cut, values: Sequence[ArrayLike], rows: int | None) -> Chunks:
     """The values of all inputs with the data cut.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from symad.core.dims import bind
 from symad.core.graph import Node
 from symad.numeric.scale.chunks import Shaped, chunks_of
 from symad.numeric.scale.distribute import Distributed
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def _workers(kernel: Distributed) -> int:
     return cores() if kernel.scheduler else thread_count(kernel.threads)
 
 
-def _number(expression: Any, sizes: Mapping[Any, int]) -> int:
+def _number(expression: sympy.Expr, sizes: Mapping[Any, int]) -> int:
     return int(expression.subs(sizes)) if hasattr(expression, "subs") else int(expression)
 
 

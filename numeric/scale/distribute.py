@@ -119,7 +119,7 @@ class Distributed:
             plan.after.structure, [self._rows(places[o], parts, chunks) for o in plan.after.output_nodes]
         )
 
-    def _rows(self, k: int, parts: Sequence[Any], chunks: Chunks) -> Any:
+    def _rows(self, k: int, parts: Sequence[Array], chunks: Chunks) -> Any:
         from dask import array, delayed
 
         axis, node = self.plan.pieces[k].axis, self.plan.local.output_nodes[k]
@@ -135,7 +135,7 @@ class Distributed:
         return replace(self, **changed)
 
 
-def _first_block(values: tuple[Any, ...], k: int) -> Array:
+def _first_block(values: tuple[Array, ...], k: int) -> Array:
     ((block, _),) = values[k]
     return block
 

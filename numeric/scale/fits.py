@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from symad.numeric.solvers.solver_variables import (
 )
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from symad.core.signatures import Inputs
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def minimize(
     tolerance: float = 1e-8,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     **options: Any,
 ) -> Minimum:
     """A local minimum of a scalar function of data that are computed part by part.
@@ -230,7 +233,7 @@ def least_squares(
     tolerance: float = 1e-10,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     **options: Any,
 ) -> Fit:
     """A local minimum of ½ |r(x)|² for residuals of data that are computed part by part.

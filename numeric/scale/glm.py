@@ -63,7 +63,7 @@ class LinearModel:
 
 def glm(
     X: Any,
-    y: Any,
+    y: Array,
     family: str = "binomial",
     *,
     intercept: bool = True,
@@ -125,7 +125,7 @@ def _loss(family: str, columns: int, intercept: bool, penalty: float) -> Graph:
     n = sympy.Symbol("n", integer=True, positive=True)
     term = FAMILIES[family]
 
-    def loss(X: Any, y: Any, beta: Any) -> Any:
+    def loss(X: Any, y: Array, beta: Any) -> Any:
         slopes = beta[:columns]
         eta = X @ slopes + (beta[columns] if intercept else 0)
         total = term(eta, y).sum()
@@ -137,7 +137,7 @@ def _loss(family: str, columns: int, intercept: bool, penalty: float) -> Graph:
     return symad.trace(loss, [sympy.IndexedBase(name, shape=shape) for name, shape in arrays])
 
 
-def _check_targets(family: str, y: Any, options: dict[str, Any]) -> None:
+def _check_targets(family: str, y: Array, options: dict[str, Any]) -> None:
     low, high = RANGES[family]
     if family == "gaussian":
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -19,6 +19,10 @@ from symad.numeric.scale.distribute import Distributed, distribute
 from symad.numeric.solvers.named_values import Named
 from symad.tracing import as_graph
 
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
+    from symad.core.signatures import Inputs
+
 Array = np.ndarray
 
 PARTS = 64
@@ -30,7 +34,7 @@ def sweep(
     values: Mapping[Any, Any],
     shared: Mapping[Any, Any] | None = None,
     *,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     **options: Any,
 ) -> Any:
     """f at every one of many values of some inputs: parameters, initial values, ensembles.
@@ -150,7 +154,7 @@ def monte_carlo(
     return Estimate(pilot + mean, np.sqrt(variance / samples), samples)
 
 
-def _array(name: str, shape: Any) -> Any:
+def _array(name: str, shape: Shape) -> Any:
     return sympy.IndexedBase(name, shape=shape) if shape else sympy.Symbol(name, real=True)
 
 

@@ -151,7 +151,7 @@ def _is_plain(value: Array) -> bool:
     return isinstance(value, np.ndarray) and value.flags.c_contiguous and value.flags.aligned
 
 
-def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
+def _on_device(kernel: Kernel, values: Sequence[Array]) -> Values:
     """A CuPy kernel on arrays of the host or the device; its results come back to the host."""
     cupy = sys.modules["cupy"]  # the kernel has loaded it
     return tuple(map(cupy.asnumpy, kernel(*map(cupy.asarray, values))))

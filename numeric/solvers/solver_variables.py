@@ -94,7 +94,7 @@ class Unknowns:
         )
         return unknowns, unknowns.pack([arrays[k] for k in names])
 
-    def pack(self, values: Sequence[Any]) -> Vector:
+    def pack(self, values: Sequence[Array]) -> Vector:
         """Values of the unknowns as one vector."""
         return np.concatenate([np.ravel(np.asarray(v, dtype=np.float64)) for v in values])
 
@@ -319,6 +319,6 @@ def is_scalar(graph: Graph) -> bool:
     return int(np.prod(graph.outputs[0].shape)) == 1
 
 
-def entries_of(matrix: Any) -> Vector:
+def entries_of(matrix: np.ndarray) -> Vector:
     """The entries of a dense or sparse matrix."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)

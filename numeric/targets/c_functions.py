@@ -7,7 +7,6 @@ of it, or a helper of ours.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions
@@ -19,7 +18,7 @@ from symad.numeric.compiled_arrays.math.vector_math import math_source
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.targets.target import C, Function
 
-MATH_H: dict[Any, str] = {
+MATH_H: dict[type[sympy.Basic], str] = {
     **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
     **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
     **{getattr(sympy, name): name for name in ("floor", "erf", "erfc")},
@@ -77,7 +76,7 @@ HELPERS: dict[str, str] = {
 }
 """Functions that math.h lacks."""
 
-OWN: dict[Any, str] = {
+OWN: dict[type[sympy.Basic], str] = {
     **{getattr(own, name): name for name in ("silu", "logcosh", "xlogy")},
     **{getattr(sympy, name): name for name in ("sign", "sech", "jn", "sinc", "loggamma")},
     sympy.Heaviside: "step",
@@ -88,7 +87,7 @@ OWN: dict[Any, str] = {
 }
 """Functions that are helpers of ours."""
 
-FORMS: dict[Any, str] = {
+FORMS: dict[type[sympy.Basic], str] = {
     sympy.sec: "1 / $cos($a)",
     sympy.csc: "1 / $sin($a)",
     sympy.cot: "1 / $tan($a)",
@@ -114,7 +113,7 @@ OWN_MODULE = "symad"
 """Where `Function` says that our own functions are."""
 
 
-PACKED: dict[Any, str] = {
+PACKED: dict[type[sympy.Basic], str] = {
     **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sech", "sin", "cos")},
     own.sigmoid: "sigmoid",
 }

@@ -6,14 +6,19 @@ SciPy is imported inside of the functions that need it: importing symad loads no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from symad.core.dims import Shape
 
 Array: TypeAlias = "np.ndarray"
 
 
-def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: Any = None) -> Array:
+def _array(name: str, value: Array, dtype: DTypeLike, shape: Shape, declared: Any = None) -> Array:
     """The value as an array; None in the shape stands for any length."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
@@ -24,7 +29,7 @@ def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: 
     return array.astype(dtype, copy=False)[()]
 
 
-def _softmax(x: Array, axes: Any, out: Any = None) -> Array:
+def _softmax(x: Array, axes: tuple[int, ...], out: Any = None) -> Array:
     """exp(x)/sum(exp(x)); the largest element is subtracted first."""
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     result: Array = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
@@ -33,30 +38,30 @@ def _softmax(x: Array, axes: Any, out: Any = None) -> Array:
     return result
 
 
-def _exponentials(x: Array, axes: Any) -> tuple[Array, Array]:
+def _exponentials(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """The largest element where it is finite, and the sum of exp(x - largest)."""
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0)
     return highest, np.exp(x - highest).sum(axis=axes, keepdims=True)
 
 
-def _logsumexp(x: Array, axes: Any) -> Array:
+def _logsumexp(x: Array, axes: tuple[int, ...]) -> Array:
     highest, total = _exponentials(x, axes)
     return (highest + np.log(total)).squeeze(axes)[()]
 
 
-def _log_softmax(x: Array, axes: Any) -> Array:
+def _log_softmax(x: Array, axes: tuple[int, ...]) -> Array:
     highest, total = _exponentials(x, axes)
     return x - highest - np.log(total)
 
 
-def _pad(values: Array, shape: Any, index: Any) -> Array:
+def _pad(values: Array, shape: Shape, index: NDArray[np.int64]) -> Array:
     result = np.zeros(shape, values.dtype)
     result[index] = values
     return result
 
 
-def _indices(values: Any, length: int) -> Array:
+def _indices(values: Array, length: int) -> Array:
     """Whole numbers in 0 … length − 1 as integers."""
     values = np.asarray(values)
     wrong = (values != np.floor(values)) | (values < 0) | (values >= length)
@@ -65,7 +70,7 @@ def _indices(values: Any, length: int) -> Array:
     return values.astype(np.int64)
 
 
-def _positions(values: Any, low: int, length: int, axis: int, what: str) -> Array:
+def _positions(values: Array, low: int, length: int, axis: int, what: str) -> Array:
     """Whole numbers in low … length − 1 as integers, negative ones counted from the end."""
     values = np.asarray(values)
     right = (values == np.floor(values)) & (values >= low) & (values < length)
@@ -149,7 +154,9 @@ def _stacked(point: Array, entries: list[Any], shape: tuple[int, ...]) -> Array:
     return stacked.astype(point.dtype).reshape(point.shape + shape)
 
 
-def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Any, dtype: Any) -> Any:
+def _sparse(
+    entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Shape, dtype: DTypeLike
+) -> Any:
     """A matrix in compressed rows; entries are (values, their places), and add up where they meet."""
     from scipy.sparse import csr_array
 
@@ -159,7 +166,7 @@ def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape
     return csr_array((data, columns, starts), shape=shape)
 
 
-def _points(values: dict[str, Any], dtype: Any) -> Any:
+def _points(values: dict[str, Any], dtype: DTypeLike) -> Any:
     """Numbers, or arrays of points that broadcast together."""
     arrays = {name: np.asarray(value) for name, value in values.items()}
     for name, array in arrays.items():

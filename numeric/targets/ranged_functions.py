@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.errors import LoweringError
 from symad.library.ranged import BY_FLOATS, Ranged
@@ -10,8 +10,11 @@ from symad.numeric.plain import plain_program
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.writer import SOURCES, Writer
 
+if TYPE_CHECKING:
+    import sympy
 
-def ranged_source(head: Any, name: str, writer: Writer) -> str:
+
+def ranged_source(head: type[sympy.Basic], name: str, writer: Writer) -> str:
     """The function of (low, high, parameters), with that of its terms inside.
 
     Raises:

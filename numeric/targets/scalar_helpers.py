@@ -9,9 +9,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 Array: TypeAlias = "np.ndarray"
 
@@ -160,12 +163,12 @@ def _sparse_or_dense(entries: Sequence[Array], structure: Any) -> Any:
 
 
 def _evaluated(
-    values: Sequence[Any],
+    values: Sequence[Array],
     names: Sequence[str],
     ranks: Sequence[int],
     at_point: Callable[..., Any] | None,
     at_batch: Callable[..., Any],
-    dtype: Any,
+    dtype: DTypeLike,
 ) -> Any:
     """The results at any arguments: numbers, or arrays of points that broadcast together."""
     arrays = [np.asarray(v) for v in values]

@@ -60,7 +60,7 @@ class Function:
         return f"{self.module}.{self.name}" if self.module else self.name
 
 
-def table(names: Mapping[Any, str]) -> dict[Any, Function]:
+def table(names: Mapping[type[sympy.Basic], str]) -> dict[Any, Function]:
     """A table of functions from names such as ``scipy.special.erf``."""
     return {head: Function(*full.rpartition(".")[::2]) for head, full in names.items()}
 
@@ -70,7 +70,7 @@ class Target:
     """A language with its library; subclasses differ in their grammar, instances in their names."""
 
     name: str
-    functions: Mapping[Any, Function] = field(hash=False)
+    functions: Mapping[type[sympy.Basic], Function] = field(hash=False)
     """SymPy heads and the functions that compute them."""
     infinity: str
     not_a_number: str
@@ -95,7 +95,7 @@ class NumPy(Python):
 class C(Target):
     """C99, and CUDA C++ with the same names."""
 
-    forms: Mapping[Any, str] = field(default_factory=dict, hash=False)
+    forms: Mapping[type[sympy.Basic], str] = field(default_factory=dict, hash=False)
     """SymPy heads that are expressions in other functions, as templates; see `targets.c_functions`."""
     suffix: str = ""
     """What literals of the real type end with."""

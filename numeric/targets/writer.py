@@ -31,6 +31,8 @@ from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import NUMPY, Function, Level, NumPy, Target, Text
 
 if TYPE_CHECKING:
+    import sympy
+
     from symad.numeric.targets.contractions import MatrixProduct
 
 
@@ -173,11 +175,11 @@ class Writer:
         yield self.named[value]
         self.depth -= 1
 
-    def dim_name(self, symbol: Any) -> str:
+    def dim_name(self, symbol: sympy.Symbol) -> str:
         """The name of a dimension."""
         return self.names.of(symbol)
 
-    def dim(self, dim: Any) -> str:
+    def dim(self, dim: Dim) -> str:
         """A dimension as text."""
         return dimension(dim, self).text
 
@@ -201,7 +203,7 @@ class Writer:
             self.imports.add(f"import {function.module}")
         return str(function)
 
-    def users_function(self, head: Any) -> str:
+    def users_function(self, head: type[sympy.Basic]) -> str:
         """The helper that calls a function which a user implements."""
         if head not in self.users:
             self.users[head] = self.names.unique(head.__name__)
@@ -251,7 +253,7 @@ SMALL = 4
 """Elements up to which a constant array is written where it is used; for the eye, not for speed."""
 
 
-def _display(array: NDArray[Any]) -> str:
+def _display(array: np.ndarray) -> str:
     """Nested lists with exact numbers; an empty array keeps its shape by zeros."""
     if array.size == 0:
         return f"np.zeros({array.shape})"
@@ -260,7 +262,7 @@ def _display(array: NDArray[Any]) -> str:
     return _nested(array)
 
 
-def _nested(array: NDArray[Any]) -> str:
+def _nested(array: np.ndarray) -> str:
     if array.ndim == 0:
         value = float(array)
         if np.isnan(value):

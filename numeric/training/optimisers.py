@@ -193,7 +193,7 @@ def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
     return {k: g + penalty * parameters[k] for k, g in gradients.items()} if penalty else gradients
 
 
-def _quotient(move: Any, size: Any) -> Any:
+def _quotient(move: np.ndarray, size: np.ndarray) -> np.ndarray:
     """A move in units of its size; 0 where both are 0, which ε = 0 permits."""
     return move / (size + ((size == 0) & (move == 0)))
 

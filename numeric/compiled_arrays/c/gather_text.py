@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import PARALLEL
 from symad.numeric.compiler.c_templates import filled
 from symad.ops.sparse.csr import IntArray
+
+if TYPE_CHECKING:
+    from symad.numeric.compiled_arrays.printer import NativePrinter
 
 SIGNATURE = "(n),(m)->(m)"
 
@@ -27,7 +30,7 @@ TEXT = f"""void ${{name}}(char **args, const ptrdiff_t *dimensions, const ptrdif
 """One gather; its arrays are made by the module itself, so they are contiguous and apart."""
 
 
-def gather_line(values: str, index: IntArray, entries: str, printer: Any) -> str:
+def gather_line(values: str, index: IntArray, entries: str, printer: NativePrinter) -> str:
     """The statement entries[i] = values[index[i]]."""
     places = printer.constant_array(index.astype(np.int32))
     letter = LETTER[printer.dtype]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node
@@ -23,6 +23,9 @@ from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.stacking import Stack
 from symad.ops.loops.scan import Scan, backwards
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+
 
 def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     """The statements that fill all values of a loop; None if the loop stays in Python."""
@@ -38,7 +41,7 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     shapes = [(rows.get(k, v.shape[0]), *v.shape[1:]) for k, v in enumerate(values)]
     apart = {k for k, v in enumerate(values) if k and _is_read_apart(v, printer)}
     apart |= {0} if before and _has_parts(op.body.output_nodes[0], shapes[0]) else set()
-    strides: Any = {k: (prod(shapes[k][:1] + shapes[k][2:]), *contiguous(shapes[k][2:])) for k in apart}
+    strides = {k: (prod(shapes[k][:1] + shapes[k][2:]), *contiguous(shapes[k][2:])) for k in apart}
     found = loop_source(NAME, op, printer.dtype, strides)
     if found is None:
         return None
@@ -73,7 +76,7 @@ def _has_parts(state: Node, shape: Shape) -> bool:
     return known and isinstance(state.op, Stack) and state.op.axis == 0
 
 
-def _is_read_apart(value: Node, printer: Any) -> bool:
+def _is_read_apart(value: Node, printer: InPlacePrinter) -> bool:
     """Whether an array of all steps is only read with its second axis first: then it is stored so."""
     users = printer.users.get(value, [])
     if users and all(u.shape and u is not value and backwards(u) is value for u in users):

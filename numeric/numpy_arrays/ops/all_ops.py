@@ -24,19 +24,21 @@ from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter as ArrayPrinter
+
     Text = str
     Texts = tuple[str, ...]
 else:  # plum sees Any: it dispatches on op and library, and converts no return values
-    Text = Texts = Any
+    Text = Texts = ArrayPrinter = Any
 
 
 @question
-def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Any:
+def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     """The expression that computes ``node`` from the names of its arguments."""
 
 
 @emit.dispatch
-def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     """The rule of the target; numbers may stand in other expressions."""
     made = printer.writer.expression(node)
     return made.inside(Level.ATOM) if isinstance(op, Source) else made.text
@@ -47,7 +49,7 @@ def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 @emit.dispatch
 def array_constant_emit(
-    op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+    op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
     array = op.array
     if array.dtype.kind in "iu" and node not in printer.row_numbers:
@@ -58,7 +60,7 @@ def array_constant_emit(
 
 @emit.dispatch
 def dimension_emit(
-    op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+    op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
     text = str(printer.dim(op.expression))
     if printer.dtype != "float32" or node in printer.row_numbers:
@@ -70,7 +72,7 @@ def dimension_emit(
 
 
 @emit.dispatch
-def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(over) if over else "1"
@@ -82,7 +84,7 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     value = constant_value(node.args[1])
     if value in (2, 3):
         return "*".join([args[0]] * int(value))
@@ -100,14 +102,16 @@ def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def positions_emit(
+    op: Positions, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+) -> Text:
     made = printer.writer.expression(node)
     if node in printer.row_numbers:
         return made.text
     return f"{made.inside(Level.ATOM)}.astype({printer.type_text})"
 
 
-def _fits(indices: Node, rows: Any, printer: Any) -> bool:
+def _fits(indices: Node, rows: Any, printer: ArrayPrinter) -> bool:
     """Whether the indices are written as integers, and known to be in range: checked, or constants."""
     if indices not in printer.row_numbers:  # read as numbers too, so written as floats
         return False
@@ -122,7 +126,7 @@ def _fits(indices: Node, rows: Any, printer: Any) -> bool:
 
 
 @emit.dispatch
-def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     if _fits(node.args[1], node.args[0].shape[0], printer):
         return f"{args[0]}[{args[1]}]"
     return printer.writer.expression(node).text
@@ -130,7 +134,7 @@ def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, prin
 
 @emit.dispatch
 def scatter_add_emit(
-    op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+    op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
     if not _fits(node.args[0], op.size, printer):
         return printer.writer.expression(node).text
@@ -139,7 +143,7 @@ def scatter_add_emit(
 
 @emit.dispatch
 def sorting_positions_emit(
-    op: SortingPositions, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+    op: SortingPositions, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
     """Integers where they are read as row numbers only, numbers of the program's type otherwise."""
     order = f"{printer.np}.argsort({args[0]}, axis=-1, kind='stable')"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.numeric.numpy_arrays.ops.integers import SHORT, integers_text
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 Array = np.ndarray
 
@@ -21,7 +24,7 @@ def constant_text(array: Array, dtype: str, printer: Any) -> str:
     return found or f"{printer.np}.array({nested_text(array.tolist(), printer.np)}, dtype={dtype})"
 
 
-def nested_text(value: Any, np_: str) -> str:
+def nested_text(value: ArrayLike, np_: str) -> str:
     """Nested lists of numbers as a display; what has no literal in Python by its name in NumPy."""
     if isinstance(value, list):
         return f"[{', '.join([nested_text(part, np_) for part in value])}]"

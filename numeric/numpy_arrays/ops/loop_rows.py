@@ -7,7 +7,7 @@ state into the next block, whose rows then are what the next step multiplies.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import plus
 from symad.core.graph import Node, topological
@@ -15,6 +15,9 @@ from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.passes.loops.loop import Loop, pieces, values
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.loops.scan import Scan
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Beside:
     """The index of the rows of the state."""
 
 
-def besides(node: Node, printer: Any) -> list[Beside]:
+def besides(node: Node, printer: ArrayPrinter) -> list[Beside]:
     """The values of a loop that can be laid out so; results have memory of their own."""
     op: Scan | Loop = node.op  # type: ignore[assignment]
     states, moving, fixed = pieces(op, op.body.input_nodes)

@@ -22,6 +22,10 @@ from symad.ops.arrays.stacking import Concatenate
 from symad.ops.elementwise.apply import Apply
 from symad.ops.loops.scan import backwards
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
+
 
 def loop_lines(node: Node, printer: Any) -> list[str]:
     """The statements that fill the arrays of all states and of what else is kept of the steps.
@@ -117,7 +121,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     ]
 
 
-def arrays_of_states(node: Node, printer: Any) -> list[list[Node]]:
+def arrays_of_states(node: Node, printer: ArrayPrinter) -> list[list[Node]]:
     """What a loop lays out in one array: the values of all steps, those before them, rows beside states."""
     beside = besides(node, printer)
     groups = [[b.value, b.states, *previous(b.states, node, printer)] for b in beside]
@@ -126,7 +130,7 @@ def arrays_of_states(node: Node, printer: Any) -> list[list[Node]]:
     return [*groups, *(group for group in others if len(group) > 1)]
 
 
-def value_stems(node: Node, made: Sequence[Node], printer: Any) -> list[str]:
+def value_stems(node: Node, made: Sequence[Node], printer: ArrayPrinter) -> list[str]:
     """What the values of a loop are called: states h, or h_bar backwards; others after their function."""
     op: Any = node.op
     state = state_stem(node, printer)
@@ -159,7 +163,7 @@ def names_stem(name: Name) -> str:
     return name.stem or str(name)
 
 
-def _room(value: Node, name: Name, node: Node, printer: Any) -> list[str]:
+def _room(value: Node, name: Name, node: Node, printer: ArrayPrinter) -> list[str]:
     """The array for a value at all steps; if the states are also used one step later, with the first."""
     shape = value.shape
     before = previous(value, node, printer)
@@ -171,7 +175,7 @@ def _room(value: Node, name: Name, node: Node, printer: Any) -> list[str]:
 
 
 def with_first(
-    value: Node, before: list[Node], longer: Name, name: Name, node: Node, printer: Any
+    value: Node, before: list[Node], longer: Name, name: Name, node: Node, printer: ArrayPrinter
 ) -> list[str]:
     """The statements that put the first state before all others, and name the two parts."""
     shifted = printer.called(f"{names_stem(name)}_before")
@@ -184,7 +188,7 @@ def with_first(
     ]
 
 
-def _empty(name: str, shape: Shape, printer: Any) -> str:
+def _empty(name: str, shape: Shape, printer: ArrayPrinter) -> str:
     return f"{name} = {new_text(shape, printer)}"
 
 
@@ -214,7 +218,7 @@ def previous(value: Node, node: Node, printer: Any) -> list[Node]:
     return found
 
 
-def in_order_of_time(value: Node, name: str, printer: Any) -> str:
+def in_order_of_time(value: Node, name: str, printer: InPlacePrinter) -> str:
     """The column of an array: of one that is only used from its end, the places from the end."""
     users = printer.users.get(value, [])
     if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):

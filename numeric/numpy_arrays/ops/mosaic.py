@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.block_matrices import Mosaic
 
@@ -27,7 +25,7 @@ PLUS_DIAGONAL = '''def _plus_diagonal(x, spec, d):
 
 
 @emit.dispatch
-def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     """One call; a block that is an array of another shape is moved once, into a view of its place."""
     helper = printer.helper("_filled", FILLED)
     blocks = ", ".join(f"({a}, {b}, {c})" for a, b, c in zip(op.starts, op.shapes, args, strict=True))
@@ -35,7 +33,9 @@ def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, prin
 
 
 @emit.dispatch
-def add_diagonal_emit(op: AddDiagonal, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def add_diagonal_emit(
+    op: AddDiagonal, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+) -> Text:
     """The array itself if it is not needed any more, or a copy, plus the part on its diagonal."""
     whole, part = args
     helper = printer.helper("_plus_diagonal", PLUS_DIAGONAL)

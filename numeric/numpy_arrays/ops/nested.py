@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import count
-from typing import Any
 
 import sympy
 
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.targets.pasting import pasted
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
@@ -31,7 +30,7 @@ def steps_of(depth: int) -> sympy.Dummy:
 
 
 def nested(
-    printer: Any,
+    printer: ArrayPrinter,
     stem: str,
     inputs: Sequence[Node],
     graph: Graph,
@@ -64,20 +63,20 @@ def nested(
     return name, [f"def {name}({', '.join(parameters)}):", *lines]
 
 
-def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
+def _own(output: Node, inputs: Sequence[Node], printer: ArrayPrinter) -> str:
     """A result in memory of its own: what the function is given may be overwritten after its last use."""
     text: str = printer.text[output]
     return f"{text}.copy()" if output.shape and owner(output) in inputs else text
 
 
 @emit.dispatch
-def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     name, lines = nested(printer, "part", op.body.input_nodes, op.body)
     printer.before.extend(lines)
     return f"{name}({', '.join(printer.numbers_typed(node.args, args))})"
 
 
-def revolving(printer: Any, *names: str) -> None:
+def revolving(printer: ArrayPrinter, *names: str) -> None:
     """Add functions of `symad.transforms.revolve` to the module, with what they call."""
     for name in ("places", *names):
         found = pasted(getattr(revolve, name), "_", printer.np)
@@ -94,7 +93,7 @@ def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
 
 
 def stepping(
-    op: ChainOp, nodes: Sequence[Node], texts: Sequence[str], printer: Any
+    op: ChainOp, nodes: Sequence[Node], texts: Sequence[str], printer: ArrayPrinter
 ) -> tuple[str, list[str]]:
     """The function of one step, from a state and one element of each input."""
     moving, args = op.body.input_nodes[: 1 + op.slices], printer.numbers_typed(nodes, texts)
@@ -102,7 +101,7 @@ def stepping(
 
 
 @emit.dispatch
-def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     revolving(printer, "keep_states")
     length = printer.dim(length_of(node.args))
     distance, slots = ("1", "0") if op.history else policy_text(op, length)
@@ -114,13 +113,13 @@ def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer:
 
 
 @emit.dispatch
-def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     return f"{args[-1]}[:{printer.dim(length_of(node.args))}]" if op.history else f"{args[-1]}[-1]"
 
 
 @emit.dispatch
 def chain_pullback_emit(
-    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
     """Fill one flat array of cotangents, stretch by stretch."""
     revolving(printer, "reverse_chain")

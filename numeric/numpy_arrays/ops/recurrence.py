@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
@@ -10,8 +10,11 @@ from symad.numeric.numpy_arrays.texts import Name, Part
 from symad.numeric.passes.loops.loop import pieces
 from symad.ops.loops.scan import Scan, backwards, parts
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
-def state_stem(node: Node, printer: Any) -> str:
+
+def state_stem(node: Node, printer: ArrayPrinter) -> str:
     """What the states of a recurrence are called: h, or h_bar where time runs backwards."""
     op: Any = node.op
     _, xs, _ = pieces(op, node.args)
@@ -49,7 +52,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
     return [*lines, *(f"    {line}" for line in inner)]
 
 
-def row_stem(x: Node, printer: Any) -> str:
+def row_stem(x: Node, printer: ArrayPrinter) -> str:
     """What a step calls its row of an array."""
     stem = printer.stem_of_text(x)
     return f"{stem}_t" if stem else ""

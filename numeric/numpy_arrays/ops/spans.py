@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from symad.core.graph import Node
 from symad.numeric.backends import NumPy
-from symad.numeric.numpy_arrays.ops.all_ops import emit
+from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
 from symad.numeric.passes.memory_layout.memory_spans import Spread
-
-if TYPE_CHECKING:
-    Text = str
-    Texts = tuple[str, ...]
-else:
-    Text = Texts = Any
 
 SPREAD = '''def _spread(flat, shape, strides):
     """A view of a flat array; strides count elements."""
@@ -23,5 +15,5 @@ SPREAD = '''def _spread(flat, shape, strides):
 
 
 @emit.dispatch
-def spread_emit(op: Spread, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
+def spread_emit(op: Spread, library: NumPy, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
     return f"{printer.helper('_spread', SPREAD)}({args[0]}, {printer.dims(op.shape)}, {op.strides})"

@@ -9,7 +9,7 @@ import numpy as np
 from symad.core.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.numpy_arrays.ops.all_ops import emit
+from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
 from symad.numeric.numpy_arrays.sparse_gather_plan import MANY, SideBySide, Sum
 from symad.numeric.numpy_arrays.texts import Name, assigned
 from symad.numeric.program_passes.recycling import SMALLEST
@@ -18,11 +18,9 @@ from symad.ops.arrays.sources import Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
 
 if TYPE_CHECKING:
-    Text = str
-    Texts = tuple[str, ...]
-else:
-    Text = Texts = Any
-
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+else:  # plum sees Any
+    InPlacePrinter = Any
 
 MATRIX = '''def _matrix(structure, entries):
     """The matrix of a fixed structure with these entries; the index arrays are shared."""
@@ -33,14 +31,16 @@ MATRIX = '''def _matrix(structure, entries):
 
 
 @emit.dispatch
-def compressed_rows_emit(op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
+def compressed_rows_emit(
+    op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: InPlacePrinter
+) -> Text:
     """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
     structure = sparse_structure(op, printer)
     entries = args[0] if _is_ready(op, node) else _assigned(op, node, args, structure, printer)
     return _matrix_text(structure, entries, printer)
 
 
-def _matrix_text(structure: str, entries: str, printer: Any) -> str:
+def _matrix_text(structure: str, entries: str, printer: InPlacePrinter) -> str:
     return f"{printer.helper('_matrix', MATRIX)}({structure}, {entries})"
 
 
@@ -50,7 +50,7 @@ def _is_ready(op: CompressedRows, node: Node) -> bool:
     return whole and isinstance(node.args[0].op, Gather) and len(node.args[0].shape) == 1
 
 
-def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[str, list[str]]:
+def values_array(found: SideBySide, values: str | None, printer: InPlacePrinter) -> tuple[str, list[str]]:
     """The name of the array of parts side by side, and the statement that makes it if there is none yet."""
     if values is not None or not found.total:
         return values or "", []
@@ -58,7 +58,7 @@ def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[s
     return values, [f"{values} = {_new(found.total, printer)}"]
 
 
-def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
+def gathered_lines(node: Node, found: SideBySide, printer: InPlacePrinter) -> list[str]:
     """A matrix whose parts stand side by side: scattered reads are faster than scattered writes.
 
     Parts that could not be computed there are copied; parts that are added meet there, where arithmetic is
@@ -82,7 +82,7 @@ def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
     return [*lines, f"{printer.text[node]} = {_matrix_text(structure, entries, printer)}"]
 
 
-def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, list[str]]:
+def _values_lines(node: Node, found: SideBySide, printer: InPlacePrinter) -> tuple[str, list[str]]:
     """The name of the array of parts side by side, and the statements that complete it."""
     values, lines = values_array(found, printer.buffers.pop(node, None), printer)
     for source in found.starts:
@@ -93,7 +93,7 @@ def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, lis
     return values, lines
 
 
-def _entries(node: Node, printer: Any) -> tuple[Name, list[str]]:
+def _entries(node: Node, printer: InPlacePrinter) -> tuple[Name, list[str]]:
     """The name of the entries of a matrix, and the statement that makes the array if there is none yet."""
     if node in printer.parts.places:
         return printer.parts.places[node], []
@@ -103,7 +103,9 @@ def _entries(node: Node, printer: Any) -> tuple[Name, list[str]]:
     return name, [f"{name} = {_new(len(op.columns), printer)}"]
 
 
-def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tuple[list[str], Name]:
+def direct_place(
+    part: Node, whole: Node, found: SideBySide, printer: InPlacePrinter
+) -> tuple[list[str], Name]:
     """The name of the evenly spaced places of a part, and the statements that make it."""
     entries, lines = _entries(whole, printer)
     op: Any = whole.op
@@ -114,7 +116,9 @@ def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tu
     return [*lines, f"{name} = {place}{shape}"], name
 
 
-def _assignments(node: Node, found: SideBySide, values: str, entries: str, printer: Any) -> list[str]:
+def _assignments(
+    node: Node, found: SideBySide, values: str, entries: str, printer: InPlacePrinter
+) -> list[str]:
     """Sums and parts that are not there yet written to their places, which are evenly spaced."""
     op: Any = node.op
     lines = []
@@ -128,7 +132,7 @@ def _assignments(node: Node, found: SideBySide, values: str, entries: str, print
     return lines
 
 
-def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[str]:
+def _sum_lines(each: Sum, found: SideBySide, values: str, printer: InPlacePrinter) -> list[str]:
     """The statements that add some parts up; the first may stand there already."""
     lines: list[str] = []
     filled = np.zeros(each.size, bool)
@@ -146,19 +150,19 @@ def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[
     return lines
 
 
-def _flat(node: Node, printer: Any) -> str:
+def _flat(node: Node, printer: InPlacePrinter) -> str:
     text: str = printer.text[node]
     return f"{printer.np}.ravel({text})" if len(node.shape) > 1 else text
 
 
-def _new(size: int, printer: Any) -> str:
+def _new(size: int, printer: InPlacePrinter) -> str:
     """The call that makes an array with one axis, in memory that is used again if it is large."""
     if size * np.dtype(printer.dtype).itemsize >= SMALLEST:
         return new_text((size,), printer)
     return f"{printer.np}.empty({size}, dtype={printer.type_text})"
 
 
-def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: Any) -> str:
+def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: InPlacePrinter) -> str:
     """Part after part written to its places.
 
     Where many entries are numbers, they stand in the structure that results are copied from.
@@ -185,7 +189,7 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
     return entries
 
 
-def sparse_structure(op: CompressedRows, printer: Any) -> str:
+def sparse_structure(op: CompressedRows, printer: ArrayPrinter) -> str:
     """A module-level matrix of zeros that has the structure of the results; its name."""
     printer.imports.add("from scipy.sparse import csr_array")
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
@@ -196,7 +200,7 @@ def sparse_structure(op: CompressedRows, printer: Any) -> str:
     return name
 
 
-def _index(places: Any, several: bool, printer: Any) -> str:
+def _index(places: Any, several: bool, printer: ArrayPrinter) -> str:
     """A slice or a position, or an index array of the type that NumPy indexes with."""
     where = as_slice(places)
     if not isinstance(where, slice):
@@ -207,7 +211,7 @@ def _index(places: Any, several: bool, printer: Any) -> str:
     return f"{where.start or ''}:{where.stop}{step}"
 
 
-def shared(index: Any, printer: Any) -> str:
+def shared(index: Any, printer: ArrayPrinter) -> str:
     """A constant that results share, and so must not change."""
     name: str = printer.constant_array(index)
     printer.settings.append(f"{name}.flags.writeable = False")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -17,6 +17,9 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.loops.scan import Scan
+
+if TYPE_CHECKING:
+    from symad.core.graph import Op
 
 ROOT = power(constant(2), constant(Fraction(1, 2)))
 """The square root of 2."""
@@ -57,7 +60,7 @@ def _tail(x: Node, root: Node) -> Node:
     return apply(sympy.erfc, neg(div(x, root)))
 
 
-def _number(op: Any, args: Nodes) -> float | None:
+def _number(op: Op, args: Nodes) -> float | None:
     """The value of a function of constants."""
     if not args or not all(isinstance(a.op, Constant) for a in args):
         return None

@@ -6,13 +6,17 @@ is linear in them, so the sum of its results is its result at (ō, L̄), one pas
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.fused.attention_ops import AttentionCotangent
+
+if TYPE_CHECKING:
+    pass
 
 
 def join_cotangents(graph: Graph) -> Graph:
@@ -27,7 +31,7 @@ def _joined(node: Node, args: tuple[Node, ...]) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(made.op, Add):
         return made
-    groups: dict[Any, list[Node]] = {}
+    groups: dict[tuple[AttentionCotangent, Nodes], list[Node]] = {}
     for sign, term in zip(made.op.signs, args, strict=True):
         if sign == 1 and isinstance(term.op, AttentionCotangent):
             groups.setdefault((term.op, term.args[:-2]), []).append(term)

@@ -119,7 +119,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         factor *= Fraction(number) ** power
         if base is None:
             continue
-        inner: Any = base.op
+        inner = base.op
         if alone and isinstance(inner, Mul) and base.shape == node.shape:
             rest += [(power * p, a) for p, a in zip(inner.powers, base.args, strict=True)]
         else:

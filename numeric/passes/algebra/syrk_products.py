@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
@@ -22,6 +22,9 @@ from symad.ops.arrays.shaping import Broadcast, broadcast_axes
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import Add, Mul, mul, neg, signed_product
 from symad.ops.elementwise.powers import sqrt
+
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
 
 SHORT = 64
 """Terms of a sum that take less time than a pass over the result."""
@@ -127,7 +130,7 @@ def _rooted(
     return made if low >= 0 else neg(made)
 
 
-def _spread(node: Node, labels: Labels, along: Sequence[Any], lengths: tuple[Any, ...]) -> Node:
+def _spread(node: Node, labels: Labels, along: Sequence[Any], lengths: Shape) -> Node:
     """A weight repeated along the axes that it lacks; numbers stay numbers."""
     if not labels:
         return node

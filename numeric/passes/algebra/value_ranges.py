@@ -31,7 +31,7 @@ POSITIVE: Range = (0.0, inf)
 UNIT: Range = (0.0, 1.0)
 SYMMETRIC: Range = (-1.0, 1.0)
 
-HEADS: dict[Any, Range] = {
+HEADS: dict[type[sympy.Basic], Range] = {
     sigmoid: UNIT,
     relu: POSITIVE,
     softplus: POSITIVE,
@@ -155,7 +155,7 @@ def contraction_range(node: Node, args: list[Range]) -> Range:
     """Products, as many of them as are summed; a single array with itself gives squares."""
     op: Any = node.op
     total: Range = (1.0, 1.0)
-    seen: dict[Any, int] = {}
+    seen: dict[tuple[Node, tuple[int, ...]], int] = {}
     for arg, labels in zip(node.args, op.inputs, strict=True):
         seen[arg, labels] = seen.get((arg, labels), 0) + 1
     known = dict(zip(node.args, args, strict=True))

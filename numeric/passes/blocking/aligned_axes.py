@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.ops.arrays.contraction import Einsum
@@ -11,6 +11,9 @@ from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
 
 ALONG = (Softmax, LogSoftmax, SoftmaxTangent)
 """Ops over some axes that keep all of them."""
@@ -72,7 +75,7 @@ def result_axis(node: Node, k: int, axis: int) -> int | None:
     raise Misaligned
 
 
-def _same_axis(shape: Any, other: Any, axis: int) -> int | None:
+def _same_axis(shape: Shape, other: Any, axis: int) -> int | None:
     """The axis of another shape of the same elements with the same length and place in memory."""
     if not all(isinstance(d, int) for d in (*shape, *other)):
         return None

@@ -126,7 +126,7 @@ def _blocked(graph: Graph, batch: Dim, rows: set[Node], sums: set[Node]) -> tupl
     return tuple(rebuild(graph.output_nodes, values))
 
 
-def _of_block(op: Any) -> Op:
+def _of_block(op: Op) -> Op:
     """The same operation on a block of rows."""
     if isinstance(op, Slice):
         return Slice(op.start, (ROWS, *op.count[1:]), op.step)

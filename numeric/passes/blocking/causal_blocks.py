@@ -102,7 +102,7 @@ def _aligned(selects: list[Node], order: list[Node]) -> dict[Node, int]:
 
     for node in selects:
         condition = node.args[0]
-        inner: Any = condition.op
+        inner = condition.op
         note(node, inner.axes[1] if isinstance(inner, Broadcast) else 1)
     while todo:
         node = todo.pop()

@@ -8,13 +8,16 @@ its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import size
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
+
+if TYPE_CHECKING:
+    pass
 
 Labels = tuple[int, ...]
 
@@ -24,7 +27,7 @@ def flatten_products(graph: Graph) -> Graph:
     order = topological(graph.output_nodes)
     if not any(_split(node) for node in order):
         return graph
-    flat: dict[Any, Node] = {}
+    flat: dict[tuple[Node, tuple[int, ...]], Node] = {}
 
     def better(node: Node, args: Nodes) -> Node:
         found = _split(node)

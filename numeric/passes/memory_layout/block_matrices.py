@@ -81,7 +81,7 @@ def _mosaic(node: Node) -> Node:
             start = (*start[:axis], start[axis] + arg.shape[axis], *start[axis + 1 :])
     placed.sort(key=lambda pair: pair[0])
     starts, blocks = zip(*placed, strict=True)
-    shapes: Any = tuple(block.shape for block in blocks)
+    shapes = tuple(block.shape for block in blocks)
     return Node.of(Mosaic(node.shape, starts, shapes), tuple(map(_finer, blocks)))
 
 
