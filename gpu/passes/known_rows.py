@@ -7,7 +7,7 @@ gradient of a cross-entropy does, is [j = t_i] u_i, which a kernel computes on t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _added(node: Node) -> Node:
 
 def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
     """[j = t_i] u_i, laid out in one row."""
-    op: Any = indices.op
+    op = op_of(indices, Positions)
     *lead, last = indices.args
     columns = op.shape[-1]
     if not isinstance(columns, int) or columns > EXACT or not fits(last, columns):

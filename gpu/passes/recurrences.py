@@ -8,7 +8,6 @@ other, or where a step holds something that the kernel does not know.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.gpu.passes.integers import needed_as_integers
@@ -70,7 +69,7 @@ def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
 
 def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> dict[Node, Node]:
     """What stands for the values of a loop, and for views of them."""
-    op: Any = group[0].op
+    op = op_of(group[0], Loop)
     args = group[0].args
     initial, xs, constants = pieces(op, args)
     _check(op, xs, [*xs, *constants, *initial], integers)
@@ -95,7 +94,7 @@ def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> d
     return made
 
 
-def _check(op: Any, xs: Sequence[Node], args: Sequence[Node], integers: set[Node]) -> None:
+def _check(op: Loop, xs: Sequence[Node], args: Sequence[Node], integers: set[Node]) -> None:
     read = set(topological(op.body.output_nodes))
     local = pieces(op, op.body.input_nodes)[1]
     if any(isinstance(x.op, Iota) and here in read for x, here in zip(xs, local, strict=True)):
@@ -104,7 +103,7 @@ def _check(op: Any, xs: Sequence[Node], args: Sequence[Node], integers: set[Node
         raise NotByRows("integers")
 
 
-def _peeled(output: Node) -> tuple[Node, Any]:
+def _peeled(output: Node) -> tuple[Node, Pad | None]:
     """What is inside of a padded result, and how it is padded."""
     op = output.op
     if isinstance(op, Pad) and output.args[0].shape[:-1] == output.shape[:-1]:
@@ -112,7 +111,7 @@ def _peeled(output: Node) -> tuple[Node, Any]:
     return output, None
 
 
-def _padded(value: Node, pad: Any) -> Node:
+def _padded(value: Node, pad: Pad | None) -> Node:
     if pad is None:
         return value
     steps = value.shape[0]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
@@ -76,7 +75,7 @@ def _known(node: Node) -> bool:
 
 def _is_layer(node: Node) -> bool:
     """Σ_k x_nk w_kj."""
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Einsum) or len(node.args) != 2 or len(node.shape) != 2:
         return False
     left, right = op.inputs
@@ -125,7 +124,7 @@ def _is_fed(node: Node, members: dict[Node, None]) -> bool:
 
 def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
     """Whether each row of a value is a function of the same rows."""
-    op: Any = node.op
+    op = node.op
     if not node.shape or len(node.shape) > 2 or node.shape[0] != rows:
         return False
     if isinstance(op, Einsum):

@@ -109,7 +109,7 @@ class _Stacks:
 
     def _product(self, group: _Group, common: Node, rebuilt: dict[Node, Node]) -> Node:
         """All products of a group: a new axis, then the axes of one of them."""
-        op: Any = group.members[0].op
+        op = op_of(group.members[0], Einsum)
         labels, others = op.inputs[group.common], op.inputs[1 - group.common]
         summed = [x for x in others if x not in op.output]
         axes = [*summed, NEW, *(x for x in others if x in op.output)]
@@ -144,7 +144,7 @@ class _Stacks:
         """One product for terms that multiply the operands of two stacks one by one."""
         pairs: dict[tuple[Einsum, int, int], dict[int, Node]] = {}
         for term in terms:
-            op: Any = term.op
+            op = term.op
             if isinstance(op, Einsum) and len(term.args) == 2 and all(a in self.of for a in term.args):
                 (first, i), (second, j) = (self.of[a] for a in term.args)
                 if i == j and first != second:
@@ -176,7 +176,7 @@ def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
     """Products of matrices with an operand in common, and no axis that all of both have."""
     found: dict[Any, list[Node]] = {}
     for node in topological(outputs):
-        op: Any = node.op
+        op = node.op
         if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
             continue
         left, right = (set(labels) for labels in op.inputs)
@@ -199,7 +199,7 @@ def _copied_once(outputs: Sequence[Node]) -> Nodes:
     """Operands that several products would copy, each for itself, in the order that suits all of them."""
     uses: dict[Node, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for node in topological(outputs):
-        op: Any = node.op
+        op = node.op
         if isinstance(op, Einsum) and len(node.args) == 2 and node.args[0] is not node.args[1]:
             for arg, labels in zip(node.args, op.inputs, strict=True):
                 own = tuple(k for k, x in enumerate(labels) if x in op.output)

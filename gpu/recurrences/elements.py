@@ -199,12 +199,12 @@ def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> 
 
 def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
     """The argument, and the place in it, from which a node takes its element; None if it computes it."""
-    op: Any = node.op
+    op = node.op
     if isinstance(op, (Stack, Concatenate)):
         return _among(node, index)
     if isinstance(op, Broadcast):
         return node.args[0], tuple(index[axis] for axis in op.axes)
-    if _permutes(node):
+    if isinstance(op, Einsum) and _permutes(node):
         place = dict(zip(op.output, index, strict=True))
         return node.args[0], tuple(place[label] for label in op.inputs[0])
     if isinstance(op, Reshape):
@@ -214,7 +214,8 @@ def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
 
 def _among(node: Node, index: Index) -> tuple[Node, Index] | None:
     """One of several arrays, where it is known which."""
-    op: Any = node.op
+    op = node.op
+    assert isinstance(op, (Stack, Concatenate)), node
     kind, at = index[op.axis]
     before, after = index[: op.axis], index[op.axis + 1 :]
     if kind != "at":

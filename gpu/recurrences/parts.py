@@ -6,7 +6,6 @@ The state of an LSTM is (h, c); its rows are those of h and c, each on its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
@@ -29,7 +28,7 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
     Raises:
         NotByRows: a state is no stack of a few arrays.
     """
-    op: Any = group[0].op
+    op = op_of(group[0], Loop)
     outputs, args = op.body.output_nodes, group[0].args
     rank = len(outputs[0].shape)
     counts = [_count(o) if len(o.shape) == rank else 0 for o in outputs]
@@ -64,7 +63,7 @@ def _count(output: Node) -> int:
     return size if isinstance(size, int) and 1 <= size <= MOST else 0
 
 
-def _locals(op: Any, starts: Nodes | Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
+def _locals(op: Loop, starts: Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
     """The inputs of the new body, and what stands for those of the old one."""
     old = pieces(op, op.body.input_nodes)
     shapes = [s.shape for s in starts] + [here.shape for here in (*old[1], *old[2])]
@@ -81,11 +80,11 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
 
     Arrays of one number are that number.
     """
-    op: Any = group[0].op
+    op = op_of(group[0], Loop)
     initial, xs, constants = pieces(op, group[0].args)
     old = pieces(op, op.body.input_nodes)
     moving: list[Node] = []
-    inside: list[list[int] | Any] = []
+    inside: list[list[int] | float] = []
     for k, x in enumerate(xs):
         number, last = filled(x), k == len(xs) - 1 and not moving  # one is left, to count the steps
         if isinstance(number, (int, float)) and not last:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Shape, is_concrete, plus
-from symad.core.graph import Graph, Node, Op, shape
+from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.loops.loop import Loop, loop_evaluate, pieces
 from symad.ops.arrays.shaping import broadcast_to, reshape, slice_axis
@@ -91,7 +91,7 @@ def recurrence_definition(op: Recurrence, y: Node) -> Node:
 
 def before_steps(loop: Node) -> Node:
     """A state before every step of its loop."""
-    op: Any = loop.op
+    op = op_of(loop, Loop)
     start = pieces(op, loop.args)[0][op.k]
     rest = slice_axis(loop, 0, 0, plus(loop.shape[0], -1))
     return concatenate([reshape(start, (1, *start.shape)), rest])

@@ -131,7 +131,7 @@ def new_text(shape: Shape, printer: ArrayPrinter) -> str:
 def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
     """A reshaped array that has to be a copy: one whose axes were exchanged, and are joined now."""
     (arg,) = node.args
-    op: Any = arg.op
+    op = arg.op
     known = all(isinstance(d, int) for d in (*arg.shape, *node.shape))
     if not isinstance(op, Einsum) or len(op.inputs) > 1 or not known:
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
 from symad.numeric.numpy_arrays.texts import Part
 from symad.ops.arrays.contraction import Einsum
@@ -155,7 +155,7 @@ def _groups(op: CompressedRows) -> list[list[int]]:
 
 def _is_mostly_there(node: Node, single: Sequence[int], fits: Callable[[Node], bool]) -> bool:
     """Whether many entries are numbers, or all are in one array that was made before."""
-    op: Any = node.op
+    op = op_of(node, CompressedRows)
     numbers = sum(len(op.places_of[k]) for k in single if isinstance(node.args[k].op, Constant))
     return numbers * MANY >= len(op.columns) or (len(node.args) == 1 and not fits(node.args[0]))
 

@@ -17,7 +17,7 @@ from itertools import product as combinations
 from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import bind, dim_symbols
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import flops
 from symad.cost import add_up
 from symad.numeric.passes.algebra.contraction_order import (
@@ -205,7 +205,7 @@ def power_terms(run: _Gathering, node: Node) -> list[Term] | None:
 
 def slice_terms(run: _Gathering, node: Node) -> list[Term] | None:
     """Slices along short axes as products with rows of the identity."""
-    op: Any = node.op
+    op = op_of(node, Slice)
     (arg,) = node.args
     parts = zip(op.start, op.count, op.step, strict=True)
     cut = [part != (0, d, 1) for part, d in zip(parts, arg.shape, strict=True)]
@@ -219,7 +219,7 @@ def slice_terms(run: _Gathering, node: Node) -> list[Term] | None:
 
 def pad_terms(run: _Gathering, node: Node) -> list[Term] | None:
     """Padding along short axes as products with columns of the identity."""
-    op: Any = node.op
+    op = op_of(node, Pad)
     (arg,) = node.args
     parts = zip(op.start, op.shape, op.step, strict=True)
     grown = [part != (0, d, 1) for part, d in zip(parts, arg.shape, strict=True)]
@@ -246,7 +246,8 @@ def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
 
 def joined_terms(run: _Gathering, node: Node) -> list[Term] | None:
     """Arrays put together along a short axis as the sum of them in zeros."""
-    op: Any = node.op
+    op = node.op
+    assert isinstance(op, (Concatenate, Stack)), node
     axis, shape = op.axis, node.shape
     if not _short(shape[axis]):
         return None

@@ -92,12 +92,12 @@ class Steps:
 
     def add(self, node: Node, args: Sequence[int]) -> int:
         """Σ ± terms."""
-        op: Any = node.op
+        op = op_of(node, Add)
         return self._two_kinds(op.signs, args, ("add", "subtract", "negative"))
 
     def product(self, node: Node, args: Sequence[int]) -> int:
         """Π factors^±1."""
-        op: Any = node.op
+        op = op_of(node, Mul)
         return self._two_kinds(op.powers, args, ("multiply", "divide", "reciprocal"))
 
     def _two_kinds(self, weights: Sequence[int], args: Sequence[int], names: tuple[str, str, str]) -> int:
@@ -131,7 +131,7 @@ class Steps:
 
     def node(self, node: Node, args: Sequence[int]) -> int:
         """The operations of one node, and the number of the last."""
-        op: Any = node.op
+        op = node.op
         if isinstance(op, Constant):
             return self.constant(as_float(op.value))
         writers: dict[Any, Any] = {Add: self.add, Mul: self.product, Pow: self.power, Apply: self.applied}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.numeric.compiled_arrays.c.blas_calls import Unsupported, contraction_lines
@@ -76,7 +75,7 @@ class LoopText:
 
     def _parts(self, node: Node, place: View) -> list[tuple[Node, View]]:
         """The arrays that one is put together from, and where each goes."""
-        op: Any = node.op
+        op = node.op
         whole = tuple(range(len(place.shape)))
         if isinstance(op, Stack):
             others = tuple(k for k in whole if k != op.axis)
@@ -149,7 +148,7 @@ class LoopText:
         return self.view[node]
 
     def _statement(self, node: Node) -> None:
-        op: Any = node.op
+        op = node.op
         seen = self._seen(node)
         if seen is not None:
             self.view[node] = seen
@@ -182,14 +181,14 @@ class LoopText:
 
     def _seen(self, node: Node) -> View | None:
         """The node as a view of its argument."""
-        op: Any = node.op
+        op = node.op
         if isinstance(op, Slice):
             return self._of(node.args[0]).sliced(_ints(op.start), _ints(op.count), op.step)
         if isinstance(op, Broadcast):
             return self._of(node.args[0]).repeated(_sizes(node), op.axes)
         if isinstance(op, Reshape) and node not in self.place:
             return self._of(node.args[0]).reshaped(_sizes(node))
-        if _permutes(node) and node not in self.place:
+        if isinstance(op, Einsum) and _permutes(node) and node not in self.place:
             return self._of(node.args[0]).permuted([op.inputs[0].index(label) for label in op.output])
         return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.dims import plus
 from symad.core.graph import Node, topological
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.passes.loops.loop import Loop, pieces, values
+from symad.numeric.passes.loops.loop import Loop, loop_of, pieces, values
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.loops.scan import Scan
 
@@ -71,7 +71,7 @@ def is_result(array: Node, printer: Any) -> bool:
 
 def read_otherwise(node: Node, found: list[Beside]) -> set[Node]:
     """The inputs of a body that are read as they are."""
-    op: Any = node.op
+    op = loop_of(node)
     inside = {b.rows for b in found}
     order = topological(op.body.output_nodes)
     return {*op.body.output_nodes, *(a for n in order if n not in inside for a in n.args)}

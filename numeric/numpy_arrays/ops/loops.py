@@ -33,7 +33,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     The loop runs over the inputs and the places of the new values together; steps write there. Matrices
     that every step needs transposed are laid out so before the loop.
     """
-    op: Any = node.op
+    op = loop_of(node)
     initial, xs, constants = pieces(op, node.args)
     local, results = op.body.input_nodes, op.body.output_nodes
     made = values(node)
@@ -132,7 +132,7 @@ def arrays_of_states(node: Node, printer: ArrayPrinter) -> list[list[Node]]:
 
 def value_stems(node: Node, made: Sequence[Node], printer: ArrayPrinter) -> list[str]:
     """What the values of a loop are called: states h, or h_bar backwards; others after their function."""
-    op: Any = node.op
+    op = loop_of(node)
     state = state_stem(node, printer)
     states = len(pieces(op, node.args)[0])
     kept = "a_bar" if any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1]) else "a"
@@ -205,7 +205,7 @@ def previous(value: Node, node: Node, printer: Any) -> list[Node]:
     start = reshape(initial, (1, *initial.shape))
     found = []
     for user in printer.users.get(value, []):
-        op: Any = user.op
+        op = user.op
         if not isinstance(op, Slice) or len(printer.users.get(user, [])) != 1:
             continue
         (joined,) = printer.users[user]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.texts import Name, Part
-from symad.numeric.passes.loops.loop import pieces
+from symad.numeric.passes.loops.loop import loop_of, pieces
 from symad.ops.loops.scan import Scan, backwards, parts
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def state_stem(node: Node, printer: ArrayPrinter) -> str:
     """What the states of a recurrence are called: h, or h_bar where time runs backwards."""
-    op: Any = node.op
+    op = loop_of(node)
     _, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)
     return printer.labels.get(node) or ("h_bar" if turned else "h")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name
@@ -28,7 +28,7 @@ CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Co
 
 def block_lines(node: Node, printer: Any) -> list[str]:
     """The statements that fill all values of a loop over blocks of rows."""
-    op: Any = node.op
+    op = op_of(node, RowBlocks)
     np_, local, results = printer.np, op.body.input_nodes, op.body.output_nodes
     every = range(len(results))
     same = (op.body, op.axes, op.joined, op.length)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.numeric.backends import NumPy
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
@@ -64,7 +64,7 @@ def gathered_lines(node: Node, found: SideBySide, printer: InPlacePrinter) -> li
     Parts that could not be computed there are copied; parts that are added meet there, where arithmetic is
     on whole arrays.
     """
-    op: Any = node.op
+    op = op_of(node, CompressedRows)
     structure = sparse_structure(op, printer)
     alone = next(iter(found.starts)) if len(found.starts) == 1 and not found.sums else None
     if alone is not None and alone.shape and alone not in printer.parts.places:
@@ -97,7 +97,7 @@ def _entries(node: Node, printer: InPlacePrinter) -> tuple[Name, list[str]]:
     """The name of the entries of a matrix, and the statement that makes the array if there is none yet."""
     if node in printer.parts.places:
         return printer.parts.places[node], []
-    op: Any = node.op
+    op = op_of(node, CompressedRows)
     name: Name = printer.value_name("entries")
     printer.parts.places[node] = name
     return name, [f"{name} = {_new(len(op.columns), printer)}"]
@@ -108,7 +108,7 @@ def direct_place(
 ) -> tuple[list[str], Name]:
     """The name of the evenly spaced places of a part, and the statements that make it."""
     entries, lines = _entries(whole, printer)
-    op: Any = whole.op
+    op = op_of(whole, CompressedRows)
     place = f"{entries}[{_index(op.places_of[found.direct[part]], True, printer)}]"
     shape = f".reshape({printer.dims(part.shape)})" if len(part.shape) > 1 else ""
     name: Name = printer.value_name()
@@ -120,7 +120,7 @@ def _assignments(
     node: Node, found: SideBySide, values: str, entries: str, printer: InPlacePrinter
 ) -> list[str]:
     """Sums and parts that are not there yet written to their places, which are evenly spaced."""
-    op: Any = node.op
+    op = op_of(node, CompressedRows)
     lines = []
     for each in found.sums:
         block = f"{values}[{each.start or ''}:{each.start + each.size}]"

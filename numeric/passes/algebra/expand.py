@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
 
@@ -36,15 +36,15 @@ def _expanded(outputs: Nodes) -> Nodes:
     bodies: dict[Graph, Graph] = {}
 
     def better(node: Node, args: Nodes) -> Node:
-        op: Any = node.op
+        op = node.op
         if isinstance(op, Scan):
             if op.body not in bodies:
                 bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
             return Node.of(Scan(bodies[op.body], op.slices), args)
-        array = isinstance(op, Apply) and node.shape
-        if array and op.head is silu and apply(sigmoid, node.args[0]) in known():
+        head = op.head if isinstance(op, Apply) and node.shape else None
+        if head is silu and apply(sigmoid, node.args[0]) in known():
             return mul(args[0], apply(sigmoid, args[0]))
-        if array and op.head is gelu and _tail(node.args[0], ROOT) in known():
+        if head is gelu and _tail(node.args[0], ROOT) in known():
             return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
         if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
             number = _number(op, args)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product as combinations
 from typing import Any, Protocol
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import Signed
 from symad.numeric.passes.algebra.networks import Term, atom, regrouped
@@ -44,7 +44,7 @@ def operand(run: Run, node: Node) -> list[Term]:
 
 def add_terms(run: Run, node: Node) -> list[Term]:
     """All terms of all arguments."""
-    op: Any = node.op
+    op = op_of(node, Add)
     signed: list[Signed] = []
     for sign, arg in zip(op.signs, node.args, strict=True):
         terms = operand(run, arg)
@@ -54,7 +54,7 @@ def add_terms(run: Run, node: Node) -> list[Term]:
 
 def mul_terms(run: Run, node: Node) -> list[Term] | None:
     """Products of terms, position by position; of denominators the reciprocal."""
-    op: Any = node.op
+    op = op_of(node, Mul)
     labels = tuple(range(len(node.shape)))
     operands = []
     for power, arg in zip(op.powers, node.args, strict=True):
@@ -70,7 +70,7 @@ def mul_terms(run: Run, node: Node) -> list[Term] | None:
 
 def einsum_terms(run: Run, node: Node) -> list[Term]:
     """Contractions of terms."""
-    op: Any = node.op
+    op = op_of(node, Einsum)
     operands = [operand(run, arg) for arg in node.args]
     return run.total([(1, run.product(c, op.inputs, op.output)) for c in combinations(*operands)])
 
@@ -86,7 +86,7 @@ def reshape_terms(run: Run, node: Node) -> list[Term]:
 
 
 def _broadcast(node: Node, term: Term) -> Term:
-    op: Any = node.op
+    op = op_of(node, Broadcast)
     given = dict(zip(op.axes, term.axes, strict=True))
     axes = (given.get(k, () if d == 1 else (Name(d),)) for k, d in enumerate(node.shape))
     return Term(term.factors, tuple(axes))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.graph import Graph, Node, rebuild
@@ -43,7 +41,7 @@ def shows_every_row(condition: Node) -> bool:
 
 def vanishes(node: Node, condition: Node) -> bool:
     """Whether an array is 0 wherever the condition does not hold, for finite arguments."""
-    op: Any = node.op
+    op = node.op
     if isinstance(op, Select):
         return node.args[0] is condition and constant_value(node.args[2]) == 0
     if isinstance(op, Softmax):

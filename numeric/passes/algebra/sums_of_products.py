@@ -109,7 +109,7 @@ def _number(factor: Number) -> Node:
 
 def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     """A product whose numbers are one number, with the factors of products used only here."""
-    op: Any = node.op
+    op = op_of(node, Mul)
     factor: Number = Fraction(1)
     rest: list[tuple[int, Node]] = []
     for power, arg, alone in zip(op.powers, args, single, strict=True):
@@ -153,7 +153,7 @@ def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
 
 def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
     """Factors, sums of products, and order of one contraction."""
-    op: Any = node.op
+    op = op_of(node, Einsum)
     single = [a in alone for a in node.args]
     labels, out = [tuple(part) for part in op.inputs], tuple(op.output)
     operands = list(args)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.value_ranges import ranges
 from symad.ops.arrays.contraction import Einsum, contract, permute
@@ -44,7 +44,7 @@ class Weighted:
 
     def inner(self) -> Weighted | None:
         """The same with a product with repeated arrays, a sign or a transposition taken off the base."""
-        op: Any = self.base.op
+        op = self.base.op
         if isinstance(op, Add) and op.signs == (-1,):
             return Weighted(self.base.args[0], self.labels, (*self.weights, (1, constant(-1), ())))
         if isinstance(op, Einsum) and len(set(op.output)) == len(op.output):
@@ -91,7 +91,7 @@ def share_grams(graph: Graph) -> Graph:
 
 def _gram(node: Node) -> Node | None:
     """A contraction as a Gram product, if it is one with weights of one sign."""
-    op: Any = node.op
+    op = op_of(node, Einsum)
     chains = [layers(arg, part) for arg, part in zip(node.args, op.inputs, strict=True)]
     shared = [(a, b) for a in chains[0] for b in chains[1] if a.base is b.base]
     if not shared:

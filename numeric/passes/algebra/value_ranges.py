@@ -153,7 +153,7 @@ def function_range(node: Node, args: list[Range]) -> Range:
 
 def contraction_range(node: Node, args: list[Range]) -> Range:
     """Products, as many of them as are summed; a single array with itself gives squares."""
-    op: Any = node.op
+    op = op_of(node, Einsum)
     total: Range = (1.0, 1.0)
     seen: dict[tuple[Node, tuple[int, ...]], int] = {}
     for arg, labels in zip(node.args, op.inputs, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.ops.arrays.contraction import Einsum
@@ -13,7 +13,7 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 if TYPE_CHECKING:
-    from symad.core.dims import Shape
+    from symad.core.dims import Dim, Shape
 
 ALONG = (Softmax, LogSoftmax, SoftmaxTangent)
 """Ops over some axes that keep all of them."""
@@ -29,7 +29,7 @@ def argument_axes(node: Node, axis: int) -> list[int | None]:
     Raises:
         Misaligned: the op is not applied position by position along the axis.
     """
-    op: Any = node.op
+    op = node.op
     if isinstance(op, (ElementwiseOp, Apply)):
         return [axis if a.shape else None for a in node.args]
     if isinstance(op, ALONG) and axis not in op.axes:
@@ -54,7 +54,7 @@ def result_axis(node: Node, k: int, axis: int) -> int | None:
     Raises:
         Misaligned: the op does neither.
     """
-    op: Any = node.op
+    op = node.op
     if isinstance(op, (ElementwiseOp, Apply)):
         return axis
     if isinstance(op, ALONG) and axis not in op.axes:
@@ -75,7 +75,7 @@ def result_axis(node: Node, k: int, axis: int) -> int | None:
     raise Misaligned
 
 
-def _same_axis(shape: Shape, other: Any, axis: int) -> int | None:
+def _same_axis(shape: Shape, other: Shape, axis: int) -> int | None:
     """The axis of another shape of the same elements with the same length and place in memory."""
     if not all(isinstance(d, int) for d in (*shape, *other)):
         return None
@@ -86,9 +86,9 @@ def _same_axis(shape: Shape, other: Any, axis: int) -> int | None:
     return None
 
 
-def resized(node: Node, args: tuple[Node, ...], sizes: dict[int, Any]) -> Node:
+def resized(node: Node, args: tuple[Node, ...], sizes: dict[int, Dim]) -> Node:
     """The node with other arguments, and other lengths of some axes of its result."""
-    op: Any = node.op
+    op = node.op
     if isinstance(op, (Broadcast, Reshape)):
         new = tuple(sizes.get(k, d) for k, d in enumerate(op.shape))
         op = Broadcast(new, op.axes) if isinstance(op, Broadcast) else Reshape(new)

@@ -8,7 +8,6 @@ and sums, this work becomes a loop over blocks of rows. Sums over the batch are 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from symad.core.dims import Dim, dim_symbols, is_concrete, size
 from symad.core.graph import Graph, Node, Op, rebuild, topological
@@ -72,7 +71,7 @@ def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
 
 def _acts_by_rows(node: Node, rows: set[Node]) -> bool:
     """Whether each row of a node is made from the same row of its arguments, at little cost."""
-    op: Any = node.op
+    op = node.op
     if any(not isinstance(d, int) for d in node.shape[1:]) or 8 * prod(node.shape[1:]) > BLOCK:
         return False
     if isinstance(op, Input):
@@ -94,7 +93,7 @@ def _acts_by_rows(node: Node, rows: set[Node]) -> bool:
 
 def _sums_rows(node: Node, rows: set[Node]) -> bool:
     """Whether a node is a sum over the rows of all of its arguments."""
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Einsum) or not rows.issuperset(node.args):
         return False
     label = op.inputs[0][0]

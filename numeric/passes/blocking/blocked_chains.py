@@ -49,7 +49,7 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
     for node in order:
         for arg in node.args:
             users.setdefault(arg, set()).add(node)
-    consumers: dict[Node, set[Any]] = {}
+    consumers: dict[Node, set[Node]] = {}
     for node in reversed(order):
         if not _is_link(node) or node in tried:
             continue
@@ -89,7 +89,7 @@ def _consumers(node: Node, users: dict[Node, set[Node]], known: dict[Node, Any])
     if node not in known:
         found: set[Any] = set()
         for user in users.get(node, set()):
-            op: Any = user.op
+            op = user.op
             if isinstance(op, (Scan, Loop)):
                 found.add((op.body, user.args))
             elif user is not node and isinstance(op, (Slice, Reshape)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
@@ -53,7 +52,7 @@ def steps_at_a_time(node: Node) -> int | None:
 
 def _by_steps(node: Node) -> Node | None:
     """The product of two matrices as a sum over steps, if both are large copies."""
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2 or not _known(node.args):
         return None
     summed = set(op.inputs[0]) & set(op.inputs[1]) - set(op.output)
@@ -74,7 +73,7 @@ def _stack(matrix: Node, summed_first: bool) -> Node | None:
     if not isinstance(matrix.op, Reshape) or len(matrix.args[0].shape) != 3:
         return None
     (turned,) = matrix.args
-    op: Any = turned.op
+    op = turned.op
     if not isinstance(op, Einsum) or len(op.inputs) != 1 or not _known((turned,)):
         return None
     if sorted(op.inputs[0]) != sorted(op.output):

@@ -7,12 +7,10 @@ loop, is 0 behind it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.dims import Dim
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.aligned_axes import (
     ALONG,
@@ -119,7 +117,7 @@ def _aligned(selects: list[Node], order: list[Node]) -> dict[Node, int]:
                 axis = result_axis(user, k, found[node])
                 note(user, axis)
                 if axis is None:
-                    op: Any = user.op
+                    op = op_of(user, Einsum)
                     label = op.inputs[k][found[node]]
                     for other, part in zip(user.args, op.inputs, strict=True):
                         note(other, part.index(label) if label in part else None)
@@ -134,7 +132,7 @@ def _argument_axes(node: Node, axis: int) -> list[int | None]:
 
 def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
     """Whether a sum or product is 0 where its arguments are."""
-    op: Any = node.op
+    op = node.op
     if isinstance(op, Mul):
         return any(p == 1 and a in zero for p, a in zip(op.powers, node.args, strict=True))
     if isinstance(op, Einsum):
@@ -147,7 +145,7 @@ def _right(order: list[Node], columns: dict[Node, int], masks: set[Node], output
     hidden: set[Node] = set()
     zero: set[Node] = set()
     for node in order:
-        op: Any = node.op
+        op = node.op
         args = node.args
         if isinstance(op, Einsum) and node not in columns:
             summed = [a for a in args if a in columns]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, rebuild, topological
@@ -136,7 +135,7 @@ class Group:
 
     def _summed_axes(self, node: Node) -> list[int | None]:
         """The axes of the arguments of a contraction over the rows."""
-        op: Any = node.op
+        op = op_of(node, Einsum)
         k = next(k for k, a in enumerate(node.args) if a in self.axis)
         label = op.inputs[k][self.axis[node.args[k]]]
         return [part.index(label) if label in part else None for part in op.inputs]
@@ -166,7 +165,7 @@ def _is_pair_array(node: Node) -> bool:
 
 
 def _row_axis(seed: Node) -> int:
-    op: Any = seed.op
+    op = seed.op
     if isinstance(op, Einsum):
         for axis, label in enumerate(op.output):
             if sum(label in part for part in op.inputs) == 1:

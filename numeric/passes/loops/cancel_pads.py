@@ -8,10 +8,9 @@ the slices, and the slice of a padded array is the array, or nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from symad.core.dims import is_concrete
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.ops.arrays.shaping import Pad, Slice, slice_axes
@@ -23,10 +22,10 @@ def drop_pads(graph: Graph) -> Graph:
     """The graph with padded inputs of loops padded in the loop, where slices take the padding off."""
     if not any(isinstance(node.op, (Scan, Loop)) for node in graph.nodes):
         return graph
-    bodies: dict[tuple[Any, ...], Graph] = {}
+    bodies: dict[tuple[Graph | Node | None, ...], Graph] = {}
 
     def better(node: Node, args: Nodes) -> Node:
-        op: Any = node.op
+        op = node.op
         if isinstance(op, (Scan, Loop)):
             found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
             pads = [pair[0] if pair else None for pair in found]
@@ -58,7 +57,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
     for k, (given, pad) in enumerate(zip(body.input_nodes, pads, strict=True)):
         sources.append(given)
         if pad is not None:
-            op: Any = pad.op
+            op = op_of(pad, Pad)
             sources[-1] = Node.of(Local(k, pad.args[0].shape[1:]))
             made[given] = Node.of(Pad(op.start[1:], op.step[1:], op.shape[1:]), (sources[-1],))
     users: dict[Node, list[Node]] = {}
@@ -80,7 +79,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
 
 def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
     """A slice of a sum with padded terms; None if it cuts through what is padded."""
-    op: Any = total.op
+    op = op_of(total, Add)
     terms = []
     for sign, term in zip(op.signs, total.args, strict=True):
         if term.shape != total.shape:
@@ -111,7 +110,7 @@ def cut_sums(graph: Graph) -> Graph:
         (total, *_) = node.args or (node,)
         alone = isinstance(node.op, Slice) and users[total] == [node] and total not in graph.output_nodes
         if alone and isinstance(total.op, Add) and any(isinstance(a.op, Pad) for a in total.args):
-            terms = [_within(node.op, term) for term in args[0].args]
+            terms = [_within(op_of(node, Slice), term) for term in args[0].args]
             found = [term for term in terms if term is not None]
             if len(found) == len(terms):
                 return signed_sum(list(zip(total.op.signs, found, strict=True)))
@@ -121,11 +120,11 @@ def cut_sums(graph: Graph) -> Graph:
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _within(cut: Any, term: Node) -> Node | None:
+def _within(cut: Slice, term: Node) -> Node | None:
     """A slice of a term, read from inside of its padding; None if the slice shows padding."""
     if not isinstance(term.op, Pad):
         return Node.of(cut, (term,)) if len(term.shape) == len(cut.start) else None
-    op: Any = term.op
+    op = term.op
     known = is_concrete((*cut.start, *op.start, *term.shape))
     if any(step != 1 for step in (*cut.step, *op.step)) or not known:
         return None
@@ -138,7 +137,7 @@ def _within(cut: Any, term: Node) -> Node | None:
 
 def _meeting(cut: Slice, pad: Node) -> bool | None:
     """Whether a slice takes all that is padded and no more; None if neither all nor nothing."""
-    op: Any = pad.op
+    op = op_of(pad, Pad)
     same = True
     for start, count, step, first, own, size in zip(
         cut.start, cut.count, cut.step, op.start, op.step, pad.args[0].shape, strict=True

@@ -11,11 +11,9 @@ The value changes by rounding only.
 
 from __future__ import annotations
 
-from typing import Any
-
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.numeric.passes.loops.loop import Loop, loop_of, with_body
 from symad.ops.arrays.contraction import Einsum, contract, matrix_transpose
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -59,7 +57,7 @@ class _Turning:
         self.chosen = chosen
         self.bodies: dict[tuple[Graph, int], Graph] = {}
         self.made: dict[Node, tuple[Node, bool]] = {}
-        users: dict[Node, set[Any]] = {}
+        users: dict[Node, set[Node | tuple[Graph, Nodes]]] = {}
         for node in topological(outputs):
             one = (node.op.body, node.args) if isinstance(node.op, Loop) else node  # one loop
             for arg in node.args:
@@ -82,21 +80,21 @@ class _Turning:
         array, turned = self.made[node]
         if turned or len(node.shape) < 2:
             return array
-        op: Any = array.op
+        op = array.op
         if isinstance(op, Broadcast):
             return _turned_broadcast(array)
         if node in self.alone and isinstance(op, Einsum):
             return contract(op.inputs, _exchanged(op.output), *array.args)
         if node in self.alone and isinstance(op, ElementwiseOp) and array.args == node.args:
             return Node.of(op, tuple(self.turned(a) for a in node.args))
-        same = isinstance(op, Reshape) and array.args == node.args
-        if same and node.shape[-2:] == node.args[0].shape[-2:]:
+        same = array.args == node.args
+        if isinstance(op, Reshape) and same and node.shape[-2:] == node.args[0].shape[-2:]:
             return Node.of(Reshape(_exchanged(op.shape)), (self.turned(node.args[0]),))
         return matrix_transpose(array)
 
     def parted(self, node: Node) -> tuple[Node, bool]:
         """The new form of a node whose arguments have one."""
-        op: Any = node.op
+        op = node.op
         if isinstance(op, (Scan, Loop)) and op.body in self.chosen:
             return self.loop(node)
         if any(self.made[a][1] for a in node.args):
@@ -110,7 +108,7 @@ class _Turning:
 
     def loop(self, node: Node) -> tuple[Node, bool]:
         """A loop with its state and inputs turned; what all steps share stays."""
-        op: Any = node.op
+        op = loop_of(node)
         last = 1 + op.slices
         key = (op.body, op.slices)
         if key not in self.bodies:
@@ -135,7 +133,7 @@ class _Turning:
 
     def contraction(self, node: Node) -> tuple[Node, bool]:
         """Σ with the labels of turned operands exchanged; turned itself where its rows are theirs."""
-        op: Any = node.op
+        op = op_of(node, Einsum)
         inputs, batches = [], set()
         for labels, arg in zip(op.inputs, node.args, strict=True):
             turned = self.made[arg][1]
@@ -147,9 +145,9 @@ class _Turning:
         return contract(inputs, out, *(self.made[a][0] for a in node.args)), turned
 
 
-def _turned_op(node: Node) -> Any:
+def _turned_op(node: Node) -> Op | None:
     """The op on turned arrays whose value is turned; None if there is none."""
-    op: Any = node.op
+    op = node.op
     rank = len(node.shape)
     if isinstance(op, ElementwiseOp):
         return op

@@ -71,7 +71,7 @@ def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
 
     None if both are matrices as they are.
     """
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2:
         return None
     left, right = op.inputs

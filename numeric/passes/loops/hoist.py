@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
@@ -96,15 +95,18 @@ def regrouped(body: Graph) -> Graph:
     return Graph(body.input_nodes, rebuild(body.output_nodes, {}, group))
 
 
+def _weights(op: Add | Mul) -> tuple[int, ...]:
+    return op.signs if isinstance(op, Add) else op.powers
+
+
 def _two_groups(node: Node, single: Sequence[bool], state: set[Node]) -> Node:
-    op: Any = node.op
-    weights: tuple[int, ...] = op.signs if isinstance(op, Add) else op.powers
+    op = node.op
+    assert isinstance(op, (Add, Mul)), node
     flat: list[tuple[int, Node]] = []
-    for weight, arg, alone in zip(weights, node.args, single, strict=True):
-        inner: Any = arg.op
-        if alone and type(inner) is type(op) and arg.shape == node.shape and arg in state:
-            own = inner.signs if isinstance(inner, Add) else inner.powers
-            flat += [(weight * w, a) for w, a in zip(own, arg.args, strict=True)]
+    for weight, arg, alone in zip(_weights(op), node.args, single, strict=True):
+        inner, same = arg.op, type(arg.op) is type(op)
+        if alone and isinstance(inner, (Add, Mul)) and same and arg.shape == node.shape and arg in state:
+            flat += [(weight * w, a) for w, a in zip(_weights(inner), arg.args, strict=True)]
         else:
             flat.append((weight, arg))
     moving = [(w, a) for w, a in flat if a in state]

@@ -7,9 +7,7 @@ collected in the loop instead.
 
 from __future__ import annotations
 
-from typing import Any
-
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.hoist import hoist_nodes
 from symad.numeric.passes.loops.loop import Loop
@@ -36,7 +34,7 @@ def keep(graph: Graph) -> Graph:
 
 def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
     """A scan, and the arrays that hold values of its steps, as values of one loop."""
-    op: Any = node.op
+    op = op_of(node, Scan)
     steps = {array: inner for inner, array in at_all_steps(node).items() if array in known}
     new = op.body.output_nodes[0]
     own = {part: k for k, part in enumerate(new.args)} if isinstance(new.op, Stack) else {}
@@ -49,7 +47,7 @@ def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
     turned = _turned(node)
     made = {node: Node.of(Loop(body, op.slices, 0), node.args)}
     for array, k in states.items():
-        part = take(made[node], 1 + new.op.axis, k)
+        part = take(made[node], 1 + op_of(new, Stack).axis, k)
         made[array] = backwards(part) if turned else part
     for array, inner in wanted.items():
         value = Node.of(Loop(body, op.slices, place[inner]), node.args)
@@ -73,7 +71,7 @@ def _is_view(node: Node) -> bool:
 
 def at_all_steps(node: Node) -> dict[Node, Node]:
     """The values of the body that depend on the state, each with itself at all steps, in order of time."""
-    op: Any = node.op
+    op = op_of(node, Scan)
     _, xs, constants = parts(op, node.args)
     local = op.body.input_nodes
     state = {local[0]}
@@ -94,6 +92,6 @@ def at_all_steps(node: Node) -> dict[Node, Node]:
 
 def _turned(node: Node) -> bool:
     """Whether a scan runs from the last step to the first."""
-    op: Any = node.op
+    op = op_of(node, Scan)
     _, xs, _ = parts(op, node.args)
     return any(x.args and backwards(x) is x.args[0] for x in xs)

@@ -7,8 +7,6 @@ is the recurrence u_t = f_t(u_{t+1}) from u_{T+1} = ȳ_T, without an array of ze
 
 from __future__ import annotations
 
-from typing import Any
-
 from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
@@ -27,7 +25,7 @@ def start_from_last_step(graph: Graph) -> Graph:
 
 def _started(node: Node, args: Nodes) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
-    op: Any = made.op
+    op = made.op
     if not isinstance(op, (Scan, Loop)) or (isinstance(op, Loop) and op.states != 1):
         return made
     (initial,), xs, constants = pieces(op, made.args)

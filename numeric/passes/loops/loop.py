@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +34,12 @@ def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
     return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)
 
 
+def loop_of(node: Node) -> Scan | Loop:
+    """The op of a value of a loop."""
+    assert isinstance(node.op, (Scan, Loop)), node
+    return node.op
+
+
 def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
     """The initial states, the inputs of the steps, and the constants; of the body or of its arguments."""
     first = op.states if isinstance(op, Loop) else 1
@@ -43,7 +48,7 @@ def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
 
 def values(node: Node) -> list[Node]:
     """All values of the loop that a node is a value of."""
-    op: Any = node.op
+    op = loop_of(node)
     if isinstance(op, Scan):
         return [node]
     every = range(len(op.body.output_nodes))

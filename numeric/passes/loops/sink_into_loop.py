@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.row_blocks import elements
-from symad.numeric.passes.loops.loop import Loop, by_loop, readers, with_body
+from symad.numeric.passes.loops.loop import Loop, by_loop, loop_of, readers, with_body
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_axes, slice_axes
 from symad.ops.arrays.sources import Constant, iota
 from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.scan import Local, Scan, backwards, fresh_input, parts
+from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
 
 STEP = 2**10
 """Elements of one step from which an operation on it costs less than its part of one on all steps."""
@@ -67,8 +66,8 @@ def _absorbed(
     fits: Callable[[Node], bool],
 ) -> set[Node]:
     """The elementwise nodes that only the moving inputs of one loop need."""
-    op: Any = group[0].op
-    initial, xs, constants = parts(op, group[0].args)
+    slices, args = loop_of(group[0]).slices, group[0].args
+    initial, xs, constants = args[0], args[1 : 1 + slices], args[1 + slices :]
     others = {initial, *constants}
     reached, inside = set(xs) - others, set(group)
     found: set[Node] = set()
@@ -87,15 +86,15 @@ def _absorbed(
 
 def _keeps_steps(node: Node) -> bool:
     """Whether a slice takes all steps, in order or from the last to the first."""
-    op: Any = node.op
+    op = op_of(node, Slice)
     whole = node.shape[0] == node.args[0].shape[0]
     return whole and op.step[0] in (1, -1)
 
 
 def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
     """The values of the loop with some of its moving inputs computed in its steps."""
-    op: Any = group[0].op
-    initial, xs, constants = parts(op, group[0].args)
+    op, args = loop_of(group[0]), group[0].args
+    initial, xs, constants = args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
     maker = _Steps(inside, initial, constants)
     local = op.body.input_nodes
     replaced = {local[0]: maker.state}
@@ -141,7 +140,7 @@ class _Steps:
         return self.seen[node, turned]
 
     def _at_step(self, node: Node, turned: bool) -> Node:
-        op: Any = node.op
+        op = node.op
         if node in self.inside:
             return Node.of(op, tuple(self._operand(a, turned) for a in node.args))
         if isinstance(op, Slice) and _keeps_steps(node):
@@ -151,7 +150,7 @@ class _Steps:
         return self.moving.setdefault(array, fresh_input(node.shape[1:]))
 
     def _operand(self, node: Node, turned: bool) -> Node:
-        op: Any = node.op
+        op = node.op
         if not node.shape:
             return self.fixed(node)
         if not isinstance(op, Broadcast):

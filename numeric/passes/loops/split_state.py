@@ -7,12 +7,11 @@ part a step reads and writes arrays that have names, and what later needs h at a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
+from symad.numeric.passes.loops.loop import Loop, by_loop, loop_of, pieces, readers
 from symad.numeric.passes.memory_layout.box_sums import boxes, source
 from symad.ops.arrays.shaping import Reshape, Slice, reshape, slice_axis
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
@@ -44,7 +43,7 @@ def _one(outputs: Nodes) -> Nodes | None:
 
 def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node, Node] | None:
     """What stands for the values of a loop and the parts of its state; None if these are needed together."""
-    op: Any = group[0].op
+    op = loop_of(group[0])
     args = group[0].args
     parts = _parts(op.body.output_nodes[0])
     if not parts or not _reads_parts(op.body):
@@ -85,7 +84,7 @@ def _parts(state: Node) -> Nodes | None:
 
 def _part(node: Node, axis: int) -> int | None:
     """The one position along an axis that a slice takes, with all else."""
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Slice) or op.count[axis] != 1 or not isinstance(op.start[axis], int):
         return None
     whole = node.args[0].shape
@@ -106,9 +105,8 @@ def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> 
     k = _part(user, 1)
     if k is not None:
         return _reshaped(user, states[k], users)
-    op: Any = user.op
     if _part(user, 0) is not None:  # one step: copies of its parts cost nothing
-        at = [slice_axis(state, 0, op.start[0], 1) for state in states]
+        at = [slice_axis(state, 0, op_of(user, Slice).start[0], 1) for state in states]
         return {user: stack(at, axis=1)}
     (joined, *others) = users.get(user, [user])
     before = previous_states(value)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.dims import plus, size
 from symad.core.graph import Node, op_of, rebuild, topological
@@ -33,7 +32,7 @@ class Joined:
         found = self._parts()
         groups: dict[tuple[Node, int], dict[Node, tuple[int, int, bool]]] = {}
         for node in topological(outputs):
-            op: Any = node.op
+            op = node.op
             if isinstance(op, Einsum) and len(node.shape) < 3:
                 for z, axis, place in _products(node, found):
                     groups.setdefault((z, axis), {})[node] = place
@@ -81,7 +80,7 @@ def _products(
     node: Node, found: Mapping[Node, tuple[int, int, int]]
 ) -> list[tuple[Node, int, tuple[int, int, bool]]]:
     """The other factor z of a product with a part, the axis of its rows, and the rows of the part."""
-    op: Any = node.op
+    op = op_of(node, Einsum)
     if len(op.inputs) == 1:
         ones = [p for p in found.values() if p[0] == -1]
         (labels,) = op.inputs

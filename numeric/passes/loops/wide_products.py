@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
@@ -74,7 +73,7 @@ def _wide(
     group: Sequence[Node], users: Users, kept: set[Node]
 ) -> tuple[dict[Node, Node], Joined] | None:
     """What stands for the values of a loop, and what its product is joined from; None if nothing fits."""
-    op: Any = group[0].op
+    op = op_of(group[0], Loop)
     args = group[0].args
     found = _addend(op, args, set(group), users, kept)
     if found is None:
@@ -163,7 +162,7 @@ def _pays(weights: Node, us: Sequence[Node], total: Node) -> bool:
 
 def _product(node: Node, states: Nodes, fixed: Nodes) -> tuple[int, Node] | None:
     """The position of the state h in Σ_k w_kj h_kb, and w with these axes."""
-    op: Any = node.op
+    op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2:
         return None
     for one, other in ((0, 1), (1, 0)):
@@ -186,7 +185,7 @@ def _split(
     product, bias = _without_bias(inner)
     if any(n in kept or set(users[n]) - {product, inner, node} - group for n in (product, inner, node)):
         return None
-    op: Any = product.op
+    op = product.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2 or len(set(op.output)) != 3:
         return None
     t, j, b = op.output

@@ -68,8 +68,8 @@ def _mosaic(node: Node) -> Node:
     nested = isinstance(node.op, Concatenate) and any(isinstance(a.op, Concatenate) for a in node.args)
     if not nested or len(node.shape) != 2 or not all(isinstance(d, int) for d in node.shape):
         return node
-    placed: list[tuple[Any, Node]] = []
-    todo: list[tuple[Any, Node]] = [((0, 0), node)]
+    placed: list[tuple[Shape, Node]] = []
+    todo: list[tuple[Shape, Node]] = [((0, 0), node)]
     while todo:
         start, part = todo.pop()
         if not isinstance(part.op, Concatenate):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from symad.core.dims import Dim
 from symad.core.graph import Node, Op
 from symad.numeric.program.expressions import Compute
 from symad.ops.arrays.shaping import Pad, Reshape
@@ -53,7 +54,7 @@ def _box(array: Padded) -> Box | None:
     return tuple(sides)
 
 
-def fills(found: Sequence[Box], shape: Sequence[Any]) -> bool:
+def fills(found: Sequence[Box], shape: Sequence[Dim]) -> bool:
     """Whether boxes that do not meet fill an array."""
     return sum(prod(b - a for a, b in box) for box in found) == prod(shape)
 
@@ -69,7 +70,7 @@ def source(pad: Node) -> tuple[Node, frozenset[int]]:
     return arg, frozenset()
 
 
-def single_axes(short: Sequence[Any], long: Sequence[Any]) -> frozenset[int]:
+def single_axes(short: Sequence[Dim], long: Sequence[Dim]) -> frozenset[int]:
     """The axes of length 1 that make one shape from another; empty if there are none, or no way."""
     axes: set[int] = set()
     k = 0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symad.core.dims import is_concrete
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.arrays.shaping import (
     Broadcast,
@@ -113,12 +113,12 @@ class _Ranges:
             return self._slice(node)
         found = self._elementwise(node) if isinstance(node.op, ElementwiseOp) else None
         if found is None and node in self.padded:
-            whole: Any = self.padded[node]
-            return self._cut(_whole(whole), whole.op.start, node.shape)
+            whole = self.padded[node]
+            return self._cut(_whole(whole), op_of(whole, Pad).start, node.shape)
         return found
 
     def _slice(self, node: Node) -> Range | None:
-        op: Any = node.op
+        op = op_of(node, Slice)
         if any(step != 1 for step in op.step):
             return None
         (arg,) = node.args

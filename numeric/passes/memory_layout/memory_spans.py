@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -149,7 +148,7 @@ class _Spans:
 
     def _note_padded(self, node: Node, pad: Node) -> None:
         """An array that is padded somewhere has a span there, too."""
-        op: Any = pad.op
+        op = op_of(pad, Pad)
         if len(node.shape) < 2 or any(step != 1 for step in op.step) or not is_concrete(op.start):
             return
         whole = Range(flatten(Node.of(op, (self.made[node],))), pad.shape, _strides(pad.shape))
@@ -193,7 +192,7 @@ class _Spans:
         return self.spans.get(node) or Range(flatten(self.dense(node)), node.shape, _strides(node.shape))
 
     def _slice(self, node: Node) -> Range | None:
-        op: Any = node.op
+        op = op_of(node, Slice)
         (arg,) = node.args
         starts = all(isinstance(k, int) for k in op.start)
         if not starts or any(step != 1 for step in op.step) or not _has_gaps(node):
@@ -222,7 +221,7 @@ class _Spans:
         return Range(Node.of(cut.op, (made,)) if before else made, node.shape, found[0].strides)
 
     def _pad(self, node: Node) -> Range | None:
-        op: Any = node.op
+        op = op_of(node, Pad)
         span = self.spans.get(node.args[0])
         strides = _strides(node.shape)
         if span is None or span.strides != strides or any(step != 1 for step in op.step):

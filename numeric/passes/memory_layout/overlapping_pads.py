@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from symad.core.dims import Shape
+from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.memory_layout.box_sums import boxes
@@ -25,9 +24,9 @@ from symad.ops.elementwise.arithmetic import Add, signed_sum
 class Overlay(Op):
     """Σ_k signs_k of argument k at start_k + 0, 1, ... of an array (size,); the first sign is +."""
 
-    start: tuple[Any, ...]
+    start: Shape
     signs: tuple[int, ...]
-    size: Any
+    size: Dim
 
 
 @shape(Overlay)
@@ -76,7 +75,7 @@ def _is_padded(node: Node) -> bool:
 
 def _overlay(op: Add, pairs: Iterable[tuple[Node, Node]], pads: set[Node]) -> Node | None:
     """The sum of terms, given as they were and as they are now; None if no term can come first."""
-    parts: list[tuple[int, Any, Node]] = []
+    parts: list[tuple[int, Dim, Node]] = []
     others = []
     for sign, (old, new) in zip(op.signs, pairs, strict=True):
         if old in pads:
