@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import sympy
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr, _CodegenArrayAbstract
@@ -28,14 +27,14 @@ def describe(expression: sympy.MatrixExpr) -> str:
     return str(expression)
 
 
-def describe_shapes(expressions: Sequence[Any], nodes: Sequence[Node]) -> str:
+def describe_shapes(expressions: Sequence[sympy.Basic], nodes: Sequence[Node]) -> str:
     """``v (n, 1), A (n, n)``: each expression with its shape."""
     return ", ".join(
         f"{describe(e)} {format_shape(n.shape)}" for e, n in zip(expressions, nodes, strict=True)
     )
 
 
-def check_one_shape(expression: sympy.Basic, parts: Sequence[Any], nodes: Sequence[Node]) -> None:
+def check_one_shape(expression: sympy.Basic, parts: Sequence[sympy.Basic], nodes: Sequence[Node]) -> None:
     """All parts with axes have one shape.
 
     Raises:

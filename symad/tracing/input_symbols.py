@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -13,8 +13,11 @@ from symad.errors import TraceError
 from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.ops.elementwise.apply import SLOPES
 
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
 
-def as_input_symbol(symbol: Any) -> Any:
+
+def as_input_symbol(symbol: sympy.Symbol) -> sympy.Basic:
     """``symbol`` if it can be an input.
 
     Raises:
@@ -38,7 +41,7 @@ def as_input_symbol(symbol: Any) -> Any:
     raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
 
 
-def is_function_input(expression: Any) -> bool:
+def is_function_input(expression: sympy.Basic) -> bool:
     """Whether an expression such as q(t) or its derivative is an input by itself.
 
     That is an undefined function of anything, unless it was registered or carries an implementation.
@@ -51,7 +54,7 @@ def is_function_input(expression: Any) -> bool:
     return not (head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"))
 
 
-def is_formula(leaf: Any) -> bool:
+def is_formula(leaf: sympy.Basic) -> bool:
     """Whether an argument is an expression such as sin(t), which is replaced wherever it occurs."""
     symbols = (sympy.Symbol, sympy.IndexedBase, sympy.Idx, sympy.Indexed, sympy.MatrixExpr, ArraySymbol)
     element = isinstance(leaf, sympy.matrices.expressions.matexpr.MatrixElement)
@@ -59,13 +62,13 @@ def is_formula(leaf: Any) -> bool:
     return plain and not isinstance(leaf, symbols) and not is_function_input(leaf)
 
 
-def depends_on(symbol: Any, other: Any) -> bool:
+def depends_on(symbol: sympy.Symbol, other: sympy.Basic) -> bool:
     """Whether an input such as q(t), or its derivative, is a function of another input."""
     base = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
     return isinstance(base, AppliedUndef) and symbol != other and any(arg.has(other) for arg in base.args)
 
 
-def check_real(symbol: Any) -> Any:
+def check_real(symbol: sympy.Symbol) -> sympy.Basic:
     """The symbol, if it may stand for a real number or an array of such.
 
     Raises:
@@ -82,7 +85,7 @@ def check_real(symbol: Any) -> Any:
     return symbol
 
 
-def declared_shape(symbol: Any) -> Any:
+def declared_shape(symbol: sympy.Symbol) -> Shape | None:
     """The shape a symbol declares; None for an IndexedBase without shape."""
     if isinstance(symbol, (sympy.MatrixSymbol, ArraySymbol)):
         return as_shape(symbol.shape)

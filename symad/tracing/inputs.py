@@ -26,17 +26,17 @@ Child = tuple[Any, Ranges, bool]
 class Found:
     """The input symbols of some expressions, and how far the indices of bases without shape reach."""
 
-    def __init__(self, arguments: Iterable[Any] = ()) -> None:
+    def __init__(self, arguments: Iterable[sympy.Basic] = ()) -> None:
         """Nothing is found yet. ``arguments``: symbols that are given a value in each call."""
         self.arguments = frozenset(arguments)
-        self.ranks: dict[Any, int] = {}
+        self.ranks: dict[sympy.Basic, int] = {}
         """Symbols without a shape of which an extreme is taken, and how many axes they need for it."""
-        self.symbols: dict[Any, None] = {}
-        self.uses: dict[Any, list[tuple[Any, ...]]] = {}
-        self.free_indices: dict[Any, Any] = {}
-        self.bound: set[Any] = set()
+        self.symbols: dict[sympy.Symbol, None] = {}
+        self.uses: dict[sympy.Basic, list[tuple[sympy.Basic, ...]]] = {}
+        self.free_indices: dict[sympy.Basic, sympy.Basic] = {}
+        self.bound: set[sympy.Expr] = set()
 
-    def shape_of(self, symbol: Any) -> Shape:
+    def shape_of(self, symbol: sympy.Symbol) -> Shape:
         """The shape a symbol declares, or the one its indices ask for.
 
         Raises:
@@ -60,7 +60,7 @@ class Found:
             f"IndexedBase({str(symbol)!r}, shape=...)"
         )
 
-    def check_indices(self, dims: Iterable[Any]) -> None:
+    def check_indices(self, dims: Iterable[sympy.Symbol]) -> None:
         """Refuse indices that no sum binds.
 
         Raises:
@@ -77,7 +77,7 @@ class Found:
 
 
 @lru_cache(maxsize=256)
-def _given_length(base: Any, axis: int) -> Any:
+def _given_length(base: sympy.Expr, axis: int) -> sympy.Basic:
     """The length of an axis on which the indices depend on data: that of the array given."""
     return sympy.Dummy(f"len_{base}_{axis}", integer=True, positive=True)
 
@@ -90,7 +90,7 @@ GIVEN = "given"
 """The extent that data or arguments ask for: that of the array in a call."""
 
 
-def _joint_extent(extents: Sequence[Any]) -> Any:
+def _joint_extent(extents: Sequence[sympy.Expr]) -> sympy.Expr | str | None:
     """The largest of some extents; None where they cannot be compared."""
     if any(extent is GIVEN for extent in extents):
         return GIVEN
@@ -103,7 +103,7 @@ def _joint_extent(extents: Sequence[Any]) -> Any:
     return joint
 
 
-def find_inputs(parts: Sequence[Any], arguments: Iterable[Any] = ()) -> Found:
+def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] = ()) -> Found:
     """The inputs of some expressions; each distinct object is visited once in each range of indices.
 
     Bound indices of sums and variables of Lambdas are not inputs; symbols inside declared shapes are
@@ -113,7 +113,7 @@ def find_inputs(parts: Sequence[Any], arguments: Iterable[Any] = ()) -> Found:
         TraceError: an index is bound twice, or bound in one place and free in another.
     """
     found = Found(arguments)
-    bound: dict[Any, Any] = {}
+    bound: dict[sympy.Expr, sympy.Expr] = {}
     seen: set[tuple[int, Ranges]] = set()
     stack: list[Child] = [(part, (), False) for part in reversed(parts)]
     while stack:
@@ -143,7 +143,7 @@ def find_inputs(parts: Sequence[Any], arguments: Iterable[Any] = ()) -> Found:
 
 
 @singledispatch
-def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The subexpressions in which inputs are looked for, each with the ranges around it.
 
     ``guarded`` says that the expression stands in a branch of a Piecewise: indices there may reach
@@ -154,7 +154,9 @@ def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> It
 
 @children.register(AppliedUndef)
 @children.register(sympy.Derivative)
-def function_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def function_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
     """An input such as q(t); what it depends on is no input."""
     if not is_function_input(expression):
         inside = expression.args if isinstance(expression, AppliedUndef) else expression.args[:1]
@@ -170,7 +172,7 @@ def function_children(expression: Any, ranges: Ranges, guarded: bool, found: Fou
 
 
 @children.register(sympy.Limit)
-def limit_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def limit_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """Its expression; the symbol of its direction is no input."""
     return [(expression.args[0], ranges, guarded)]
 
@@ -178,7 +180,7 @@ def limit_children(expression: Any, ranges: Ranges, guarded: bool, found: Found)
 @children.register(sympy.MatrixSymbol)
 @children.register(ArraySymbol)
 @children.register(sympy.IndexedBase)
-def symbol_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def symbol_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """An input; its dimensions are no inputs."""
     found.symbols[expression] = None
     return ()
@@ -195,7 +197,7 @@ def inferred_children(
 
 
 @children.register(sympy.Idx)
-def idx_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def idx_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """An index, bound or free; its label and range are no inputs."""
     if not any(expression == r.index for r in ranges):
         found.free_indices.setdefault(expression, expression)
@@ -203,7 +205,7 @@ def idx_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -
 
 
 @children.register(sympy.Indexed)
-def indexed_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def indexed_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The base and what its indices depend on."""
     base = expression.base
     if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
@@ -220,7 +222,7 @@ def indexed_children(expression: Any, ranges: Ranges, guarded: bool, found: Foun
     return result
 
 
-def _note_free(index: Any, ranges: Ranges, element: Any, found: Found) -> None:
+def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: Found) -> None:
     """Note the symbols of an affine index that no sum around it binds."""
     if index.has(sympy.Indexed):
         return
@@ -230,7 +232,7 @@ def _note_free(index: Any, ranges: Ranges, element: Any, found: Found) -> None:
             found.free_indices.setdefault(symbol, element)
 
 
-def _end(index: Any, ranges: Ranges, arguments: Iterable[Any]) -> Any:
+def _end(index: sympy.Expr, ranges: Ranges, arguments: Iterable[sympy.Basic]) -> sympy.Expr | str | None:
     """One more than the largest value of an index; `GIVEN` where data or arguments decide."""
     if index.has(sympy.Indexed, *arguments):
         return GIVEN
@@ -246,7 +248,7 @@ def _end(index: Any, ranges: Ranges, arguments: Iterable[Any]) -> Any:
 
 
 @children.register(ExprWithLimits)
-def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def limits_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The body within its ranges, and each bound within the ranges around it."""
     if not isinstance(expression, (sympy.Sum, sympy.Product)):
         return []  # refused later, by name
@@ -259,7 +261,7 @@ def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found
 
 @children.register(amin)
 @children.register(amax)
-def extreme_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def extreme_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The array; a symbol without a shape has the axes that its extremes ask for, one at least."""
     array, axis = expression.args[0], expression.axis
     if isinstance(array, sympy.Symbol) or (isinstance(array, sympy.IndexedBase) and array.shape is None):

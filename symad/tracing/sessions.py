@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy
 
@@ -30,8 +29,8 @@ class Session:
     """
 
     title: str = "no function"
-    dims: frozenset[Any] = frozenset()
-    symbols: dict[Any, Node] = field(default_factory=dict)
+    dims: frozenset[sympy.Symbol] = frozenset()
+    symbols: dict[sympy.Symbol, Node] = field(default_factory=dict)
     parent: Session | None = None
     makes_graph: bool = True
 

@@ -22,11 +22,13 @@ from symad.errors import OutsideError, TraceError
 class Tracer:
     """The state of one trace: what is a dimension, the shapes of inputs, and what has been seen."""
 
-    def __init__(self, dims: Iterable[Any] = (), shapes: Mapping[Any, Shape] | None = None) -> None:
+    def __init__(
+        self, dims: Iterable[sympy.Symbol] = (), shapes: Mapping[sympy.Basic, Shape] | None = None
+    ) -> None:
         """``dims``: the dimension symbols. ``shapes``: shapes of inputs that do not carry one."""
         self.dims = frozenset(dims)
         self.shapes = dict(shapes or {})
-        self.places: frozenset[Any] = frozenset()
+        self.places: frozenset[sympy.Basic] = frozenset()
         """Symbols that are arguments, so that an index may hold them: positions known when called."""
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
@@ -40,7 +42,7 @@ class Tracer:
         """The node of an expression."""
         nodes = self._nodes
         parts_of, node_of = operands.dispatch, lift.dispatch  # looked up here: this loop runs a lot
-        stack: list[tuple[Any, tuple[Any, ...] | None]] = [(expression, None)]
+        stack: list[tuple[sympy.Basic, tuple[sympy.Basic, ...] | None]] = [(expression, None)]
         while stack:
             current, below = stack.pop()
             key = id(current)
@@ -61,7 +63,7 @@ class Tracer:
 
 
 @singledispatch
-def operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
+def operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The subexpressions whose nodes `lift` needs.
 
     Dispatched by functools: SymPy's classes print in a way that plum refuses as type hints.
@@ -70,7 +72,7 @@ def operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
 
 
 @singledispatch
-def lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """The node of a SymPy expression, from the nodes of its operands."""
     outside = isinstance(expression, sympy.Basic)  # such as random symbols, sets, roots of polynomials
     raise (OutsideError if outside else TraceError)(

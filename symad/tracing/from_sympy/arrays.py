@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import sympy
@@ -28,7 +27,7 @@ from sympy.tensor.array.expressions.array_expressions import (
     ZeroArray,
 )
 
-from symad.core.dims import as_shape, format_shape, same_dim
+from symad.core.dims import Dim, as_shape, format_shape, same_dim
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError
@@ -91,7 +90,7 @@ def add_lift(expression: ArrayAdd, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(Reshape)
-def reshape_operands(expression: Reshape, tracer: Tracer) -> Any:
+def reshape_operands(expression: Reshape, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return (expression.expr,)
 
 
@@ -121,7 +120,7 @@ _NEST = (ArrayContraction, ArrayDiagonal, PermuteDims)
 @operands.register(ArrayContraction)
 @operands.register(ArrayDiagonal)
 @operands.register(PermuteDims)
-def contraction_operands(expression: sympy.Basic, tracer: Tracer) -> Any:
+def contraction_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     while isinstance(expression, _NEST):
         expression = expression.args[0]
     return expression.args if isinstance(expression, ArrayTensorProduct) else (expression,)
@@ -198,7 +197,7 @@ def contract_in_order(labels: Sequence[Sequence[int]], output: Sequence[int], ar
 
 
 def _check_sizes(labels: Sequence[Sequence[int]], args: Sequence[Node]) -> None:
-    sizes: dict[int, Any] = {}
+    sizes: dict[int, Dim] = {}
     for part, arg in zip(labels, args, strict=True):
         for label, dim in zip(part, arg.shape, strict=True):
             if not same_dim(sizes.setdefault(label, dim), dim):
@@ -209,5 +208,5 @@ def _check_sizes(labels: Sequence[Sequence[int]], args: Sequence[Node]) -> None:
                 )
 
 
-def _weight(dim: Any) -> int:
+def _weight(dim: Dim) -> int:
     return dim if isinstance(dim, int) else max(int(dim.subs(dict.fromkeys(dim.free_symbols, SYMBOL))), 1)

@@ -29,8 +29,8 @@ class Scope:
         self.ranges = tuple(ranges)
         self.guarded = guarded
         self.boxes = tuple(self._box(k) for k in range(len(self.ranges)))
-        self.starts: dict[Any, Any] = {r.index: r.low for r in self.boxes}
-        self.sizes: dict[Any, Dim] = {r.index: self._count(r) for r in self.boxes}
+        self.starts: dict[sympy.Expr, sympy.Expr] = {r.index: r.low for r in self.boxes}
+        self.sizes: dict[sympy.Expr, Dim] = {r.index: self._count(r) for r in self.boxes}
         self.triangular = {r.index for r, box in zip(self.ranges, self.boxes, strict=True) if r != box}
         self._values: dict[int, Labeled] = {}
         self._alive: list[Any] = []
@@ -74,10 +74,10 @@ class Scope:
 
     # ---- values
 
-    def value(self, expression: Any) -> Labeled:
+    def value(self, expression: sympy.Basic) -> Labeled:
         """The array of an expression; each distinct subexpression is visited once, without recursion."""
         values = self._values
-        stack: list[tuple[Any, tuple[Any, ...] | None]] = [(expression, None)]
+        stack: list[tuple[sympy.Basic, tuple[sympy.Basic, ...] | None]] = [(expression, None)]
         while stack:
             current, below = stack.pop()
             if id(current) in values:
@@ -93,7 +93,7 @@ class Scope:
             self._alive.append((current, below))
         return values[id(expression)]
 
-    def index_value(self, index: Any) -> Labeled:
+    def index_value(self, index: sympy.Expr) -> Labeled:
         """The values of a bound index, along its own axis."""
         start = dimension(sympy.sympify(self.starts[index], strict=True))
         return Labeled(add(iota(self.sizes[index]), start), (index,))
@@ -104,12 +104,12 @@ class Scope:
         node = make(*(aligned(v, labels, self.sizes) for v in values))
         return Labeled(node, labels if node.shape else ())
 
-    def joint(self, values: Sequence[Labeled]) -> tuple[Any, ...]:
+    def joint(self, values: Sequence[Labeled]) -> tuple[sympy.Basic, ...]:
         """The indices of some arrays together, outermost first."""
         found = {label for v in values for label in v.labels}
         return tuple(r.index for r in self.ranges if r.index in found)
 
-    def boxes_agree(self, i: Any, j: Any) -> bool:
+    def boxes_agree(self, i: sympy.Basic, j: sympy.Basic) -> bool:
         """Whether two indices take the same values."""
         same_start = sympy.expand(self.starts[i] - self.starts[j]) == 0
         return same_start and same_dim(self.sizes[i], self.sizes[j])
@@ -132,13 +132,13 @@ class Scope:
 
 
 @singledispatch
-def parts(expression: Any, scope: Scope) -> tuple[Any, ...]:
+def parts(expression: sympy.Basic, scope: Scope) -> tuple[sympy.Basic, ...]:
     """The subexpressions whose values `read` needs."""
     return operands(expression, scope.tracer)
 
 
 @singledispatch
-def read(expression: Any, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     """The array of an expression, from those of its parts: scalar functions act elementwise.
 
     Raises:

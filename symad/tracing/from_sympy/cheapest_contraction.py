@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import mul
+
+if TYPE_CHECKING:
+    pass
 
 Label = Hashable
 NOMINAL = 100
@@ -25,7 +28,7 @@ class Labeled:
     """An array with a label for each axis; a label may stand twice (a diagonal)."""
 
     node: Node
-    labels: tuple[Any, ...] = ()
+    labels: tuple[Label, ...] = ()
 
 
 def contract_all(factors: Sequence[Labeled], output: Sequence[Label]) -> Node:
@@ -60,7 +63,7 @@ def _path(
 ) -> list[tuple[int, ...]]:
     """Which factors to join, step by step; joined ones stand last."""
     numbers = {label: k for k, label in enumerate(sizes)}
-    arguments: list[Any] = []
+    arguments: list[np.ndarray | list[int]] = []
     for factor in factors:
         arguments.append(np.broadcast_to(0.0, [_nominal(sizes[label]) for label in factor.labels]))
         arguments.append([numbers[label] for label in factor.labels])
@@ -106,7 +109,7 @@ def _final(factors: Sequence[Labeled], output: Sequence[Label], sizes: dict[Labe
     return aligned(Labeled(result, tuple(kept)), output, sizes)
 
 
-def aligned(value: Labeled, labels: Sequence[Label], sizes: dict[Any, Dim]) -> Node:
+def aligned(value: Labeled, labels: Sequence[Label], sizes: dict[Label, Dim]) -> Node:
     """The array with its axes in the order of ``labels``, repeated along those it lacks.
 
     A value without labels stays a scalar: scalars join arrays of any shape.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy.core.function import AppliedUndef
 
@@ -19,6 +19,9 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.walk import Tracer, lift
 from symad.tracing.wrapped import as_node
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @lift.register(AppliedUndef)
@@ -38,13 +41,12 @@ def implemented(head: Any, args: tuple[Node, ...]) -> Node | None:
     graph = _graph_of(head, len(args))
     if graph is None:
         return None
-    made: Any = inline(graph, [Proxy(a) for a in args])
-    node: Node = as_node(made)
-    return node
+    made = inline(graph, [Proxy(a) for a in args])
+    return as_node(made)
 
 
 @lru_cache(maxsize=256)
-def _graph_of(head: Any, count: int) -> Graph | None:
+def _graph_of(head: type[sympy.Basic], count: int) -> Graph | None:
     """The graph of an implementation of numbers; None where it cannot be traced."""
     try:
         graph = trace_function(head._imp_, [()] * count)

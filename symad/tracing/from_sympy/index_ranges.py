@@ -15,7 +15,7 @@ from symad.errors import OutsideError, TraceError
 class IndexRange:
     """``index`` runs from ``low`` to ``high``, both included; None where the range is not known."""
 
-    index: Any
+    index: sympy.Expr
     low: Any = None
     high: Any = None
 
@@ -45,7 +45,7 @@ def ranges_of(expression: sympy.Expr, outer: Sequence[IndexRange]) -> tuple[Inde
     return tuple(found)
 
 
-def affine(expression: sympy.Expr, index: sympy.Expr) -> tuple[Any, Any] | None:
+def affine(expression: sympy.Expr, index: sympy.Expr) -> tuple[sympy.Basic, sympy.Basic] | None:
     """(a, b) with expression = a·index + b, both free of the index; None if there are none."""
     expanded = sympy.expand(expression)
     a = expanded.coeff(index, 1)
@@ -84,7 +84,7 @@ def at_least(a: float | sympy.Expr, b: float | sympy.Expr) -> bool:
     return bool(difference.xreplace(symbols).is_nonnegative)
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr | None:
     """The larger of two extents; a symbolic one is taken to exceed a number. None if not decided."""
     if at_least(a, b):
         return a

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
 
@@ -42,7 +42,7 @@ class Fixed:
 class Strided:
     """Positions start, start + step, ... of an axis, along a bound index."""
 
-    label: Any
+    label: sympy.Symbol
     start: Dim
     step: int
 
@@ -57,7 +57,7 @@ class General:
 Place = Fixed | Strided | General
 
 
-def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[Any]) -> Labeled:
+def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sympy.Expr]) -> Labeled:
     """The elements of ``array`` at the indices, with one axis for each bound index in them.
 
     Raises:
@@ -160,12 +160,12 @@ def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, list[Any]]:
+def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, list[sympy.Symbol | General]]:
     """Fixed and strided axes are sliced; each remaining axis has its label, or its `General`."""
     starts: list[Dim] = []
     counts: list[Dim] = []
     steps: list[int] = []
-    labels: list[Any] = []
+    labels: list[sympy.Symbol | General] = []
     for axis, p in enumerate(places):
         if isinstance(p, Fixed):
             starts.append(p.position)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
@@ -35,7 +34,7 @@ from symad.tracing.walk import Tracer, lift, operands
 # ---- expressions under indices ------------------------------------------------------------------
 
 
-def _nothing(expression: Any, scope: Scope) -> tuple[Any, ...]:
+def _nothing(expression: sympy.Basic, scope: Scope) -> tuple[sympy.Basic, ...]:
     return ()
 
 
@@ -45,7 +44,7 @@ for _class in (sympy.Indexed, MatrixElement, ArrayElement, sympy.Sum, sympy.Prod
 
 @read.register(sympy.Symbol)
 @read.register(sympy.Idx)
-def symbol_read(expression: Any, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def symbol_read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     """A bound index is its values; any other symbol is itself."""
     if expression in scope.sizes:
         return scope.index_value(expression)
@@ -71,7 +70,7 @@ def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scop
 
 
 @parts.register(sympy.Piecewise)
-def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[Any, ...]:
+def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[sympy.Basic, ...]:
     """Under indices only the conditions: values may read out of range where they are not used."""
     if not scope.ranges:
         return operands(expression, scope.tracer)
@@ -112,7 +111,7 @@ def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: Scope) -> 
     return inner.elementwise(add, *made)
 
 
-def _factors(scope: Scope, term: Any) -> list[Labeled]:
+def _factors(scope: Scope, term: sympy.Basic) -> list[Labeled]:
     """The arrays whose product a term is; squares count as two factors."""
     found: list[Labeled] = []
     for factor in sympy.Mul.make_args(term):
@@ -124,7 +123,9 @@ def _factors(scope: Scope, term: Any) -> list[Labeled]:
     return found
 
 
-def _contracted(scope: Scope, factors: Sequence[Labeled], over: Sequence[Any], term: Any = None) -> Labeled:
+def _contracted(
+    scope: Scope, factors: Sequence[Labeled], over: Sequence[sympy.Basic], term: sympy.Expr | None = None
+) -> Labeled:
     """Σ over some indices of a product; an index that no factor has counts its values."""
     renamed, rest = _joined(scope, term, over)
     if renamed:
@@ -138,9 +139,11 @@ def _contracted(scope: Scope, factors: Sequence[Labeled], over: Sequence[Any], t
     return Labeled(node, output if node.shape else ())
 
 
-def _joined(scope: Scope, term: Any, over: Sequence[Any]) -> tuple[dict[Any, Any], Any]:
+def _joined(
+    scope: Scope, term: sympy.Expr | None, over: Sequence[sympy.Basic]
+) -> tuple[dict[sympy.Basic, sympy.Basic], sympy.Basic]:
     """Summed indices that a KroneckerDelta joins to another of the same range, and the other factors."""
-    renamed: dict[Any, Any] = {}
+    renamed: dict[sympy.Basic, sympy.Basic] = {}
     rest = []
     for factor in sympy.Mul.make_args(term) if term is not None else ():
         if isinstance(factor, sympy.KroneckerDelta):
@@ -154,7 +157,9 @@ def _joined(scope: Scope, term: Any, over: Sequence[Any]) -> tuple[dict[Any, Any
     return renamed, sympy.Mul(*rest, evaluate=False) if len(rest) != 1 else rest[0]
 
 
-def _masked_sum(scope: Scope, terms: Sequence[Any], over: Sequence[Any], masks: Sequence[Labeled]) -> Labeled:
+def _masked_sum(
+    scope: Scope, terms: Sequence[sympy.Basic], over: Sequence[sympy.Basic], masks: Sequence[Labeled]
+) -> Labeled:
     """Indices without mask are summed first, the rest where the masks hold."""
     mask = scope.elementwise(partial(logic, "and"), *masks)
     first = [x for x in over if x not in mask.labels]
@@ -217,18 +222,18 @@ def delta_read(expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scop
 # ---- at the top -----------------------------------------------------------------------------------
 
 
-def _no_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+def _no_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return ()
 
 
-def closed_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def closed_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """An expression with indices in which every index is bound."""
     return read(expression, (), Scope(tracer)).node
 
 
 @lift.register(sympy.Sum)
 @lift.register(sympy.Product)
-def sum_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def sum_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """Arrays; where bounds are arguments, the part of the arrays that they select, or a loop."""
     ranges = [r for part in expression.atoms(sympy.Sum, sympy.Product) for r in ranges_of(part, ())]
     if any(unknown_symbols(bound, tracer, ranges) for r in ranges for bound in (r.low, r.high)):

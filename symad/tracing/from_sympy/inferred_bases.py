@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 
 from symad.core.dims import Shape
@@ -13,7 +11,7 @@ class InferredBase(sympy.IndexedBase):
     """An IndexedBase that was declared without shape, together with the shape its indices asked for."""
 
     @property
-    def declared(self) -> Any:
+    def declared(self) -> sympy.Basic:
         """The base as it was declared."""
         return sympy.IndexedBase(self.label)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 
 from symad.core.graph import Node, rebuild
@@ -41,7 +39,7 @@ def node_of_any_expression(expression: sympy.Basic | sympy.MatrixBase) -> Node:
 
 
 @operands.register(Traced)
-def traced_operands(expression: Traced, tracer: Tracer) -> tuple[Any, ...]:
+def traced_operands(expression: Traced, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """None: it is a node already."""
     return ()
 

@@ -8,7 +8,6 @@ transpose.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import sympy
 from sympy.codegen.matrix_nodes import MatrixSolve
@@ -70,9 +69,9 @@ def _is_lone_hadamard(expression: MatMul) -> bool:
 
 
 @operands.register(MatMul)
-def matmul_operands(expression: MatMul, tracer: Tracer) -> Any:
+def matmul_operands(expression: MatMul, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """Scalars and matrices; of a power only its base, so that A²·w need not form A²."""
-    parts: list[Any] = []
+    parts: list[sympy.Basic] = []
     for factor in expression.args:
         if isinstance(factor, HadamardProduct) and _is_lone_hadamard(expression):
             parts.extend(factor.args)
@@ -157,7 +156,7 @@ def matpow_lift(expression: MatPow, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(MatrixSolve)
-def matrix_solve_operands(expression: MatrixSolve, tracer: Tracer) -> Any:
+def matrix_solve_operands(expression: MatrixSolve, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return expression.matrix, expression.vector
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import sympy
@@ -65,7 +64,7 @@ def block_lift(expression: BlockMatrix, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(BlockDiagMatrix)
-def block_diagonal_operands(expression: BlockDiagMatrix, tracer: Tracer) -> Any:
+def block_diagonal_operands(expression: BlockDiagMatrix, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return expression.args
 
 
@@ -84,7 +83,7 @@ def block_diagonal_lift(expression: BlockDiagMatrix, args: Nodes, tracer: Tracer
 
 
 @operands.register(CompanionMatrix)
-def companion_operands(expression: CompanionMatrix, tracer: Tracer) -> Any:
+def companion_operands(expression: CompanionMatrix, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return (expression.as_explicit(),)
 
 
@@ -132,12 +131,12 @@ def is_position(index: sympy.Expr, tracer: Tracer) -> bool:
     return bool(index.is_Integer) or dim_symbols([as_dim(index)]) <= tracer.dims
 
 
-def index_operands(indices: Sequence[Any], tracer: Tracer) -> tuple[Any, ...]:
+def index_operands(indices: Sequence[sympy.Expr], tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The indices that are values, to be traced."""
     return tuple(index for index in indices if not is_position(index, tracer))
 
 
-def element_at(array: Node, indices: Sequence[Any], values: Nodes, tracer: Tracer) -> Node:
+def element_at(array: Node, indices: Sequence[sympy.Expr], values: Nodes, tracer: Tracer) -> Node:
     """array[i, j, ...]; ``values`` are the nodes of those indices that are no positions."""
     if not values:
         return element(array, *map(as_dim, indices))
@@ -247,7 +246,7 @@ def permutation_lift(expression: PermutationMatrix, args: Nodes, tracer: Tracer)
 
 
 @operands.register(MatrixPermute)
-def matrix_permute_operands(expression: MatrixPermute, tracer: Tracer) -> Any:
+def matrix_permute_operands(expression: MatrixPermute, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return (expression.args[0],)
 
 

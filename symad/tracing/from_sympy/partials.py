@@ -73,7 +73,7 @@ def _exact(arg: Node) -> int | Fraction | None:
 
 @cache
 def sympy_partial(
-    head: Any, i: int, orders: tuple[int | Fraction | None, ...]
+    head: type[sympy.Basic], i: int, orders: tuple[int | Fraction | None, ...]
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """SymPy's ∂head/∂x_i as a graph in fresh inputs, one for each argument that is no given number."""
     own = [sympy.Dummy(f"x{k}", real=True) if n is None else _number(n) for k, n in enumerate(orders)]
@@ -81,7 +81,7 @@ def sympy_partial(
     return tuple(input_node(s) for s in own if s.is_Symbol), (trace_scalar(expression),)
 
 
-def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
+def partial_expression(head: type[sympy.Basic], i: int, symbols: list[sympy.Symbol]) -> sympy.Basic:
     """SymPy's ∂head/∂x_i as an expression in the symbols given."""
     try:
         value = head(*symbols)
@@ -97,7 +97,7 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
     return expression
 
 
-def _unknown(head: Any, i: int, count: int) -> str:
+def _unknown(head: type[sympy.Basic], i: int, count: int) -> str:
     """What to do about ∂head/∂x_i, which SymPy does not know."""
     name = getattr(head, "__name__", str(head))
     if str(head.__module__).startswith("sympy.") and count > 1:  # a degree or an order, as of legendre(n, x)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.array.expressions.array_expressions import ArrayElement
 
+from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import OutsideError, TraceError
@@ -23,7 +23,7 @@ ELEMENTS = (sympy.Indexed, MatrixElement, ArrayElement)
 KINDS = {sympy.Sum: "sum", sympy.Product: "product", sympy.Integral: "integral"}
 
 
-def nested_ranges(expression: Any, tracer: Tracer) -> Node:
+def nested_ranges(expression: sympy.Basic, tracer: Tracer) -> Node:
     """The function of an integral, a sum or a product, the innermost limit first."""
     plain = {x: sympy.Symbol(x.label.name, integer=True) for x in _indices(expression)}
     if plain:
@@ -35,11 +35,11 @@ def nested_ranges(expression: Any, tracer: Tracer) -> Node:
     return node
 
 
-def _indices(expression: Any) -> list[Any]:
+def _indices(expression: sympy.Basic) -> list[sympy.Basic]:
     return [limit[0] for limit in expression.limits if isinstance(limit[0], sympy.Idx)]
 
 
-def _bound(bound: Any, tracer: Tracer) -> Node:
+def _bound(bound: sympy.Expr, tracer: Tracer) -> Node:
     return constant(float(bound)) if bound.is_infinite and bound.is_number else tracer.trace(bound)
 
 
@@ -63,19 +63,19 @@ def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> No
 # ---- parts of arrays ----------------------------------------------------------------------------
 
 
-def unknown_symbols(bound: Any, tracer: Tracer, outer: Sequence[IndexRange]) -> set[Any]:
+def unknown_symbols(bound: sympy.Expr, tracer: Tracer, outer: Sequence[IndexRange]) -> set[sympy.Basic]:
     """The symbols of a bound that are neither dimensions nor indices around it: arguments."""
     unknown = bound.free_symbols - tracer.dims
     return {s for s in unknown if not any(s in o.index.free_symbols for o in outer)}
 
 
-def parts_of_arrays(expression: Any, tracer: Tracer, indices: Sequence[IndexRange]) -> Any:
+def parts_of_arrays(expression: sympy.Basic, tracer: Tracer, indices: Sequence[IndexRange]) -> sympy.Basic:
     """Sums and products of elements of arrays between two arguments: over the whole arrays, 0 or 1 outside.
 
     They have no value, and are NaN, where the part leaves the arrays or its bounds are out of order.
     """
 
-    def part(found: Any) -> Any:
+    def part(found: sympy.Basic) -> sympy.Basic:
         body, limits, inside = found.function, [], []
         for index, low, high in found.limits:
             if unknown_symbols(low, tracer, indices) or unknown_symbols(high, tracer, indices):
@@ -94,13 +94,13 @@ def parts_of_arrays(expression: Any, tracer: Tracer, indices: Sequence[IndexRang
 NEUTRAL = {sympy.Sum: sympy.S.Zero, sympy.Product: sympy.S.One}
 
 
-def _places(found: Any, index: Any, tracer: Tracer) -> tuple[Any, Any]:
+def _places(found: sympy.Basic, index: sympy.Expr, tracer: Tracer) -> tuple[sympy.Expr, sympy.Expr]:
     """The values of an index at which all elements that it selects exist.
 
     Raises:
         TraceError: they do not follow from the shapes of the arrays.
     """
-    ends: list[tuple[Any, Any]] = []
+    ends: list[tuple[sympy.Expr, sympy.Expr]] = []
     for element in found.function.atoms(*ELEMENTS):
         for place, length in zip(*_axes(element, tracer), strict=True):
             if place.has(index):
@@ -123,7 +123,9 @@ def _places(found: Any, index: Any, tracer: Tracer) -> tuple[Any, Any]:
     return low, high
 
 
-def _decided(found: Any, old: Any, new: Any, takes_new: bool, takes_old: bool) -> Any:
+def _decided(
+    found: sympy.Basic, old: sympy.Expr, new: sympy.Expr, takes_new: bool, takes_old: bool
+) -> sympy.Expr:
     if not (takes_new or takes_old):
         raise TraceError(
             f"{found} has bounds that are arguments, and arrays whose lengths cannot be compared; declare "
@@ -132,7 +134,7 @@ def _decided(found: Any, old: Any, new: Any, takes_new: bool, takes_old: bool) -
     return new if takes_new else old
 
 
-def _axes(element: Any, tracer: Tracer) -> tuple[Any, Any]:
+def _axes(element: sympy.Basic, tracer: Tracer) -> tuple[Sequence[sympy.Expr], Shape]:
     """The places of an element and the lengths of its axes."""
     if isinstance(element, sympy.Indexed):
         return element.indices, tracer.shapes.get(element.base, element.base.shape)

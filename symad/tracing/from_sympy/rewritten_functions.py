@@ -21,14 +21,14 @@ from symad.tracing.error_names import check_scalars
 from symad.tracing.walk import Tracer, lift, operands
 
 
-def harmonic(n: Any, order: Any = sympy.S.One) -> Any:
+def harmonic(n: sympy.Expr, order: sympy.Expr = sympy.S.One) -> sympy.Basic:
     """Σ_{k ≤ n} k^(−order): ψ(n + 1) + γ, and ζ(order) − ζ(order, n + 1) for orders above 1."""
     if order == 1:
         return sympy.digamma(n + 1) + sympy.EulerGamma
     return sympy.zeta(order) - sympy.zeta(order, n + 1)
 
 
-def bernoulli(n: Any, x: Any = sympy.S.One) -> Any:
+def bernoulli(n: sympy.Expr, x: sympy.Expr = sympy.S.One) -> sympy.Basic:
     """Bₙ = −n ζ(1 − n), and B₀ = 1.
 
     Raises:
@@ -39,26 +39,26 @@ def bernoulli(n: Any, x: Any = sympy.S.One) -> Any:
     return sympy.Piecewise((1, sympy.Eq(n, 0)), (-n * sympy.zeta(1 - n), True))
 
 
-def catalan(n: Any) -> Any:
+def catalan(n: sympy.Expr) -> sympy.Basic:
     """4ⁿ Γ(n + 1/2) / (√π Γ(n + 2))."""
     half = sympy.Rational(1, 2)
     return 4**n * sympy.gamma(n + half) / (sympy.sqrt(sympy.pi) * sympy.gamma(n + 2))
 
 
-def rising_factorial(x: Any, k: Any) -> Any:
+def rising_factorial(x: sympy.Expr, k: sympy.Expr) -> sympy.Basic:
     """x (x + 1) ... (x + k − 1) for a number k up to 30; else Γ(x + k)/Γ(x)."""
     if k.is_Integer and 0 <= k <= 30:
         return sympy.Mul(*(x + j for j in range(int(k))))
     return sympy.gamma(x + k) / sympy.gamma(x)
 
 
-def logaddexp2(a: Any, b: Any) -> Any:
+def logaddexp2(a: sympy.Expr, b: sympy.Expr) -> sympy.Basic:
     """log2(2^a + 2^b)."""
     two = sympy.log(2)
     return logaddexp(a * two, b * two) / two
 
 
-def _logarithmic_integral(x: Any) -> Any:
+def _logarithmic_integral(x: sympy.Expr) -> sympy.Basic:
     return sympy.Ei(sympy.log(x))
 
 
@@ -85,7 +85,7 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
 """The formulas, by SymPy head; the arguments are SymPy expressions."""
 
 
-def formula_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
+def formula_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The formula."""
     return (FORMULAS[expression.func](*expression.args),)
 
@@ -116,14 +116,14 @@ def isinf_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
 
 @operands.register(numpy_nodes.amin)
 @operands.register(numpy_nodes.amax)
-def extreme_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+def extreme_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The array."""
     return (expression.array,)
 
 
 @lift.register(numpy_nodes.amin)
 @lift.register(numpy_nodes.amax)
-def extreme_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def extreme_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """The smallest or largest element, along an axis if there is one.
 
     Raises:

@@ -39,7 +39,7 @@ from symad.tracing.wrapped import is_condition, number
 from symad.transforms.tangents import dense, push
 
 
-def trace_scalar(expression: Any) -> Node:
+def trace_scalar(expression: sympy.Basic) -> Node:
     """The node of a scalar expression in scalar symbols."""
     return Tracer().trace(sympy.sympify(expression, strict=True))
 
@@ -124,12 +124,12 @@ def application_lift(expression: sympy.core.function.Application, args: Nodes, t
 
 
 @operands.register(AppliedUndef)
-def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
+def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """None of an undefined function such as q(t), which is an input by itself."""
     return () if is_function_input(expression) else expression.args
 
 
-def _unevaluated(expression: Any) -> Node:
+def _unevaluated(expression: sympy.Basic) -> Node:
     name = type(expression).__name__
     raise OutsideError(
         f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first"
@@ -139,13 +139,13 @@ def _unevaluated(expression: Any) -> Node:
 @operands.register(sympy.Limit)
 @operands.register(sympy.meijerg)
 @operands.register(sympy.Order)
-def unsupported_operands(expression: Any, tracer: Tracer) -> tuple[()]:
+def unsupported_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[()]:
     """None: what stands inside is not looked at."""
     return ()
 
 
 @operands.register(sympy.Derivative)
-def derivative_operands(expression: sympy.Derivative, tracer: Tracer) -> Any:
+def derivative_operands(expression: sympy.Derivative, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """None of an input such as the derivative of q(t); of others what is differentiated."""
     return () if is_function_input(expression) else expression.args[:1]
 
@@ -169,7 +169,7 @@ def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -
 
 
 @lift.register(sympy.Limit)
-def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def unevaluated_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     return _unevaluated(expression)
 
 
@@ -177,7 +177,7 @@ HYPERGEOMETRIC: dict[tuple[int, int], Any] = {(0, 1): hyp0f1, (1, 1): hyp1f1, (2
 
 
 @operands.register(sympy.hyper)
-def hypergeometric_operands(expression: sympy.hyper, tracer: Tracer) -> Any:
+def hypergeometric_operands(expression: sympy.hyper, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The parameters and the argument of 0F1, 1F1 and 2F1; none of others."""
     known = (len(expression.ap), len(expression.bq)) in HYPERGEOMETRIC
     return (*expression.ap, *expression.bq, expression.argument) if known else ()
@@ -190,7 +190,7 @@ def hyper_lift(expression: sympy.hyper, args: Nodes, tracer: Tracer) -> Node:
 
 
 @lift.register(sympy.meijerg)
-def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+def hypergeometric_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     raise OutsideError(
         f"{expression} is a general {type(expression).__name__} function, which has no implementation here; "
         "sympy.hyperexpand may write it by functions that have"
@@ -203,7 +203,7 @@ def order_lift(expression: sympy.Order, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(sympy.Subs)
-def subs_operands(expression: sympy.Subs, tracer: Tracer) -> Any:
+def subs_operands(expression: sympy.Subs, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     done = expression.doit()
     if isinstance(done, sympy.Subs):
         _unevaluated(expression)
@@ -223,7 +223,7 @@ def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Nod
 
 
 @operands.register(IntegralTransform)
-def transform_operands(expression: IntegralTransform, tracer: Tracer) -> Any:
+def transform_operands(expression: IntegralTransform, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     raise OutsideError(
         f"{type(expression).__name__} is an integral over a variable of its own, and often complex; "
         "evaluate it first with SymPy's doit() where the result is real"
@@ -252,7 +252,7 @@ def im_lift(expression: sympy.im, args: Nodes, tracer: Tracer) -> Node:
 
 
 @operands.register(sympy.Piecewise)
-def piecewise_operands(expression: sympy.Piecewise, tracer: Tracer) -> Any:
+def piecewise_operands(expression: sympy.Piecewise, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return tuple(part for pair in expression.args for part in pair.args)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 
 from symad.core.graph import Node
@@ -23,7 +21,7 @@ def _axes(expression: sympy.Basic) -> tuple[int, ...] | None:
 @operands.register(LogSoftmax)
 @operands.register(LogSumExpAlong)
 @operands.register(LogSumExp)
-def matrix_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[Any, ...]:
+def matrix_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The matrix; the axis is a number."""
     return (expression.matrix,)
 

@@ -8,7 +8,7 @@ powers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -54,6 +54,10 @@ from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.matrix_power import MatrixPower
 from symad.tracing.error_names import is_array
 
+if TYPE_CHECKING:
+    from symad.core.dims import Dim
+    from symad.core.graph import Op
+
 LARGEST = 10_000
 """Constant arrays with more elements are not written out."""
 
@@ -77,7 +81,7 @@ def all_matrices(forms: Sequence[sympy.Basic]) -> bool:
 # ---- constants, elementwise ---------------------------------------------------------------------
 
 
-def constant(array: np.ndarray) -> Any:
+def constant(array: np.ndarray) -> sympy.Basic | None:
     """An explicit matrix or array of numbers; SymPy has none of truth values."""
     if array.size > LARGEST or array.dtype.kind == "b":
         return None
@@ -86,7 +90,7 @@ def constant(array: np.ndarray) -> Any:
     return sympy.ImmutableDenseNDimArray(array.ravel().tolist(), array.shape)
 
 
-def over_elements(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic:
+def over_elements(op: Op, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic:
     """A Lambda over the elements of the one array among the arguments."""
     element = input_node(ELEMENT)
     scalar = Node.of(op, tuple(element if a.shape else a for a in y.args))
@@ -98,7 +102,7 @@ def over_elements(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic
     return apply(sympy.Lambda(ELEMENT, body), array)
 
 
-def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> sympy.Basic | None:
+def add(shape: Shape, signs: Sequence[int], terms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     """A sum of arrays of one shape."""
     if not all(map(is_array, terms)):
         return None
@@ -142,7 +146,7 @@ def pow(shape: Shape, base: sympy.Basic, exponent: sympy.Expr) -> sympy.MatrixEx
 # ---- contractions -------------------------------------------------------------------------------
 
 
-def einsum(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> Any:
+def einsum(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic:
     """A matrix product, trace or transpose; else a contraction of a tensor product."""
     form = _diagonal_product(op, y, forms)
     if form is not None:
@@ -202,7 +206,7 @@ def _diagonal_product(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> symp
 
 def _sum_of_products(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr | None:
     """Σ of products of elements, with indices from 0."""
-    sizes: dict[int, Any] = {}
+    sizes: dict[int, Dim] = {}
     factors = []
     for labels, arg, form in zip(op.inputs, y.args, forms, strict=True):
         sizes.update(zip(labels, arg.shape, strict=True))
@@ -264,7 +268,7 @@ def _positions(axes: Sequence[int], label: int) -> tuple[int, ...]:
 # ---- moved elements -----------------------------------------------------------------------------
 
 
-def shaping(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
+def shaping(op: Op, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
     """Blocks, slices, elements, repetitions; by the class of the op."""
     table: dict[Any, Any] = {
         sh.Broadcast: _broadcast,
@@ -356,7 +360,7 @@ def _stack(op: Stack, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | No
     return None if y.args[0].shape else sympy.ImmutableDenseNDimArray(list(forms), (len(forms),))
 
 
-def _pad(op: sh.Pad, y: Node, forms: Sequence[sympy.MatrixExpr]) -> Any:
+def _pad(op: sh.Pad, y: Node, forms: Sequence[sympy.MatrixExpr]) -> sympy.Basic | None:
     """A single element of a matrix, where SymPy has a class for that (1.15)."""
     if not hasattr(special, "MatrixUnit") or len(op.shape) != 2 or y.args[0].shape != (1, 1):
         return None
@@ -371,7 +375,7 @@ def is_explicit(matrix: Node) -> bool:
     return any(isinstance(node.op, (Stack, ArrayConstant)) for node in topological([matrix]))
 
 
-def linalg(op: Any, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr | None:
+def linalg(op: Op, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr | None:
     """Inverses, determinants, Cholesky factors and powers of matrices."""
     if not all_matrices(forms):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import sympy
 
@@ -12,7 +11,7 @@ from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.arrays import inverted
 
 
-def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
+def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[sympy.Basic]) -> sympy.Basic:
     """The signed sum of the terms."""
     if shape:
         return arrays.add(shape, signs, terms)
@@ -20,7 +19,7 @@ def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
     return signed[0] if len(signed) == 1 else sympy.Add(*signed, evaluate=False)
 
 
-def _negated(form: Any) -> Any:
+def _negated(form: sympy.Basic) -> sympy.Basic:
     """−form without distributing over a sum."""
     if isinstance(form, sympy.Number):
         return -form
@@ -31,7 +30,9 @@ def _negated(form: Any) -> Any:
     return sympy.Mul(sympy.S.NegativeOne, form, evaluate=False)
 
 
-def array_mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
+def array_mul(
+    shape: Shape, coefficient: sympy.Expr, powers: Sequence[int], factors: Sequence[sympy.Basic]
+) -> sympy.Basic:
     """The product of factors to powers ±1, with a rational coefficient in front."""
     if shape:
         return arrays.mul(shape, coefficient, powers, factors)
@@ -41,12 +42,12 @@ def array_mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Se
     return signed[0] if len(signed) == 1 else sympy.Mul(*signed, evaluate=False)
 
 
-def array_pow(shape: Shape, base: Any, exponent: Any) -> Any:
+def array_pow(shape: Shape, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Basic:
     """The power."""
     return arrays.pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
 
 
-def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
+def array_apply(shape: Shape, head: type[sympy.Basic], forms: Sequence[sympy.Basic]) -> sympy.Basic:
     """The function, unevaluated; of arrays it is left to `elementwise_form`."""
     if shape:
         return None
@@ -56,7 +57,7 @@ def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
         return head(*forms)
 
 
-def array_select(shape: Shape, condition: Any, a: Any, b: Any) -> Any:
+def array_select(shape: Shape, condition: sympy.Basic, a: sympy.Expr, b: sympy.Expr) -> sympy.Basic:
     """A Piecewise; one in the last branch is flattened into it.
 
     SymPy folds a Piecewise inside a condition outwards, also out of a Lambda, where it is wrong: such a

@@ -8,7 +8,7 @@ that very node again; otherwise, and where SymPy has no word for the op, the op 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -22,6 +22,9 @@ from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.op_expressions import opaque
 from symad.tracing.walk import Tracer
 
+if TYPE_CHECKING:
+    from symad.core.graph import Op
+
 
 def to_sympy(graph: Graph) -> Any:
     """The SymPy object of a graph: an expression, matrix or array, or a tuple or dict of them.
@@ -33,11 +36,11 @@ def to_sympy(graph: Graph) -> Any:
     return pack(graph.structure, nodes_to_sympy(graph.output_nodes))
 
 
-def nodes_to_sympy(outputs: Sequence[Node]) -> list[Any]:
+def nodes_to_sympy(outputs: Sequence[Node]) -> list[sympy.Basic]:
     """The SymPy expressions of some nodes."""
     order = topological(outputs)
     tracer = _tracer_of(order)
-    forms: dict[Node, Any] = {}
+    forms: dict[Node, sympy.Basic] = {}
     for node in order:
         parts = tuple([forms[a] for a in node.args])
         form = _form(node, parts, tracer)
@@ -52,7 +55,7 @@ def nodes_to_sympy(outputs: Sequence[Node]) -> list[Any]:
 def _tracer_of(order: Sequence[Node]) -> Tracer:
     """A tracer in which the symbols of these nodes mean what they mean there."""
     inputs = [node.op for node in order if isinstance(node.op, Input)]
-    dims: set[Any] = set().union(*(dim_symbols(op.shape) for op in inputs))
+    dims: set[sympy.Symbol] = set().union(*(dim_symbols(op.shape) for op in inputs))
     for node in order:
         if isinstance(node.op, Dimension):
             dims |= node.op.expression.free_symbols
@@ -63,7 +66,7 @@ REFUSALS = (TypeError, ValueError, AttributeError, LookupError, NotImplementedEr
 """How SymPy's constructors, and our own checks, decline."""
 
 
-def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> sympy.Basic | None:
+def _form(node: Node, parts: tuple[sympy.Basic, ...], tracer: Tracer) -> sympy.Basic | None:
     """The first form proposed that is right, or None. Forms of numbers need no check."""
     checked = bool(node.shape) or any(a.shape for a in node.args)
     for propose in (sympy_form, elementwise_form):
@@ -76,7 +79,7 @@ def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> sympy.Basic | N
     return None
 
 
-def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> sympy.Basic | None:
+def elementwise_form(op: Op, node: Node, parts: tuple[sympy.Basic, ...]) -> sympy.Basic | None:
     """A Lambda over the elements, where an elementwise op has one array among its arguments."""
     if not isinstance(op, ElementwiseOp) or len({a for a in node.args if a.shape}) != 1:
         return None

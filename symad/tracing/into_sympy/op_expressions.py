@@ -37,13 +37,13 @@ class OpName(sympy.Atom):
         atom.shape = shape
         return atom
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[Op, Shape]:
         return self.op, self.shape
 
-    def _hashable_content(self) -> tuple[Any, ...]:
+    def _hashable_content(self) -> tuple[Op, Shape]:
         return self.op, self.shape
 
-    def _eval_subs(self, old: Any, new: Any) -> OpName:
+    def _eval_subs(self, old: sympy.Basic, new: sympy.Expr) -> OpName:
         """Dimension symbols may be replaced by numbers."""
         if isinstance(old, sympy.Symbol) and getattr(new, "is_Integer", False):
             values = {old: int(new)}
@@ -62,20 +62,20 @@ class OpName(sympy.Atom):
         shown = [f.name for f in fields(self.op) if f.name not in HIDDEN]
         return [f"{name}={getattr(self.op, name)}" for name in shown]
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: sympy.printing.printer.Printer) -> str:
         return f"{self.name}[{', '.join(self.settings)}]" if self.settings else self.name
 
 
 class _Form:
     """What the three classes below share: printing."""
 
-    args: tuple[Any, ...]
+    args: tuple[sympy.Basic, ...]
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: sympy.printing.printer.Printer) -> str:
         name, *parts = self.args
         return f"{name.name}({', '.join([*map(printer._print, parts), *name.settings])})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: sympy.printing.printer.Printer) -> str:
         name, *parts = self.args
         settings = [rf"\mathrm{{{text}}}".replace("_", r"\_") for text in name.settings]
         inside = ", ".join([*map(printer._print, parts), *settings])
@@ -101,11 +101,11 @@ class MatrixForm(_Form, MatrixExpr):
         return MatrixExpr.__new__(cls, name, *parts)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> Shape:
         """Rows and columns."""
         return tuple(sympy.sympify(n, strict=True) for n in self.args[0].shape)
 
-    def _entry(self, i: Any, j: Any, **kwargs: Any) -> Any:
+    def _entry(self, i: sympy.Basic, j: sympy.Basic, **kwargs: Any) -> sympy.Basic:
         return MatrixElement(self, i, j)
 
 
@@ -117,7 +117,7 @@ class ArrayForm(_Form, _ArrayExpr):
         return sympy.Expr.__new__(cls, name, *parts)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> Shape:
         """The sizes of the axes."""
         return tuple(sympy.sympify(n, strict=True) for n in self.args[0].shape)
 
@@ -132,7 +132,7 @@ def opaque(node: Node, forms: Sequence[sympy.Basic]) -> sympy.Expr:
 @operands.register(ScalarForm)
 @operands.register(MatrixForm)
 @operands.register(ArrayForm)
-def form_operands(expression: sympy.Expr, tracer: Tracer) -> Any:
+def form_operands(expression: sympy.Expr, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     return expression.args[1:]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 
 from symad.core.graph import Node
@@ -27,7 +25,7 @@ def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Form:
     return _by_definition(y, forms)
 
 
-def _by_definition(y: Node, forms: Forms) -> Any:
+def _by_definition(y: Node, forms: Forms) -> sympy.Basic:
     return nodes_to_sympy([definition(y.op, y)])[0]
 
 
