@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from types import EllipsisType
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import sympy
 
-from symad.core.dims import Shape
+from symad.core.dims import Dim, Shape
 
 
 class Array(Protocol):
@@ -90,3 +91,9 @@ Number: TypeAlias = "Array | float | Fraction | sympy.Expr"
 
 Axis: TypeAlias = "int | Sequence[int] | None"
 """An axis, several, or None for all of them or for what a function of NumPy takes then."""
+
+Index: TypeAlias = "ArrayLike | slice | EllipsisType | tuple[Index, ...] | None"
+"""What stands between the brackets of an array."""
+
+Sizes: TypeAlias = "Dim | Array | Sequence[Dim]"
+"""What functions of NumPy take as a shape."""

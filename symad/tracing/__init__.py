@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -119,7 +119,7 @@ def _listed(wrt: Wrt | None) -> Any:
     return wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
 
 
-def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, Any]]) -> Graph:
+def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, sympy.Basic]]) -> Graph:
     """Trace a SymPy structure; ``inputs`` are all inputs unless None, ``wrt`` some of them."""
     structure, parts = _flatten(f)
     indices, grouping, given = _grouped(inputs)
@@ -174,7 +174,7 @@ def _grouped(inputs: Inputs | None) -> tuple[dict[Any, Any], tuple[Argument, ...
     return indices | standing, (() if plain else arguments), symbols
 
 
-def _check_distinct(symbols: Sequence[Any]) -> None:
+def _check_distinct(symbols: Sequence[sympy.Basic]) -> None:
     if len(set(symbols)) < len(symbols):
         twice, _ = Counter(symbols).most_common(1)[0]
         raise TraceError(f"inputs name {twice} twice; name each input once")
@@ -203,7 +203,7 @@ UNDEFINED = (
 )
 
 
-def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
+def _check_names(leading: Sequence[sympy.Basic], found: Iterable[sympy.Basic]) -> None:
     """Refuse a symbol that does not occur where another of its name does: the derivative would be 0.
 
     Raises:
@@ -220,7 +220,7 @@ def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
             )
 
 
-def _told(symbol: Any) -> str:
+def _told(symbol: sympy.Symbol) -> str:
     """What a symbol was declared with."""
     if not isinstance(symbol, sympy.Symbol):
         shape = format_shape(symbol.shape) if symbol.shape else "unknown"
@@ -229,7 +229,7 @@ def _told(symbol: Any) -> str:
     return ", ".join(f"{k}={v}" for k, v in given.items()) or "without assumptions"
 
 
-def natural_order(symbol: Any) -> Any:
+def natural_order(symbol: sympy.Symbol) -> Any:
     """The key of the natural order of names: runs of digits count as numbers, so x2 stands before x10.
 
     Symbols of one name stand in the order of their assumptions, whatever the hash seed.
@@ -287,7 +287,7 @@ def _as_sympy(f: Traceable) -> Any:
 
 
 @contextmanager
-def expression_session(symbols: Iterable[Any]) -> Iterator[None]:
+def expression_session(symbols: Iterable[sympy.Basic]) -> Iterator[None]:
     """While this lasts, traced values in an expression are constants: its graph is one of its own."""
     around = SESSION.get()
     if any(isinstance(symbol, Traced) for symbol in symbols):
@@ -296,7 +296,7 @@ def expression_session(symbols: Iterable[Any]) -> Iterator[None]:
         yield
 
 
-def _trace_part(part: Any, tracer: Tracer) -> Node:
+def _trace_part(part: sympy.Basic, tracer: Tracer) -> Node:
     return part if isinstance(part, Node) else tracer.trace(part)
 
 

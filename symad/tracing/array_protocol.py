@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike, Index
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
@@ -29,24 +32,26 @@ METHODS = frozenset(
 """Array methods that are the NumPy functions of the same names."""
 
 
-def _no_rule(array: Any, question: str) -> NoReturn:
+def _no_rule(array: ArrayLike, question: str) -> NoReturn:
     raise NotImplementedError(f"{type(array).__name__} has no rule for {question}")
 
 
 @singledispatch
-def read_elements(array: Any, key: Any) -> Any:
+def read_elements(array: ArrayLike, key: Index) -> Any:
     """``array[key]``."""
     _no_rule(array, "array[key]")
 
 
 @singledispatch
-def write_elements(array: Any, key: Any, value: Any) -> None:
+def write_elements(array: ArrayLike, key: Index, value: ArrayLike) -> None:
     """``array[key] = value``."""
     _no_rule(array, "array[key] = value")
 
 
 @singledispatch
-def call_function(array: Any, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def call_function(
+    array: ArrayLike, function: Any, args: tuple[ArrayLike, ...], options: dict[str, Any]
+) -> Any:
     """``function(*args, **options)`` for a function of NumPy of which ``array`` is an argument."""
     _no_rule(array, "NumPy's functions")
 

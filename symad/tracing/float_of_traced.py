@@ -11,7 +11,7 @@ from __future__ import annotations
 import dis
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from symad.ops.arrays.shaping import reshape
 from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import Wrapped, number
+
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
 
 
 class _LikeFloat(type):
@@ -32,13 +35,13 @@ class _LikeFloat(type):
             return _one_number(unfilled(args[0]))
         return float(*args, **options)
 
-    def __instancecheck__(cls, value: Any) -> bool:
+    def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, float)
 
     def __subclasscheck__(cls, other: Any) -> bool:
         return issubclass(other, float)
 
-    def __eq__(cls, other: Any) -> bool:
+    def __eq__(cls, other: object) -> bool:
         return other is float or other is cls
 
     def __hash__(cls) -> int:
@@ -52,7 +55,7 @@ class TracedFloat(float, metaclass=_LikeFloat):
     """What NumPy takes it for where it stands for a dtype."""
 
 
-def _one_number(value: Any) -> Any:
+def _one_number(value: Array) -> Any:
     """A traced value of one element as a number, as NumPy converts arrays of one element.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -14,6 +14,9 @@ from symad.core.identifiers import printed, short_name
 from symad.core.signatures import Inputs
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, field_names
 from symad.errors import TraceError
+
+if TYPE_CHECKING:
+    pass
 
 Leaf = tuple[str, Any]
 """An input as it was given, and its name in the argument, such as ``params['W']``."""
@@ -98,7 +101,7 @@ def is_container(entry: Any) -> bool:
     return isinstance(entry, kinds) or bool(field_names(type(entry)))
 
 
-def is_scalar_symbol(leaf: Any) -> bool:
+def is_scalar_symbol(leaf: sympy.Basic) -> bool:
     """Whether an input given as SymPy is one number."""
     return isinstance(leaf, (sympy.Symbol, AppliedUndef, sympy.Derivative))
 

@@ -9,7 +9,7 @@ is a function of a gradient, and can be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
@@ -21,8 +21,11 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import is_tracing, seen
 from symad.tracing.wrapped import Wrapped, number
 
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
-def is_traced(graph: Graph, values: Sequence[Any]) -> bool:
+
+def is_traced(graph: Graph, values: Sequence[ArrayLike]) -> bool:
     """Whether any of the values, or of those that the graph uses, belongs to a function being traced."""
     return any(isinstance(v, Wrapped) for v in values) or (is_tracing() and bool(captured_nodes(graph)))
 

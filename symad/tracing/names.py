@@ -13,7 +13,7 @@ import dis
 import functools
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy.core.function import FunctionClass
 
@@ -21,6 +21,9 @@ from symad.core.users_line import LIBRARIES
 from symad.tracing.float_of_traced import TracedFloat, compares_no_types
 from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
+
+if TYPE_CHECKING:
+    pass
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
 """The names of a module that Python reads by itself, not by running code."""
@@ -121,7 +124,7 @@ class StandIns:
         """What stands for a value."""
         return self._made.get(id(value), (value, value))[1]
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return id(value) in self._made
 
 

@@ -47,6 +47,9 @@ from symad.tracing.wrapped import (
     number,
 )
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Index
+
 LARGEST = 1000
 """The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
 
@@ -138,7 +141,7 @@ class Proxy(Valueless):
         """All elements in one axis, row by row, or column by column for ``order="F"``."""
         return self._function(np.ravel, order=order)
 
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Proxy:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Proxy:
         """The elements under another shape, given as a tuple or as its numbers."""
         whole = shape[0] if len(shape) == 1 else shape
         return self._function(np.reshape, whole, order=order)
@@ -168,7 +171,7 @@ class Proxy(Valueless):
 
     # ---- elements that are assigned to
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Index, value: ArrayLike) -> None:
         """``y[key] = value``; see `symad.tracing.from_numpy.elements.assigning`."""
         write_elements(self, key, value)
 
@@ -180,7 +183,7 @@ class Proxy(Valueless):
         """Take another value."""
         self._value = node
 
-    def _is_slice(self, array: Proxy, key: Any) -> bool:
+    def _is_slice(self, array: Proxy, key: Index) -> bool:
         """Whether this is ``array[key]``; see `symad.tracing.from_numpy.elements.slices`."""
         return False
 
@@ -215,7 +218,7 @@ class Proxy(Valueless):
                 known[:] = [v for v in known if v() is not None]
             known.append(ref(view))
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """An array of scalar proxies, so that ``np.array([x, y])``, ``np.r_`` and the like work."""
         if not is_concrete(self.shape) or self.size > LARGEST:
             self._no_value(
@@ -285,19 +288,19 @@ class Proxy(Valueless):
     def __invert__(self) -> Proxy:
         return truth("not", self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: ArrayLike) -> Any:
         return elementwise(floor_divide, self, other), elementwise(remainder, self, other)
 
-    def __matmul__(self, other: Any) -> Proxy:
+    def __matmul__(self, other: ArrayLike) -> Proxy:
         return Proxy(matrix_product(self, other))
 
-    def __rmatmul__(self, other: Any) -> Proxy:
+    def __rmatmul__(self, other: ArrayLike) -> Proxy:
         return Proxy(matrix_product(other, self))
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: ArrayLike) -> Any:
         return elementwise(partial(compare, "=="), self, other) if convertible(other) else NotImplemented
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: ArrayLike) -> Any:
         return elementwise(partial(compare, "!="), self, other) if convertible(other) else NotImplemented
 
     # ---- elements
@@ -322,7 +325,7 @@ class Proxy(Valueless):
     # ---- NumPy's protocols
 
     @staticmethod
-    def apply_function(head: Any, args: Sequence[Any]) -> Proxy:
+    def apply_function(head: type[sympy.Basic], args: Sequence[ArrayLike]) -> Proxy:
         """A scalar function of ``args``, some of which are traced; SymPy's functions ask for it."""
         return elementwise(partial(apply, head), *args)
 
@@ -336,10 +339,10 @@ class Proxy(Valueless):
 def _operator(make: Callable[..., Node]) -> tuple[Any, Any]:
     """An operator and its reflection, from a maker of nodes."""
 
-    def forward(self: Proxy, other: Any) -> Any:
+    def forward(self: Proxy, other: ArrayLike) -> Any:
         return elementwise(make, self, other) if convertible(other) else NotImplemented
 
-    def backward(self: Proxy, other: Any) -> Any:
+    def backward(self: Proxy, other: ArrayLike) -> Any:
         return elementwise(make, other, self) if convertible(other) else NotImplemented
 
     return forward, backward
@@ -348,7 +351,7 @@ def _operator(make: Callable[..., Node]) -> tuple[Any, Any]:
 def _logical(kind: str) -> Any:
     """One of ``& | ^`` on conditions."""
 
-    def operator(self: Proxy, other: Any) -> Proxy:
+    def operator(self: Proxy, other: ArrayLike) -> Proxy:
         return truth(kind, self, other)
 
     return operator

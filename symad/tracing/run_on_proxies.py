@@ -256,7 +256,7 @@ def _input(name: str, value: ArrayLike, taken: set[str]) -> Node:
     return input_node(symbol_like(name, shape, taken), shape)
 
 
-def _declared(name: str, value: tuple[Any, ...]) -> Shape:
+def _declared(name: str, value: tuple[ArrayLike, ...]) -> Shape:
     """A tuple as the shape of an input.
 
     Raises:

@@ -6,6 +6,7 @@ SymPy itself stays as it is. A traced function reads a stand-in where its code n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -45,13 +46,13 @@ class StandIn(FunctionClass):
     def __getattr__(cls, name: str) -> Any:
         return getattr(cls.stands_for, name)
 
-    def __instancecheck__(cls, value: Any) -> bool:
+    def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.stands_for)
 
     def __subclasscheck__(cls, other: Any) -> bool:
         return issubclass(getattr(other, "stands_for", other), cls.stands_for)
 
-    def __eq__(cls, other: Any) -> bool:
+    def __eq__(cls, other: object) -> bool:
         return cls.stands_for is getattr(other, "stands_for", other)
 
     def __hash__(cls) -> int:
@@ -87,7 +88,7 @@ def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:
 
 
 @cache
-def _is_plain(head: Any) -> bool:
+def _is_plain(head: type[sympy.Basic]) -> bool:
     """Whether an expression of this function is traced as the function of its arguments.
 
     Heaviside is not: SymPy gives it its value at 0 as a second argument.
@@ -96,13 +97,13 @@ def _is_plain(head: Any) -> bool:
 
 
 @cache
-def _template(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
+def _template(head: type[sympy.Basic], count: int) -> tuple[tuple[Node, ...], Node]:
     """The function of fresh symbols, traced from SymPy once."""
     symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
     return tuple(input_node(s) for s in symbols), Tracer().trace(head(*symbols))
 
 
-def _piecewise(pairs: tuple[Any, ...]) -> Proxy:
+def _piecewise(pairs: tuple[Sequence[ArrayLike], ...]) -> Proxy:
     """The value of the first pair whose condition holds; NaN if none does."""
     result = constant(float("nan"))
     for value, test in reversed(pairs):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from symad.core.dims import format_shape
 from symad.core.users_line import scipys_call, users_line
 from symad.errors import TraceError
 from symad.ops.arrays.sources import constant_value
 from symad.tracing.wrapped import Wrapped
+
+if TYPE_CHECKING:
+    pass
 
 
 class Valueless(Wrapped):
@@ -49,5 +52,5 @@ class Valueless(Wrapped):
     def __index__(self) -> int:
         self._no_value("an integer", "index arrays by x[k] with a traced k, not lists or range()")
 
-    def __round__(self, digits: Any = None) -> NoReturn:
+    def __round__(self, digits: int | None = None) -> NoReturn:
         self._no_value("round()", "rounding has no useful derivative; use np.floor(x + 0.5)")

@@ -85,7 +85,7 @@ def as_node(value: ArrayLike) -> Node:
     return constant(value)
 
 
-def _stacked(values: Iterable[Any]) -> Node:
+def _stacked(values: Iterable[ArrayLike]) -> Node:
     """Nested lists as an array; constant ones become one constant."""
     nodes = alike(values)
     if not nodes:
@@ -103,7 +103,7 @@ def _constant_array(node: Node) -> Any:
 
 
 @singledispatch
-def node_of_expression(expression: Any) -> Node:
+def node_of_expression(expression: sympy.Basic) -> Node:
     """The node of a SymPy expression met while a function is traced."""
     raise NotImplementedError(f"{type(expression).__name__} has no rule for its node")
 
@@ -204,7 +204,7 @@ def broadcast(*nodes: Node) -> tuple[Node, ...]:
     return tuple(broadcast_to(node, common) if node.shape else node for node in nodes)
 
 
-def matrix_product(a: Any, b: Any) -> Node:
+def matrix_product(a: ArrayLike, b: ArrayLike) -> Node:
     """NumPy's ``a @ b``; stacks of matrices broadcast."""
     left, right = number(a), number(b)
     if len(left.shape) > 2 and len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2]:

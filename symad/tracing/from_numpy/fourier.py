@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.from_numpy.registry import NO_FFT
 from symad.tracing.surroundings import WHILE_TRACING
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 
 class Refusing:
@@ -23,7 +26,7 @@ class Refusing:
     __ua_domain__ = "numpy.scipy.fft"
 
     @staticmethod
-    def __ua_function__(method: Any, args: Any, options: Any) -> Any:
+    def __ua_function__(method: Any, args: tuple[ArrayLike, ...], options: Any) -> Any:
         """SciPy calls this with each of its transforms."""
         if holds_traced(tuple(args)) or holds_traced(tuple(options.values())):
             raise TraceError(

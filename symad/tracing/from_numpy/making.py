@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import is_tracing
 from symad.tracing.surroundings import WHILE_TRACING
 from symad.tracing.wrapped import as_node
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 
 def _converter(original: Callable[..., Any], copies: bool) -> Callable[..., Any]:
@@ -106,7 +109,7 @@ def _is_scalar(original: Callable[..., Any]) -> Callable[..., Any]:
     """np.isscalar: a traced value without axes stands for a number."""
 
     @wraps(original)
-    def is_scalar(element: Any) -> bool:
+    def is_scalar(element: ArrayLike) -> bool:
         return not element.ndim if isinstance(element, Proxy) else bool(original(element))
 
     return is_scalar

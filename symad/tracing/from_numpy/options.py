@@ -9,11 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.errors import TraceError
+
+if TYPE_CHECKING:
+    pass
 
 STORAGE = frozenset(
     ("casting", "subok", "copy", "device", "like", "overwrite_input", "kind", "stable", "optimize")

@@ -6,7 +6,7 @@ The answers stand in `symad.tracing.from_numpy.functions`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from symad.tracing.from_numpy.elements.filled import written
 from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 UNSUPPORTED = {
     "partition": "use np.sort",
@@ -64,7 +67,9 @@ def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[...,
 
 
 @call_function.register(Proxy)
-def call_function_traced(array: Array, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def call_function_traced(
+    array: Array, function: Any, args: tuple[ArrayLike, ...], options: dict[str, Any]
+) -> Any:
     """A NumPy function on arguments that hold a proxy.
 
     Raises:
@@ -122,7 +127,7 @@ def normal_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     return found
 
 
-def along(a: Any, axis: Axis) -> tuple[Node, int]:
+def along(a: ArrayLike, axis: Axis) -> tuple[Node, int]:
     """The array and the axis; without axis, all elements in one."""
     node = number(a)
     if axis is None:

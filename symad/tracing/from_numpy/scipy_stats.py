@@ -8,9 +8,9 @@ While a function is traced and scipy.stats is loaded, the public methods do the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from symad.core.users_line import users_line
 from symad.errors import SymadError, TraceError
 from symad.tracing.from_numpy.elements.chosen import Chosen
 from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
+
+if TYPE_CHECKING:
+    from symad.core.arrays import Array, ArrayLike
 
 DENSITIES = {"pdf": 0.0, "logpdf": -np.inf, "pmf": 0.0, "logpmf": -np.inf}
 """The methods that are densities, and their value outside of the support."""
@@ -45,7 +48,7 @@ WAYS: dict[str, tuple[tuple[str, Formula], ...]] = {
 """How each method follows from the private ones that a distribution may define."""
 
 
-def t_log_density(x: Any, df: Any) -> Any:
+def t_log_density(x: Array, df: Array) -> Any:
     """log Γ((ν + 1)/2) − log Γ(ν/2) − log(νπ)/2 − (ν + 1)/2 log(1 + x²/ν)."""
     from scipy.special import gammaln
 
@@ -53,7 +56,7 @@ def t_log_density(x: Any, df: Any) -> Any:
     return whole - (df + 1) / 2 * np.log1p(x * x / df)
 
 
-def lognormal_log_density(x: Any, s: Any) -> Any:
+def lognormal_log_density(x: Array, s: Array) -> Any:
     """−log²x/(2s²) − log(s x √(2π))."""
     return -(np.log(x) ** 2) / (2 * s**2) - np.log(s * x * np.sqrt(2 * np.pi))
 
@@ -78,7 +81,7 @@ def _method(original: Formula, name: str) -> Formula:
     """A public method: at traced values the distribution's own formula."""
 
     @wraps(original)
-    def method(self: Any, x: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Any, x: ArrayLike, *args: Any, **options: Any) -> Any:
         given = (x, *args, *options.values())
         if not holds_traced(given) and not any(isinstance(v, Chosen) for v in given):
             return original(self, x, *args, **options)
@@ -102,7 +105,7 @@ def _method(original: Formula, name: str) -> Formula:
     return method
 
 
-def _formula(self: Any, name: str, y: Any, shapes: Any) -> Any:
+def _formula(self: Any, name: str, y: Array, shapes: Sequence[Array]) -> Any:
     """A method of the standard distribution, from the first of its own formulas that can be traced.
 
     Raises:
@@ -125,12 +128,12 @@ def _formula(self: Any, name: str, y: Any, shapes: Any) -> Any:
     )
 
 
-def _is_numeric(formula: Any) -> bool:
+def _is_numeric(formula: ArrayLike) -> bool:
     """Whether a private method is the one that differentiates, integrates or searches numerically."""
     return getattr(formula, "__qualname__", "").startswith(("rv_continuous.", "rv_generic.", "rv_discrete."))
 
 
-def _inside(found: Any, y: Any, support: Any, outside: tuple[float, float]) -> Any:
+def _inside(found: Any, y: Array, support: tuple[Array, Array], outside: tuple[float, float]) -> Any:
     """A value inside of the support, and those below and above it."""
     (low, high), (below, above) = support, outside
     if not _is(low, -np.inf):
@@ -143,7 +146,7 @@ def _is(bound: Any, value: float) -> bool:
     return not holds_traced(bound) and bool(np.all(bound == value))
 
 
-def _quantile(found: Any, name: str, q: Any, loc: Any, scale: Any, support: Any) -> Any:
+def _quantile(found: Any, name: str, q: Any, loc: Any, scale: Any, support: tuple[Array, Array]) -> Any:
     """The quantile for 0 < q < 1, the ends of the support at 0 and 1, NaN elsewhere."""
     first, last = (end * scale + loc for end in support[:: QUANTILES[name]])
     ends = np.where(q == 0, first, np.where(q == 1, last, np.nan))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -26,15 +26,18 @@ from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Array, ArrayLike, Sizes
 
-def is_symbolic(value: Any) -> bool:
+
+def is_symbolic(value: ArrayLike) -> bool:
     """Whether a size, or one of a shape, is an expression and no number."""
     if isinstance(value, (tuple, list)):
         return any(map(is_symbolic, value))
     return isinstance(value, sympy.Expr) and not value.is_number
 
 
-def _dim(size: Any) -> Dim:
+def _dim(size: Sizes) -> Dim:
     """A size.
 
     Raises:
@@ -47,23 +50,23 @@ def _dim(size: Any) -> Dim:
     return as_dim(value)
 
 
-def full(shape: Any, fill_value: Any) -> Proxy:
+def full(shape: Sizes, fill_value: ArrayLike) -> Proxy:
     """One value everywhere, or an array repeated along leading axes."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     return Proxy(broadcast_to(number(fill_value), tuple(map(_dim, sizes))))
 
 
-def zeros(shape: Any) -> Proxy:
+def zeros(shape: Sizes) -> Proxy:
     """Zeros."""
     return full(shape, 0)
 
 
-def ones(shape: Any) -> Proxy:
+def ones(shape: Sizes) -> Proxy:
     """Ones."""
     return full(shape, 1)
 
 
-def empty(shape: Any) -> Proxy:
+def empty(shape: Sizes) -> Proxy:
     """Refused: what memory holds is no function of the inputs.
 
     Raises:
@@ -75,30 +78,30 @@ def empty(shape: Any) -> Proxy:
     )
 
 
-def _offsets(rows: Any, columns: Any) -> Any:
+def _offsets(rows: Dim, columns: Dim) -> Any:
     """j − i of a matrix: (rows, columns)."""
     across, down = Proxy(iota(_dim(rows if columns is None else columns))), Proxy(iota(_dim(rows)))
     return across[None, :] - down[:, None]
 
 
-def eye(N: Any, M: Any = None, k: Any = 0) -> Any:
+def eye(N: Dim, M: Dim | None = None, k: int = 0) -> Array:
     """Ones on the k-th diagonal."""
     if k == 0 and (M is None or _dim(M) == _dim(N)):
         return identity(N)
     return np.where(_offsets(N, M) == k, 1, 0)
 
 
-def identity(n: Any) -> Proxy:
+def identity(n: Dim) -> Proxy:
     """The identity matrix."""
     return Proxy(identity_node(_dim(n)))
 
 
-def tri(N: Any, M: Any = None, k: Any = 0) -> Any:
+def tri(N: Dim, M: Dim | None = None, k: int = 0) -> np.ndarray:
     """Ones on and below the k-th diagonal."""
     return np.where(_offsets(N, M) <= k, 1, 0)
 
 
-def arange(start_or_stop: Any, stop: Any = None, step: Any = 1) -> Any:
+def arange(start_or_stop: Dim, stop: Dim | None = None, step: Dim = 1) -> Any:
     """start, start + 1, ..., stop − 1."""
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     if step not in (1, None):
@@ -106,7 +109,7 @@ def arange(start_or_stop: Any, stop: Any = None, step: Any = 1) -> Any:
     return np.add(Proxy(iota(_dim(plus(end, -start)))), number_of(start))
 
 
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Any:
+def linspace(start: Dim, stop: Dim, num: Dim = 50, endpoint: bool = True) -> Any:
     """``num`` equidistant numbers from start to stop, along a new first axis."""
     count = _dim(num)
     steps = sympy.Max(count - 1, 1) if endpoint else count
@@ -115,7 +118,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Any
     return start + numbers.reshape((count, *(1,) * axes)) * ((stop - start) / number_of(steps))
 
 
-def number_of(size: Any) -> Proxy:
+def number_of(size: Sizes) -> Proxy:
     """A size as a traced number."""
     return Proxy(number(size))
 
@@ -134,7 +137,7 @@ ANSWERS: Mapping[Callable[..., Any], Callable[..., Any]] = {
 
 
 def of_symbolic_size(
-    original: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any], frame: FrameType
+    original: Callable[..., Any], args: tuple[ArrayLike, ...], options: Mapping[str, Any], frame: FrameType
 ) -> Any:
     """The array that a constructor of NumPy is asked for by a frame; None where no size is a symbol.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -36,6 +36,9 @@ from symad.tracing.from_numpy.registry import normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
 from symad.tracing.proxy import Proxy, elementwise, truth
 from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike
 
 TWO = constant(2)
 HALF = constant(Fraction(1, 2))
@@ -177,7 +180,7 @@ def find_ufunc(ufunc: np.ufunc) -> Callable[..., Node] | None:
 
 @call_ufunc.register(Proxy)
 def call_ufunc_traced(
-    array: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    array: ArrayLike, ufunc: np.ufunc, method: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
     """A ufunc, or one of its methods, on values of which one is a proxy.
 
@@ -203,7 +206,7 @@ def call_ufunc_traced(
     return answer(ufunc, name, inputs, given)
 
 
-def _stored(name: str, value: Any) -> bool:
+def _stored(name: str, value: ArrayLike) -> bool:
     """Whether an option of a ufunc leaves the numbers as they are."""
     return cannot_matter(name, value, True if name in ("where", "subok") else None, layout=True)
 
@@ -220,7 +223,7 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
     return ("axis", "keepdims") if name == "vecdot" else ()
 
 
-def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
     options.setdefault("axis", 0)
     if name != "logaddexp":
         return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
@@ -231,14 +234,14 @@ def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[s
     return Proxy(reshape(y, kept) if options.get("keepdims") else y)
 
 
-def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
     axis = options.get("axis", 0)
     if name in RUNNING:
         return running(RUNNING[name], inputs[0], axis)
     return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
 
 
-def _outer(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _outer(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
     a, b = map(as_node, inputs)
     return _call(ufunc, name, (Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b)), options)
 
@@ -275,7 +278,7 @@ def _vecdot(a: Any, b: Any, axis: int = -1, keepdims: bool = False) -> Any:
     return np.expand_dims(found, axis) if keepdims else found
 
 
-def _with_vector(name: str, a: Any, b: Any) -> Any:
+def _with_vector(name: str, a: ArrayLike, b: ArrayLike) -> Any:
     """Matrices times vectors, or vectors times matrices, on the last axes."""
     left, right = Proxy(number(a)), Proxy(number(b))
     if name == "matvec":

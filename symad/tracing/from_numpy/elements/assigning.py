@@ -7,7 +7,7 @@ that could tell: to such a form of another value, and to a value of which such a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,9 +27,13 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.sharing import check_owned
 from symad.tracing.wrapped import as_node, broadcast, is_condition, number
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Index
+    from symad.core.dims import Shape
+
 
 @write_elements.register(Proxy)
-def write_elements_traced(y: Proxy, key: Any, value: Array | float) -> None:
+def write_elements_traced(y: Proxy, key: Index, value: Array | float) -> None:
     """Every name of y sees the new elements; a slice that was changed in place is written already."""
     if not (isinstance(value, Proxy) and value._is_slice(y, key)):  # x[a:b] += y has written to x
         what = "an assignment to elements of"
@@ -92,7 +96,7 @@ def _known(y: Node, chosen: np.ndarray, new: Node) -> Node:
     return reshape(rows, y.shape)
 
 
-def _fitted(new: Node, shape: Any, y: Node) -> Node:
+def _fitted(new: Node, shape: Shape, y: Node) -> Node:
     """The value in the shape of the elements it replaces, without leading axes of length 1."""
     while len(new.shape) > len(shape) and new.shape[0] == 1:
         new = reshape(new, new.shape[1:])
@@ -105,7 +109,7 @@ def _fitted(new: Node, shape: Any, y: Node) -> Node:
         ) from None
 
 
-def _traced_mask(key: Any) -> Node | None:
+def _traced_mask(key: Index) -> Node | None:
     """A key that is a traced array of truth values."""
     if not isinstance(key, Proxy):
         return None

@@ -6,7 +6,7 @@ the whole, reductions on the elements that count, and ``y[mask] = f(x[mask])`` i
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -18,6 +18,9 @@ from symad.errors import TraceError
 from symad.ops.arrays.sources import ArrayConstant, iota
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import Wrapped, is_condition, number
+
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike, Index
 
 ELEMENTWISE = {
     np.where, np.clip, np.isclose, np.nan_to_num, np.copy, np.ones_like, np.zeros_like, np.full_like, np.real,
@@ -85,7 +88,7 @@ class Chosen(NDArrayOperatorsMixin):
     def __iter__(self) -> Any:
         self._refuse("a loop over")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._refuse("a NumPy array")
 
     def __getitem__(self, key: Any) -> Chosen:
@@ -181,7 +184,7 @@ def chosen_by(a: Any, key: Any) -> Any:
     return chosen(a, key) if isinstance(first, (Wrapped, Chosen)) else None
 
 
-def _places(key: Any) -> list[Chosen] | None:
+def _places(key: Index) -> list[Chosen] | None:
     """The positions of a key that np.nonzero, np.where or np.flatnonzero made of one condition."""
     keys = key if isinstance(key, tuple) else (key,)
     if not keys or not all(isinstance(k, Chosen) for k in keys):
@@ -191,7 +194,7 @@ def _places(key: Any) -> list[Chosen] | None:
     return list(keys)
 
 
-def mask_of(key: Any) -> Any:
+def mask_of(key: Index) -> Any:
     """The condition of a key that assigns to the elements it chooses; other keys as they are."""
     places = _places(key)
     if places is None:
@@ -212,7 +215,7 @@ def nonzero(condition: Proxy) -> tuple[Chosen, ...]:
     return tuple(grids)
 
 
-def chosen_values(value: Any, mask: Node) -> Node | None:
+def chosen_values(value: ArrayLike, mask: Node) -> Node | None:
     """The whole array of elements chosen by this mask; None for a value that is none.
 
     Raises:

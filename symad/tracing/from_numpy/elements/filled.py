@@ -8,7 +8,7 @@ finds no number that looks right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -21,6 +21,9 @@ from symad.ops.arrays.sources import array_constant
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.wrapped import Wrapped
+
+if TYPE_CHECKING:
+    pass
 
 
 class Filled(np.ndarray):
@@ -166,14 +169,14 @@ def as_traced(array: Filled) -> Proxy:
     return Proxy(array_constant(np.array(array, subok=False))) if array._traced is None else array._traced
 
 
-def holds_traced(value: Any) -> bool:
+def holds_traced(value: ArrayLike) -> bool:
     """Whether a value is traced, or a list or tuple holds one that is."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_traced, value))
     return isinstance(value, Wrapped) or getattr(value, "_traced", None) is not None
 
 
-def unfilled(value: Any) -> Any:
+def unfilled(value: ArrayLike) -> Any:
     """A value, or lists and tuples of values, with traced values for the arrays that stand for them."""
     if isinstance(value, Filled):
         return _plain(value) if value._traced is None else value._traced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -19,8 +19,11 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, di
 from symad.ops.arrays.stacking import element
 from symad.tracing.wrapped import as_node, is_condition
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Index
 
-def getitem(a: Node, key: Any) -> Node:
+
+def getitem(a: Node, key: Index) -> Node:
     """``a[key]`` as NumPy defines it.
 
     A dimension that is a symbol counts as long enough: ``x[:3]`` has 3 elements, and shorter arrays
@@ -36,7 +39,7 @@ def getitem(a: Node, key: Any) -> Node:
     return _basic(a, keys)
 
 
-def _expand(a: Node, keys: Sequence[Any]) -> list[Any]:
+def _expand(a: Node, keys: Sequence[Index]) -> list[Any]:
     """One key for each axis, and None for each new one; the ellipsis is written out."""
     found: list[Any] = []
     for key in keys:
@@ -52,7 +55,7 @@ def _expand(a: Node, keys: Sequence[Any]) -> list[Any]:
     return [*found, *fill]
 
 
-def _prepared(a: Node, key: Any) -> list[Any]:
+def _prepared(a: Node, key: Index) -> list[Any]:
     """A key with arrays as nodes and known masks as positions."""
     if key is None or key is Ellipsis or isinstance(key, (slice, sympy.Expr)):
         return [key]
@@ -78,11 +81,11 @@ def _prepared(a: Node, key: Any) -> list[Any]:
     )
 
 
-def _is_array(key: Any) -> bool:
+def _is_array(key: Index) -> bool:
     return isinstance(key, Node)
 
 
-def _basic(a: Node, keys: Sequence[Any]) -> Node:
+def _basic(a: Node, keys: Sequence[Index]) -> Node:
     """Integers, slices and None."""
     starts, counts, steps, shape = [], [], [], []
     axis = 0
@@ -105,7 +108,7 @@ def _basic(a: Node, keys: Sequence[Any]) -> Node:
     return reshape(slice_axes(a, starts, counts, steps), shape)
 
 
-def position(key: Any, length: Dim, a: Node) -> Dim:
+def position(key: Index, length: Dim, a: Node) -> Dim:
     """A position counted from the start; negative ones count from the end."""
     place = as_dim(key)
     if isinstance(place, int) and place < 0:
@@ -169,7 +172,7 @@ def _advanced(a: Node, keys: Sequence[Any]) -> Node:
     return permute(rows, order)
 
 
-def _is_index(key: Any) -> bool:
+def _is_index(key: Index) -> bool:
     return key is not None and not isinstance(key, slice)
 
 

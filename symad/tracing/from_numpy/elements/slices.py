@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.tracing.array_protocol import read_elements
@@ -12,13 +12,16 @@ from symad.tracing.from_numpy.elements.indexing import getitem
 from symad.tracing.proxy import Proxy
 from symad.tracing.sharing import check_owned
 
+if TYPE_CHECKING:
+    from symad.core.arrays import Index
+
 
 class Slice(Proxy):
     """A slice of another value, ``array[key]``: it follows the array; what is written to it goes there."""
 
     __slots__ = ("_array", "_key", "_seen")
 
-    def __init__(self, node: Node, array: Proxy, key: Any) -> None:
+    def __init__(self, node: Node, array: Proxy, key: Index) -> None:
         """``node``: what the slice is now."""
         super().__init__(node)
         self._array, self._key, self._seen = array, key, array._current()
@@ -43,12 +46,12 @@ class Slice(Proxy):
         super()._note(view)
         self._array._note(view)
 
-    def _is_slice(self, array: Proxy, key: Any) -> bool:
+    def _is_slice(self, array: Proxy, key: Index) -> bool:
         return self._array is array and type(self._key) is type(key) and bool(self._key == key)
 
 
 @read_elements.register(Proxy)
-def read_elements_traced(array: Proxy, key: Any) -> Proxy:
+def read_elements_traced(array: Proxy, key: Index) -> Proxy:
     """A number, a slice that follows the array, or the elements that a condition chooses."""
     if (elements := chosen_by(array, key)) is not None:
         return elements
@@ -56,7 +59,7 @@ def read_elements_traced(array: Proxy, key: Any) -> Proxy:
     return Slice(found, array, key) if found.shape and _is_basic(key) else Proxy(found)
 
 
-def _is_basic(key: Any) -> bool:
+def _is_basic(key: Index) -> bool:
     """Whether a key gives a view in NumPy: no lists and no arrays."""
     keys = key if isinstance(key, tuple) else (key,)
     return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)

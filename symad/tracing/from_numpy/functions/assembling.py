@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +18,12 @@ from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 
+if TYPE_CHECKING:
+    pass
+
 
 @implements(np.dstack)
-def dstack(tup: Any) -> Array:
+def dstack(tup: Sequence[ArrayLike]) -> Array:
     """Arrays one after the other along the third axis."""
     return np.concatenate([np.atleast_3d(Proxy(as_node(a))) for a in tup], axis=2)
 
@@ -51,7 +55,7 @@ def _joined(arrays: ArrayLike, depth: int, rank: int) -> Any:
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> Any:
     """Each vector repeated along the axes of the others; "xy" exchanges the first two axes."""
     vectors: list[Any] = [np.ravel(Proxy(as_node(x))) for x in xi]
     if indexing not in ("xy", "ij"):
@@ -65,7 +69,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
 
 
 @implements(np.linspace)
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False,
              axis: int = 0) -> Any:  # fmt: skip
     """Equal steps from start to stop, along a new axis."""
     ends = np.broadcast_arrays(Proxy(number(start)), Proxy(number(stop)))
@@ -78,7 +82,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @implements(np.rot90)
-def rot90(m: ArrayLike, k: int = 1, axes: Any = (0, 1)) -> Proxy:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Proxy:
     """Turned by 90 degrees, k times, from the first of the axes to the second."""
     value: Any = Proxy(as_node(m))
     first, second = normal_axes(tuple(axes), value.ndim)
@@ -88,14 +92,14 @@ def rot90(m: ArrayLike, k: int = 1, axes: Any = (0, 1)) -> Proxy:
 
 
 @implements(np.delete)
-def delete(arr: Any, obj: Any, axis: Axis = None) -> Array:
+def delete(arr: ArrayLike, obj: Array, axis: Axis = None) -> Array:
     """Without the elements at known positions of an axis."""
     value, k, count = _known_axis("np.delete", arr, axis)
     return np.take(value, np.delete(np.arange(count), obj), axis=k)
 
 
 @implements(np.insert)
-def insert(arr: Any, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
+def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
     """With one element or slice put in before a known position of an axis."""
     value, k, count = _known_axis("np.insert", arr, axis)
     if not isinstance(obj, (int, np.integer)):
@@ -103,7 +107,7 @@ def insert(arr: Any, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
     place = int(obj) + count if obj < 0 else int(obj)
     if not 0 <= place <= count:
         raise ShapeError(f"np.insert: position {obj} is outside of an axis of length {count}")
-    new: Any = Proxy(number(values))
+    new = Proxy(number(values))
     lead = value.shape[:k] + value.shape[k + 1 :]
     if new.ndim == value.ndim:
         piece = np.broadcast_to(new, (*value.shape[:k], new.shape[k], *value.shape[k + 1 :]))
@@ -113,7 +117,7 @@ def insert(arr: Any, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
     return np.concatenate([parts[0], piece, parts[1]], axis=k)
 
 
-def _known_axis(what: str, arr: Any, axis: Axis) -> tuple[Any, int, int]:
+def _known_axis(what: str, arr: ArrayLike, axis: Axis) -> tuple[Any, int, int]:
     value: Any = Proxy(as_node(arr))
     if axis is None:
         value, axis = np.ravel(value), 0
@@ -125,7 +129,7 @@ def _known_axis(what: str, arr: Any, axis: Axis) -> tuple[Any, int, int]:
 
 
 @implements(np.bincount)
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Proxy:
+def bincount(x: Array, weights: ArrayLike | None = None, minlength: int = 0) -> Proxy:
     """y_k = Σ of the weights (by default 1) of the places where x = k: sums over segments.
 
     The length is that of NumPy for positions x that are known, and ``minlength`` for traced ones.

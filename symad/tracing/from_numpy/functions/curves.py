@@ -39,7 +39,7 @@ def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: Array, to_end: Array | None = None, to_begin: Array | None = None) -> Array:
     """Differences of neighbours, in one axis, with values before and behind."""
     parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
     return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
@@ -60,7 +60,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 
 
 @implements(np.gradient)
-def gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+def gradient(f: Array, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
     """Differences of second order inside, of order ``edge_order`` (1 or 2) at the ends.
 
     With steps h before and k behind a place:
@@ -108,7 +108,7 @@ def _edge(f: Any, steps: Any, order: int) -> Any:
 
 
 @implements(np.convolve)
-def convolve(a: Any, v: Any, mode: str = "full") -> Proxy:
+def convolve(a: Array, v: Array, mode: str = "full") -> Proxy:
     """y_t = Σ_k a_{t−k} v_k, of vectors; the shorter one is cut into its elements."""
     (long, n), (short, m) = sorted(
         (_vector(x, "np.convolve") for x in (a, v)), key=lambda pair: pair[1], reverse=True
@@ -143,7 +143,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 
 
 @implements(np.vander)
-def vander(x: ArrayLike, N: Any = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The powers of each element, falling from N − 1 to 0 along the rows."""
     points = _array(x)
     count = points.shape[0] if N is None else N
@@ -186,7 +186,7 @@ def interp(
     return np.where(_array(points) < places[0], first, outside)
 
 
-def _periodic(x: ArrayLike, xp: Any, fp: Any, period: Any) -> Any:
+def _periodic(x: ArrayLike, xp: Array, fp: Array, period: Any) -> Any:
     """The table in one period, with one point more at each end."""
     if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
         raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")

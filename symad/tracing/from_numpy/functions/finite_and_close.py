@@ -70,7 +70,9 @@ def isneginf(x: ArrayLike) -> Array:
 
 
 @implements(np.isclose)
-def isclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether |a − b| ≤ atol + rtol |b|, or both are equal and infinite, or both NaN if ``equal_nan``."""
     x, y = (Proxy(number(v)) for v in (a, b))
     near = np.logical_and(np.abs(np.subtract(x, y)) <= atol + rtol * abs(y), np.isfinite(y))
@@ -79,13 +81,15 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equa
 
 
 @implements(np.allclose)
-def allclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> np.bool_:
     """Whether all elements are close."""
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool | np.bool_:
     """Whether shapes and elements are equal."""
     x, y = (Proxy(number(v)) for v in (a1, a2))
     if x.shape != y.shape:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -22,9 +23,12 @@ from symad.tracing.from_numpy.registry import along, implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import alike, as_node, number
 
+if TYPE_CHECKING:
+    from symad.core.arrays import ArrayLike, Index, Sizes
+
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, axis: Axis = 0) -> Proxy:
+def concatenate(arrays: Sequence[ArrayLike] | Array, axis: Axis = 0) -> Proxy:
     """Arrays one after the other."""
     nodes = alike(arrays)
     if axis is None:
@@ -68,7 +72,7 @@ def append(arr: Array, values: Array, axis: Axis = None) -> Proxy:
 
 
 @implements(np.split)
-def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Proxy]:
+def split(ary: Array, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length, equal ones for a number of them."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -81,7 +85,7 @@ def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Proxy]:
 def _split_along(axis: int) -> Any:
     """The function that splits along one axis."""
 
-    def split_axis(ary: Any, indices_or_sections: Any) -> Any:
+    def split_axis(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> Any:
         return split(ary, indices_or_sections, axis)
 
     return split_axis
@@ -92,13 +96,13 @@ implements(np.dsplit)(_split_along(2))
 
 
 @implements(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> Proxy:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> Proxy:
     """Pieces along the second axis; along the only one of a vector."""
     return split(ary, indices_or_sections, min(1, len(as_node(ary).shape) - 1))
 
 
 @implements(np.array_split)
-def array_split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Proxy]:
+def array_split(ary: Array, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -110,7 +114,7 @@ def array_split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Pro
 
 
 @implements(np.repeat)
-def repeat(a: Array, repeats: Any, axis: Axis = None) -> Proxy:
+def repeat(a: Array, repeats: int | Array, axis: Axis = None) -> Proxy:
     """Every element several times in a row: one number of times, or one for each element.
 
     Raises:
@@ -134,7 +138,7 @@ def repeat(a: Array, repeats: Any, axis: Axis = None) -> Proxy:
 
 
 @implements(np.tile)
-def tile(A: Array, reps: Any) -> Proxy:
+def tile(A: Array, reps: Sizes) -> Proxy:
     """The array repeated along its axes."""
     node = as_node(A)
     counts = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
@@ -147,7 +151,7 @@ def tile(A: Array, reps: Any) -> Proxy:
 
 
 @implements(np.roll)
-def roll(a: Array, shift: Any, axis: Axis = None) -> Proxy:
+def roll(a: Array, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
     """Elements moved around the end of an axis."""
     node = as_node(a)
     if axis is None:
@@ -190,7 +194,11 @@ def flipud(m: Array) -> Proxy:
 
 @implements(np.pad)
 def pad(
-    array: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0, reflect_type: Any = "even"
+    array: Array,
+    pad_width: ArrayLike,
+    mode: str = "constant",
+    constant_values: ArrayLike = 0,
+    reflect_type: str = "even",
 ) -> Proxy:
     """Elements around the array: one constant, or its own (edge, reflect, symmetric, wrap)."""
     node = number(array)
@@ -220,7 +228,7 @@ def pad(
     return result
 
 
-def _widths(pad_width: Any, rank: int) -> list[list[int]]:
+def _widths(pad_width: ArrayLike, rank: int) -> list[list[int]]:
     """The numbers of elements before and behind each axis; a dict gives those of some axes.
 
     Raises:
@@ -262,7 +270,7 @@ def take_along_axis(arr: Array, indices: Array, axis: Axis = -1) -> Proxy:
     node, places = as_node(arr), as_node(indices)
     (k,) = normal_axes(axis, len(node.shape))
     rank = len(node.shape)
-    key: list[Any] = [
+    key: list[Index] = [
         Proxy(reshape(iota(d), (*(1,) * j, d, *(1,) * (rank - 1 - j)))) for j, d in enumerate(places.shape)
     ]
     key[k] = Proxy(places)

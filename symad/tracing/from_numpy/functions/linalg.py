@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,7 +176,7 @@ def _vector_norm(node: Node, axes: tuple[int, ...], order: float) -> Node:
     return power(sum_axes(power(absolute, p), axes), power(p, constant(-1)))
 
 
-def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
+def _matrix_norm(node: Node, axes: tuple[int, ...], order: float | str) -> Node:
     """The largest (smallest) column sum for 1 (−1), row sum for inf (−inf), singular value for 2 (−2)."""
     if order in (2, -2, "nuc"):
         rest = [k for k in range(len(node.shape)) if k not in axes]
@@ -205,13 +206,13 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
 
 @implements(getattr(np.linalg, "matrix_norm", None))
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | float = "fro") -> Proxy:
     """The norm over the last two axes."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @implements(np.linalg.multi_dot)
-def multi_dot(arrays: Any) -> Proxy:
+def multi_dot(arrays: Sequence[ArrayLike]) -> Proxy:
     """The product of matrices, in the order of fewest operations."""
     nodes = [number(a) for a in arrays]
     labels: list[tuple[int, ...]] = [(k, k + 1) for k in range(len(nodes))]

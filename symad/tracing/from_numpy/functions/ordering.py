@@ -124,7 +124,7 @@ def quantile(
 
 
 @implements(np.searchsorted)
-def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None) -> Proxy:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Array | None = None) -> Proxy:
     """Where v belongs in the ascending a: the number of elements that are smaller ("right": not larger)."""
     table, values = number(a if sorter is None else np.take(Proxy(number(a)), sorter)), number(v)
     if len(table.shape) != 1 or side not in ("left", "right"):
@@ -140,7 +140,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = N
 
 
 @implements(np.digitize)
-def digitize(x: ArrayLike, bins: Any, right: bool = False) -> Proxy:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Proxy:
     """The number of the bin of each element, for bins that ascend."""
     if not isinstance(bins, Proxy) and np.any(np.diff(np.asarray(bins)) < 0):
         raise TraceError("np.digitize of traced values needs bins that ascend")

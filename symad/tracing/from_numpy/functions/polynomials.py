@@ -28,7 +28,7 @@ def _coefficients(p: ArrayLike, what: str) -> Any:
 
 
 @implements(np.polyadd)
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
     """The sum of two polynomials."""
     first, second = (_coefficients(a, "np.polyadd") for a in (a1, a2))
     longest = max(len(first), len(second))
@@ -36,13 +36,13 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @implements(np.polysub)
-def polysub(a1: Any, a2: Any) -> Proxy:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Proxy:
     """The difference of two polynomials."""
     return polyadd(a1, -_coefficients(a2, "np.polysub"))
 
 
 @implements(np.polymul)
-def polymul(a1: Any, a2: Any) -> Array:
+def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The product of two polynomials; leading zeros are kept."""
     return np.convolve(_coefficients(a1, "np.polymul"), _coefficients(a2, "np.polymul"))
 
@@ -79,13 +79,13 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, w: ArrayLike | None = None) ->
     scale = float(np.max(np.abs(places), initial=0.0)) or 1.0
     weights = np.ones(len(places)) if w is None else np.asarray(w, dtype=float)
     columns = np.vander(places / scale, deg + 1) * weights[:, None]
-    values: Any = Proxy(number(y))
+    values = Proxy(number(y))
     fit = np.linalg.pinv(columns) * weights / (scale ** np.arange(deg, -1, -1))[:, None]
     return fit @ values
 
 
 @implements(np.poly)
-def poly(seq_of_zeros: Any) -> Proxy:
+def poly(seq_of_zeros: ArrayLike) -> Proxy:
     """The polynomial with these zeros."""
     zeros = _coefficients(seq_of_zeros, "np.poly")
     found: Any = np.ones(1)

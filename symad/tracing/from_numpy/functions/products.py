@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import ascii_letters
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, matrix_product, number
+
+if TYPE_CHECKING:
+    pass
 
 
 @implements(np.dot)
@@ -64,7 +68,9 @@ def outer(a: Array, b: Array) -> Proxy:
 
 
 @implements(getattr(np.linalg, "tensordot", None))
-def linalg_tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Proxy:
+def linalg_tensordot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2
+) -> Proxy:
     """The contraction of paired axes."""
     return tensordot(x1, x2, axes)
 
@@ -88,7 +94,7 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
 
 
 @implements(np.einsum, layout=True)
-def einsum(subscripts: Any, *operands: Array) -> Proxy:
+def einsum(subscripts: str | ArrayLike, *operands: Array) -> Proxy:
     """The contraction of NumPy's subscripts, implicit output and ellipses included.
 
     The subscripts are a string, or lists of numbers behind each operand. The order of products is chosen
@@ -113,7 +119,7 @@ def einsum(subscripts: Any, *operands: Array) -> Proxy:
     )
 
 
-def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _from_lists(arguments: tuple[ArrayLike, ...]) -> tuple[str, tuple[Any, ...]]:
     """Operands, each followed by its list of numbers, as a string of letters and the operands.
 
     Raises:

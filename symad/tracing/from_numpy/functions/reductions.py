@@ -39,14 +39,14 @@ def _count(a: Node, axes: Sequence[int]) -> Dim:
     return size([a.shape[k] for k in axes])
 
 
-def _chosen(node: Node, where: Any, neutral: int) -> Node:
+def _chosen(node: Node, where: ArrayLike, neutral: int) -> Node:
     """The elements where a condition holds, a neutral value elsewhere; the whole array without condition."""
     if where is True:
         return node
     return select(*broadcast(condition(where), node, constant(neutral)))
 
 
-def _how_many(node: Node, axes: Sequence[int], where: Any) -> Node:
+def _how_many(node: Node, axes: Sequence[int], where: ArrayLike) -> Node:
     """The number of elements over some axes for which a condition holds."""
     if where is True:
         return dimension(_count(node, axes))
@@ -62,7 +62,11 @@ def _joined(y: Proxy, initial: Any, combine: Callable[..., Node]) -> Proxy:
 
 @implements(np.sum)
 def sum_(
-    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    a: Array,
+    axis: Axis = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Proxy:
     """Σ over some axes."""
     node = _chosen(number(a), where, 0)
@@ -71,7 +75,7 @@ def sum_(
 
 
 @implements(np.mean)
-def mean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
+def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLike = True) -> Proxy:
     """The mean over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
@@ -81,7 +85,7 @@ def mean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -
 
 @implements(np.average)
 def average(
-    a: Any, axis: Axis = None, weights: Any = None, returned: Any = False, keepdims: bool = False
+    a: ArrayLike, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """The mean, or Σ w a / Σ w; with the sum of the weights if ``returned``."""
     values: Any = Proxy(number(a))
@@ -121,12 +125,12 @@ def var(
     return _reduced(node, div(squares, sub(_how_many(node, axes, where), freedom)), axes, keepdims)
 
 
-def average_of(node: Node, axes: tuple[int, ...], where: Any) -> Node:
+def average_of(node: Node, axes: tuple[int, ...], where: ArrayLike) -> Node:
     """The mean over some axes, which are kept with length 1."""
     return mean(Proxy(node), axes, True, where)._node
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: ArrayLike) -> bool:
     return value is None or value is np._NoValue
 
 
@@ -147,7 +151,11 @@ def std(
 
 @implements(np.prod)
 def prod(
-    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    a: Array,
+    axis: Axis = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Proxy:
     """Π over some axes."""
     node = _chosen(number(a), where, 1)
@@ -162,7 +170,11 @@ def prod(
 
 @implements(np.max, np.amax)
 def max_(
-    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    a: Array,
+    axis: Axis = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Proxy:
     """The largest element over some axes."""
     return _extreme("max", a, axis, keepdims, initial, where)
@@ -170,14 +182,23 @@ def max_(
 
 @implements(np.min, np.amin)
 def min_(
-    a: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    a: Array,
+    axis: Axis = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Proxy:
     """The smallest element over some axes."""
     return _extreme("min", a, axis, keepdims, initial, where)
 
 
 def _extreme(
-    kind: str, a: ArrayLike, axis: Axis, keepdims: bool, initial: Any = None, where: Any = True
+    kind: str,
+    a: ArrayLike,
+    axis: Axis,
+    keepdims: bool,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Proxy:
     """An extreme; with ``where``, ``initial`` stands in place of the elements left out."""
     if where is not True and _missing(initial):
@@ -202,7 +223,7 @@ def ptp(a: Array, axis: Axis = None, keepdims: bool = False) -> Proxy:
 
 
 @implements(np.all)
-def all_(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
+def all_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLike = True) -> Proxy:
     """Whether all are true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 1))
     if _may_be_empty(found._node, axis):
@@ -211,7 +232,7 @@ def all_(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -
 
 
 @implements(np.any)
-def any_(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
+def any_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLike = True) -> Proxy:
     """Whether any is true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 0))
     if _may_be_empty(found._node, axis):
@@ -305,7 +326,9 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
 
 
 @implements(np.diff)
-def diff(a: Array, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Proxy:
+def diff(
+    a: Array, n: int = 1, axis: int = -1, prepend: Array | None = None, append: Array | None = None
+) -> Proxy:
     """Differences of neighbours, n times, of the array with values before and behind."""
     node = number(a)
     (k,) = normal_axes(axis, len(node.shape))

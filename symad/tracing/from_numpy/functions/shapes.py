@@ -24,6 +24,8 @@ from symad.tracing.wrapped import as_node, broadcast, number
 from symad.tracing.wrapped import condition as condition_node
 
 if TYPE_CHECKING:
+    from symad.core.arrays import Sizes
+    from symad.core.dims import Shape
     from symad.tracing.from_numpy.elements.chosen import Chosen
 
 
@@ -47,7 +49,7 @@ def size_(a: Array, axis: Axis = None) -> Any:
 
 
 @implements(np.reshape)
-def reshape_(a: Array, shape: Any = None, order: Any = "C", newshape: Any = None) -> Proxy:
+def reshape_(a: Array, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None) -> Proxy:
     """The same elements, row by row, under another shape; one −1 is worked out.
 
     ``order="F"``: column by column, the first axis fastest, in both shapes.
@@ -63,7 +65,7 @@ def reshape_(a: Array, shape: Any = None, order: Any = "C", newshape: Any = None
     return Proxy(_turned(reshape(_turned(node), tuple(reversed(dims)))))
 
 
-def by_columns(call: str, order: Any) -> bool:
+def by_columns(call: str, order: str) -> bool:
     """Whether elements are taken column by column ("F"); a traced value lies in memory row by row.
 
     Raises:
@@ -89,14 +91,14 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> int:
 
 
 @implements(np.ravel)
-def ravel(a: Array, order: Any = "C") -> Proxy:
+def ravel(a: Array, order: str = "C") -> Proxy:
     """All elements in one axis, row by row, or column by column for ``order="F"``."""
     node = as_node(a)
     return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
 
 
 @implements(np.transpose)
-def transpose(a: Array, axes: Any = None) -> Proxy:
+def transpose(a: Array, axes: Axis = None) -> Proxy:
     """Axes in another order, reversed by default."""
     node = as_node(a)
     rank = len(node.shape)
@@ -175,7 +177,7 @@ def atleast_3d(*arys: Array) -> Any:
     return _each(arys, change)
 
 
-def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
+def _each(arrays: Sequence[ArrayLike], change: Callable[[Node], Node]) -> Any:
     made = []
     for a in arrays:
         node = as_node(a)
@@ -185,7 +187,7 @@ def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
 
 
 @implements(np.broadcast_to)
-def broadcast_to_(array: Array, shape: Any) -> Proxy:
+def broadcast_to_(array: Array, shape: Sizes) -> Proxy:
     """NumPy's broadcasting."""
     return Proxy(
         broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -201,25 +203,25 @@ def broadcast_arrays(*args: Array) -> Any:
 
 
 @implements(np.zeros_like, layout=True)
-def zeros_like(a: Array, shape: Any = None) -> Proxy:
+def zeros_like(a: Array, shape: Sizes | None = None) -> Proxy:
     """Zeros."""
     return full_like(a, 0, shape=shape)
 
 
 @implements(np.empty_like, layout=True)
-def empty_like(prototype: Any, shape: Any = None) -> Proxy:
+def empty_like(prototype: ArrayLike, shape: Sizes | None = None) -> Proxy:
     """Zeros, to be written over: what an element is before that is nothing to rely on."""
     return full_like(prototype, 0, shape=shape)
 
 
 @implements(np.ones_like, layout=True)
-def ones_like(a: Array, shape: Any = None) -> Proxy:
+def ones_like(a: Array, shape: Sizes | None = None) -> Proxy:
     """Ones."""
     return full_like(a, 1, shape=shape)
 
 
 @implements(np.full_like, layout=True)
-def full_like(a: Array, fill_value: Any, shape: Any = None) -> Proxy:
+def full_like(a: Array, fill_value: Array, shape: Shape | None = None) -> Proxy:
     """One value everywhere."""
     return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
@@ -250,7 +252,7 @@ def flatnonzero(a: ArrayLike) -> Proxy:
 
 
 @implements(np.select)
-def select_(condlist: list[Proxy], choicelist: list[Proxy], default: Any = 0) -> Proxy:
+def select_(condlist: list[Proxy], choicelist: list[Proxy], default: ArrayLike = 0) -> Proxy:
     """The choice of the first condition that holds."""
     pairs = zip(reversed(condlist), reversed(choicelist), strict=True)
     return reduce(lambda rest, pair: where(pair[0], pair[1], rest), pairs, Proxy(number(default)))
@@ -260,10 +262,10 @@ def select_(condlist: list[Proxy], choicelist: list[Proxy], default: Any = 0) ->
 def clip(
     a: Array,
     a_min: Array | float | None = None,
-    a_max: Any = None,
+    a_max: Array | None = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: Array | None = None,
+    max: Array | None = None,
 ) -> Proxy:
     """The value, kept between two bounds; at a bound the derivative is 1/2."""
     node = number(a)
@@ -323,6 +325,6 @@ def isrealobj(x: ArrayLike) -> bool:
 
 
 @implements(np.result_type)
-def result_type(*arrays_and_dtypes: Any) -> Any:
+def result_type(*arrays_and_dtypes: ArrayLike) -> Any:
     """Double precision."""
     return np.dtype(np.float64)

@@ -20,9 +20,9 @@ def cov(
     y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    ddof: ArrayLike | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
 ) -> Proxy:
     """Σ_t w_t (x_t − mean)(x_t − mean)ᵀ / (count − ddof); rows are variables, columns if not ``rowvar``.
 
@@ -53,9 +53,9 @@ def _weights(given: Any, rows: Any) -> Any:
     return np.ones(rows.shape[1]) if given is None else Proxy(number(given))
 
 
-def _variables(m: ArrayLike, rowvar: bool) -> Any:
+def _variables(m: ArrayLike, rowvar: bool) -> np.ndarray:
     """The variables as rows."""
-    data: Any = Proxy(number(m))
+    data = Proxy(number(m))
     if data.ndim > 2:
         raise ShapeError(f"np.cov takes one or two axes, not {data.ndim}")
     rows = np.atleast_2d(data)
