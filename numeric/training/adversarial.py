@@ -26,7 +26,7 @@ from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
 from symad.numeric.training.parameters import Trainable
 
 if TYPE_CHECKING:
-    from symad.core.arrays import Array
+    pass
 
 
 @dataclass(frozen=True)

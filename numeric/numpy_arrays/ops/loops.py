@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node
@@ -16,7 +16,7 @@ from symad.numeric.numpy_arrays.ops.loop_rows import (
 )
 from symad.numeric.numpy_arrays.ops.recurrence import row_stem, state_stem
 from symad.numeric.numpy_arrays.texts import Name, Turned, is_name
-from symad.numeric.passes.loops.loop import Loop, pieces, values
+from symad.numeric.passes.loops.loop import Loop, loop_of, pieces, values
 from symad.ops.arrays.shaping import Slice, reshape
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.elementwise.apply import Apply
