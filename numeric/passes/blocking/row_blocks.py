@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from symad.core.dims import Dim, Shape
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.aligned_axes import (
     Misaligned,

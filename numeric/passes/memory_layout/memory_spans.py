@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from symad.core.dims import Dim, Shape, is_concrete
-from symad.core.graph import Graph, Node, Op, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.memory_layout.flat_stencils import MOST, Range, is_most
