@@ -10,6 +10,7 @@ import numpy as np
 
 import symad
 from symad.core.graph import Graph
+from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.lowering import lower
@@ -18,13 +19,15 @@ from symad.tracing import as_graph
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A mean over N independent samples, and its standard error s/√N; arrays where f is one."""
 
     mean: Any
     error: Any
     count: int
+
+    __repr__ = plain_fields
 
     def __str__(self) -> str:
         return f"{self.mean} ± {self.error} ({self.count} samples)"

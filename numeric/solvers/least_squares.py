@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import EvaluationError
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
@@ -23,7 +24,7 @@ from symad.numeric.solvers.newton import EPSILON, FLAT, LONG, Step
 from symad.numeric.solvers.solver_variables import Unknowns, Vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """Where a least-squares method stopped.
 
@@ -48,6 +49,8 @@ class Fit:
     evaluations: int
     problem: Unknowns = field(repr=False)
     point: Vector = field(repr=False)
+
+    __repr__ = plain_fields
 
     @property
     def iterations(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.plain_numbers import plain_fields
 from symad.errors import EvaluationError
 from symad.numeric.solvers.newton_directions import Directions
 from symad.numeric.solvers.solver_variables import Unknowns, Vector, entries_of
@@ -27,7 +28,7 @@ class Step:
     length: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Minimum:
     """Where a minimiser stopped.
 
@@ -50,6 +51,8 @@ class Minimum:
     history: list[Step] = field(repr=False)
     evaluations: int
     products: int = 0
+
+    __repr__ = plain_fields
 
     @property
     def iterations(self) -> int:

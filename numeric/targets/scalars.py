@@ -208,6 +208,8 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
         return call(f"{library}.sqrt", node.args[:1], args[:1], writer)
     base = args[0].inside(Level.ATOM)
     if is_number(node.args[0]) and isinstance(target, NumPy):
+        if writer.dtype == "float64" and not is_number(node.args[1]):
+            return Text(f"{writer.np}.power({args[0]}, {args[1]})")
         base = f"{writer.np}.{writer.dtype}({args[0]})"  # Python's numbers raise where NumPy's are nan
     return Text(f"{base}**{args[1].inside(Level.SIGN)}", Level.POWER)
 

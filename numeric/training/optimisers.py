@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from symad.core.plain_numbers import plain_fields
 from symad.errors import EvaluationError
 from symad.numeric.training.parameters import Arrays, Form, State, starts, steps
 
@@ -29,7 +30,7 @@ class Optimiser(Protocol):
         """Parameters and state after a step with the learning rate times ``factor``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SGD:
     """Stochastic gradient descent with momentum: g ← ∇L + λ θ,  v ← μ v + g,  θ ← θ − η v.
 
@@ -41,6 +42,8 @@ class SGD:
     momentum: float = 0.0
     penalty: float = 0.0
     nesterov: bool = False
+
+    __repr__ = plain_fields
 
     def __post_init__(self) -> None:
         _check(
@@ -70,7 +73,7 @@ class SGD:
         return _moved(parameters, moves, self.rate * factor), state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RMSprop:
     """g ← ∇L + λ θ,  v ← α v + (1 − α) g²,  w ← μ w + g / (√v + ε),  θ ← θ − η w.
 
@@ -84,6 +87,8 @@ class RMSprop:
     momentum: float = 0.0
     centred: bool = False
     penalty: float = 0.0
+
+    __repr__ = plain_fields
 
     def __post_init__(self) -> None:
         _check(
@@ -118,7 +123,7 @@ class RMSprop:
         return _moved(parameters, moves, self.rate * factor), made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Adam:
     """Adam, and with ``decay`` AdamW.
 
@@ -138,6 +143,8 @@ class Adam:
     decay: float = 0.0
     penalty: float = 0.0
     decays: str = "all"
+
+    __repr__ = plain_fields
 
     def __post_init__(self) -> None:
         _check(

@@ -8,7 +8,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Array, ArrayLike, Axis
-from symad.core.dims import format_shape
+from symad.core.dims import as_dim, format_shape
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
@@ -146,7 +146,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The powers of each element, falling from N − 1 to 0 along the rows."""
     points = _array(x)
-    count = points.shape[0] if N is None else N
+    count = points.shape[0] if N is None else as_dim(N)
     if points.ndim != 1 or not isinstance(count, int):
         raise ShapeError(f"np.vander needs a vector and a known N, not {format_shape(points.shape)}, {count}")
     powers = [points**k for k in range(count)]

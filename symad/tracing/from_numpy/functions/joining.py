@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Array, Axis
-from symad.core.dims import Dim, as_dim, format_shape, plus, size, times
+from symad.core.dims import Dim, as_dim, as_shape, format_shape, plus, size, times
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping, stacking
@@ -141,7 +141,7 @@ def repeat(a: Array, repeats: int | Array, axis: Axis = None) -> Proxy:
 def tile(A: Array, reps: Sizes) -> Proxy:
     """The array repeated along its axes."""
     node = as_node(A)
-    counts = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    counts = as_shape(reps if isinstance(reps, (tuple, list)) else (reps,))
     rank = max(len(counts), len(node.shape))
     counts = (1,) * (rank - len(counts)) + counts
     dims = (1,) * (rank - len(node.shape)) + node.shape

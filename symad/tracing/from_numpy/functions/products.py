@@ -79,10 +79,10 @@ def linalg_tensordot(
 def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
     """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
     left, right = number(a), number(b)
-    if isinstance(axes, int):
+    if isinstance(axes, (int, np.integer)):
         axes = (range(len(left.shape) - axes, len(left.shape)), range(axes))
     pairs = [
-        normal_axes(k if isinstance(k, int) else tuple(k), len(n.shape))
+        normal_axes(k if isinstance(k, (int, np.integer)) else tuple(k), len(n.shape))
         for k, n in zip(axes, (left, right), strict=True)
     ]
     first = [f"a{k}" for k in range(len(left.shape))]
