@@ -43,7 +43,7 @@ class Given:
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """The function of the other inputs, by position or by name."""
-        if named:
+        if named or len(values) != len(self.arguments):
             values = tuple(bind(self.kernel.name, self.arguments, values, named))
         return self.kernel(*values, *self.held)
 

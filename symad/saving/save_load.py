@@ -9,6 +9,7 @@ that is still in memory gives that graph itself.
 from __future__ import annotations
 
 import json
+import stat
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,14 @@ from symad.core.signatures import Inputs, Json, Traceable
 from symad.errors import SavingError, SymadError
 from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
-from symad.saving.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
+from symad.saving.saved_limits import (
+    BUDGET,
+    LARGEST_TEXT,
+    LONGEST_ERROR,
+    Budget,
+    check_document,
+    check_shape,
+)
 from symad.saving.saved_ops import check_op, classes, read_op
 from symad.saving.saved_structures import (
     Classes,
@@ -67,6 +75,11 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
         SavingError: the file is no saved graph, is damaged, or uses ops, functions or classes unknown here.
     """
     source = Path(path)
+    about = source.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise SavingError(f"{source.name} is no ordinary file, so it is no saved graph")
+    if about.st_size > LARGEST_TEXT:
+        raise SavingError(f"{source.name} has {about.st_size} bytes; at most {LARGEST_TEXT} are read")
     try:
         text = source.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -74,7 +87,13 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
     try:
         return loads(text, classes)
     except SavingError as error:
-        raise SavingError(f"{source.name}: {error}") from None
+        raise SavingError(f"{source.name}: {_short(str(error))}") from None
+
+
+def _short(text: str) -> str:
+    """An error without the middle of what a damaged file made long."""
+    half = LONGEST_ERROR // 2
+    return text if len(text) <= LONGEST_ERROR else f"{text[:half]} ... {text[-half:]}"
 
 
 def dumps(f: Traceable) -> str:

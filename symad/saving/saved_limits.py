@@ -22,6 +22,9 @@ from symad.errors import SavingError
 LARGEST_TEXT = 2**30
 """Characters of a file."""
 
+LONGEST_ERROR = 2000
+"""Characters of an error; names and texts of a damaged file may be of any length."""
+
 DEEPEST = 150
 """Lists inside lists."""
 

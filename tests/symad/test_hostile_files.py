@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from symad.errors import SavingError
 from symad.ops.arrays.sources import Input
 from symad.ops.examples import EXAMPLES
 from symad.saving.expressions import read_expression, write_expression
-from symad.saving.save_load import dumps, loads
+from symad.saving.save_load import dumps, load, loads
 
 x = sympy.Symbol("x", real=True)
 n = sympy.Symbol("n", integer=True, positive=True)
@@ -312,6 +314,49 @@ def mutated(text: str, rng: np.random.Generator) -> str:
 def test_changed_files_load_or_are_refused_soon(tmp_path: Path, count: int) -> None:
     rng = np.random.default_rng(13)
     soon(tmp_path, [mutated(dumps(graph), rng) for graph in graphs() for _ in range(count)])
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(100, marks=pytest.mark.slow)])
+def test_changed_bytes_load_or_are_refused_soon(tmp_path: Path, count: int) -> None:
+    """Bytes that are changed, lost, repeated or put in, so that the text need be neither JSON nor UTF-8."""
+    rng = np.random.default_rng(7)
+    put = [b"9" * 5000, b"[" * 2000, b"1e999", b"NaN", b"\\u0000", b"\xff", b"-", b'"']
+    path = tmp_path / "g.json"
+    for data in [dumps(graph).encode() for graph in graphs() for _ in range(count)]:
+        changed = bytearray(data)
+        for _ in range(rng.integers(1, 5)):
+            k, j = rng.integers(0, len(changed), 2)
+            change = rng.integers(0, 4)
+            if change == 0:
+                changed[k] = rng.integers(0, 256)
+            elif change == 1:
+                del changed[k : k + 40]
+            else:
+                changed[k:k] = changed[j : j + 300] if change == 2 else put[rng.integers(0, len(put))]
+        path.write_bytes(changed)
+        start = time.process_time()
+        with suppress(SavingError):
+            load(path)
+        assert time.process_time() - start < 1  # milliseconds are needed
+
+
+def test_errors_are_short_whatever_a_file_holds(tmp_path: Path) -> None:
+    document = json.loads(dumps(graphs()[0]))
+    document["nodes"][0][0] = "x" * 100_000
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(SavingError, match=r"g\.json: .*xxx \.\.\. ") as problem:
+        load(path)
+    assert len(str(problem.value)) < 3000
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices")
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    """A device has no end, a pipe waits for its writer."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe", tmp_path):
+        with pytest.raises(SavingError, match="is no ordinary file"):
+            load(path)
 
 
 def test_hostile_expressions_inside_a_graph_end_soon(tmp_path: Path) -> None:
