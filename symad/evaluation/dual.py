@@ -136,7 +136,6 @@ class Dual:
     __le__, __ge__ = _binary(partial(compare, "<=")), _swapped(partial(compare, "<="))
     __eq__ = _binary(partial(compare, "=="))
     __ne__ = _binary(partial(compare, "!="))
-    __hash__ = None  # type: ignore[assignment]  # says that there is none
 
     def __neg__(self) -> Dual:
         return Dual(-self.value, scaled(-1, self.tangent))

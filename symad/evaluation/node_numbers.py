@@ -71,8 +71,6 @@ class NodeNumber:
         """Whether both are one node: what pivots are chosen by, not a condition of the graph."""
         return _node(other) is self.node
 
-    __hash__ = None  # type: ignore[assignment]  # says that there is none
-
     def __int__(self) -> int:
         """The value of a constant, such as an index; an error for what varies."""
         value = constant_value(self.node)

@@ -33,7 +33,7 @@ HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "
 
 def call(name: str, *args: Term | int) -> Term:
     """The function of this name; the last argument is a term."""
-    return args[-1].table.call(name, *args)  # type: ignore[union-attr]
+    return args[-1].table.call(name, *args)  # type: ignore[union-attr]  # a term, as said
 
 
 DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {

@@ -62,7 +62,7 @@ class Writing:
                 raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
             x: list[Any] = [lambda at, a=a: self.element(a, at) for a in node.args]
-            self.made[node, at] = given(at) if given else rule(self, node, x, at)  # type: ignore[misc]
+            self.made[node, at] = given(at) if given else rule(self, node, x, at)  # type: ignore[misc]  # refused above
         return self.made[node, at]
 
     def total(self, sizes: Sequence[Dim], body: Callable[..., Term]) -> Term:

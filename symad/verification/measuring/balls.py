@@ -107,8 +107,6 @@ class Ball:
     def __eq__(self, other: object) -> Any:
         return _compare("==", self, other)
 
-    __hash__ = None  # type: ignore[assignment]  # says that there is none
-
     def __int__(self) -> int:
         """An index; an error for what is no exact integer."""
         if not (self.value.is_exact() and self.value.is_integer()):

@@ -157,7 +157,7 @@ class Networks:
     def _led(self, coefficient: Fraction, factors: list[Factor], dims: dict[int, Dim], k: int) -> Form | None:
         """x u^e = (u^(e+1) − (u − x) u^e) for the term x of highest degree of a sum u, and e < 0."""
         atom, at, e = factors[k]
-        _, form = self.named[atom[1]]  # type: ignore[index]
+        _, form = self.named[atom[1]]  # type: ignore[index]  # the atom of a sum
         lead = _leading(form)
         if lead is None:
             return None

@@ -178,4 +178,3 @@ class Quotient:
         b = self._other(other)
         return b is not None and not (self - b).reduced_numerator()
 
-    __hash__ = None  # type: ignore[assignment]  # says that there is none
