@@ -25,6 +25,11 @@ def test_programs_that_failed(seed, backends):
     programs.judge(seed, depth=3, backends=backends)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_of_more_kinds(seed):
+    programs.judge(seed, depth=2, backends=("given",), binders=programs.MORE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_more_nested_programs(seed):
@@ -32,8 +37,8 @@ def test_more_nested_programs(seed):
 
 
 def test_every_kind_of_function_is_drawn():
-    trees = [programs.drawn(seed, 2) for seed in range(300)]
-    assert {kind for tree in trees for kind in programs.kinds(tree)} >= set(programs.BINDERS)
+    trees = [programs.drawn(seed, 2, programs.MORE) for seed in range(300)]
+    assert {kind for tree in trees for kind in programs.kinds(tree)} >= set(programs.MORE)
 
 
 def test_a_wrong_number_is_seen(monkeypatch):
