@@ -7,8 +7,9 @@ masks hide) by the faster of two libraries: to these products alone, run in thei
 their operations at the rate of one large product. All take part in the rounds. Code of NumPy multiplies by
 NumPy's own library: "same BLAS" is its ratio to the best peer if its products took as long as with that of
 compiled code, which is the peers' own (MKL) where it is installed. The LSTM is also written by hand in
-NumPy. Setup (trace, differentiate, print, compile; JAX's trace and compilation) is wall time, first call
-included.
+NumPy. Two rows say what NumPy code cannot do without (`numpy_floor`): the calls for matrix products
+and functions, and these with one call for each elementwise operation. Setup (trace, differentiate, print,
+compile; JAX's trace and compilation) is wall time, first call included.
 
 Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
 """
@@ -24,7 +25,6 @@ os.environ["JAX_ENABLE_X64"] = "1"
 
 import argparse  # noqa: E402
 import json  # noqa: E402
-import math  # noqa: E402
 import platform  # noqa: E402
 import statistics  # noqa: E402
 import sys  # noqa: E402
@@ -37,6 +37,7 @@ from typing import Any  # noqa: E402
 import model_cases  # noqa: E402
 import numpy as np  # noqa: E402
 from lstm_by_hand import lstm_by_hand  # noqa: E402
+from numpy_floor import flops, products, products_alone, ufuncs_alone  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
@@ -44,10 +45,7 @@ import symad  # noqa: E402
 from symad.core.graph import Graph  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
-from symad.numeric.passes.loops.loop import Loop  # noqa: E402
 from symad.numeric.pipelines import ARRAY_GRAPH, run_graph_passes  # noqa: E402
-from symad.ops.arrays.contraction import Einsum  # noqa: E402
-from symad.ops.loops.scan import Scan  # noqa: E402
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
 """Largest distance of two gradients relative to their norm."""
@@ -166,49 +164,6 @@ def medians(runs: dict[str, tuple[Run, float]], rounds: int) -> dict[str, float]
     return {name: statistics.median(t) for name, t in times.items()}
 
 
-Shape = tuple[int, int, int, int]
-"""A stack of matrix products: how many, rows, columns, terms of each sum."""
-
-
-def products(graph: Graph) -> list[Shape]:
-    """All matrix products of a graph, those in loops at every step."""
-    found: list[Shape] = []
-    for node in graph.nodes:
-        op: Any = node.op
-        if isinstance(op, Einsum) and len(node.args) == 2 and set(op.inputs[0]) - set(op.output):
-            pairs = zip(op.inputs, node.args, strict=True)
-            sizes = {label: d for part, a in pairs for label, d in zip(part, a.shape, strict=True)}
-            left, right, out = (set(part) for part in (*op.inputs, op.output))
-            groups = (left & right & out, left - right, right - left, left & right - out)
-            count, rows, columns, terms = (math.prod(sizes[x] for x in group) for group in groups)
-            found.append((count, rows, columns, terms))
-        elif isinstance(op, (Scan, Loop)) and getattr(op, "k", 0) == 0:
-            found += node.shape[0] * products(op.body)
-    return found
-
-
-def flops(shapes: list[Shape]) -> float:
-    """The floating-point operations of some products."""
-    return 2.0 * sum(math.prod(shape) for shape in shapes)
-
-
-def products_alone(shapes: list[Shape], dtype: str, multiply: Callable[..., Any]) -> Run:
-    """The products and nothing else, on arrays of their own."""
-    rng = np.random.default_rng(0)
-    made: dict[Shape, Any] = {}
-    for shape in shapes:
-        if shape not in made:
-            count, rows, columns, terms = shape
-            operands = [(count, rows, terms), (count, terms, columns)]
-            made[shape] = [rng.normal(size=s).astype(dtype) for s in (*operands, (count, rows, columns))]
-
-    def run() -> None:
-        for shape in shapes:
-            multiply(*made[shape])
-
-    return run
-
-
 SIZE = 768
 
 
@@ -219,13 +174,13 @@ def large_products(dtype: str) -> dict[str, Run]:
     return {"NumPy's product": lambda: a @ b, "compiled code's product": lambda: other(a, b)}
 
 
-def of_gradient(case: model_cases.Case) -> list[Shape]:
-    """The matrix products of value and gradient."""
+def prepared(case: model_cases.Case) -> Graph:
+    """Value and gradient as NumPy code computes them."""
     arrays = {**case.weights, **case.data}
     space = model_cases.for_symad()
     graph = symad.trace(lambda *a: case.loss(space, *a), inputs=[a.shape for a in arrays.values()])
     gradient = symad.value_and_gradient(graph, wrt=list(range(len(case.weights))))
-    return products(run_graph_passes(gradient, ARRAY_GRAPH))
+    return run_graph_passes(gradient, ARRAY_GRAPH)
 
 
 def versions() -> dict[str, str]:
@@ -241,6 +196,10 @@ def versions() -> dict[str, str]:
 
 OURS, THEIRS = "NumPy's alone", "compiled code's alone"
 """The products of a model and nothing else, by two libraries."""
+
+APPLIED, MULTIPLIED = "functions alone", "elementwise alone"
+LEAST, MORE = "NumPy's floor", "and elementwise"
+"""Of code made of NumPy's calls: products and functions; and all elementwise operations of the graph."""
 
 
 def main() -> None:
@@ -262,20 +221,26 @@ def main() -> None:
         for dtype in ("float32", "float64") if options.dtype == "both" else (options.dtype,):
             runs = contestants(case, dtype, options.compile)
             compare(runs, dtype)
-            shapes = of_gradient(case)
+            graph = prepared(case)
+            shapes = products(graph)
             large = {name: (run, 0.0) for name, run in large_products(dtype).items()}
             libraries = {OURS: np.matmul, THEIRS: product_function(dtype)}
             alone = {k: (products_alone(shapes, dtype, f), 0.0) for k, f in libraries.items()}
-            took = medians({**runs, **large, **alone}, options.rounds)
+            calls = zip((APPLIED, MULTIPLIED), ufuncs_alone(graph, dtype), strict=True)
+            single = {k: (run, 0.0) for k, run in calls}
+            took = medians({**runs, **large, **alone, **single}, options.rounds)
             least = min(took.pop(name) for name in large) * flops(shapes) / (2 * SIZE**3)
             products_by = {name: took.pop(name) for name in alone}
             same, gap = min(products_by.values()), products_by[THEIRS] - products_by[OURS]
+            applied, multiplied = (took.pop(name) for name in single)
             peers = [t for k, t in took.items() if not k.startswith("symad") and k != BY_HAND]
             best = min(peers or took.values())
+            took[LEAST] = products_by[OURS] + applied
+            took[MORE] = took[LEAST] + multiplied
             for k, (contestant, seconds) in enumerate(took.items()):
-                setup = runs[contestant][1]
+                setup = runs[contestant][1] if contestant in runs else 0.0
                 ratio = seconds / best
-                by_numpy = contestant in ("symad", BY_HAND)
+                by_numpy = contestant in ("symad", BY_HAND, LEAST, MORE)
                 as_theirs = (seconds + gap) / best if by_numpy else ratio
                 to_same, to_floor = (f"{seconds / t:.2f}" if least else "-" for t in (same, least))
                 table.add_row(

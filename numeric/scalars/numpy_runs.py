@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symad import special
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
@@ -23,6 +23,8 @@ from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output
 from symad.numeric.scalars.level_runs import Plan, Run, plan
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import NUMPY, Function
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 OWN = "symad.special"
 
@@ -110,7 +112,7 @@ class _Text:
 
 def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
     """The entry point's name and the source of the module; None where straight-line code is better."""
-    if sum(len(node.args) for node in graph.nodes) < FEW + LONG:  # there are no more operations than operands
+    if not _may_pay(graph):
         return None
     outputs = output_scalars(graph)
     try:
@@ -125,6 +127,23 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     if any(function_of(run.function) is None for run in made.runs):
         return None
     return _module(graph, made, dtype, packed)
+
+
+def _may_pay(graph: Graph) -> bool:
+    """Whether there may be enough operations for each run, which `plan` would take long to tell.
+
+    There are no more operations than operands, and no fewer runs than operations in the longest chain.
+    """
+    level: dict[Node, int] = {}
+    operands = highest = 0
+    for node in graph.nodes:
+        found = max([level[a] for a in node.args], default=0)
+        if isinstance(node.op, (ElementwiseOp, Apply)):
+            operands += len(node.args)
+            found += 1
+            highest = max(highest, found)
+        level[node] = found
+    return operands >= FEW + LONG * max(highest, 1)
 
 
 def function_of(head: type[sympy.Basic] | str) -> Function | None:
