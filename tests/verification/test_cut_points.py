@@ -12,7 +12,7 @@ from symad.ops.arrays.sources import constant, symbol_of
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.verification.certificate.certificate import Certificate
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
+from symad.verification.checker import Claim, Derivative, Proof, Refused, replay, terms
 from symad.verification.checker.proofs import written
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits
@@ -84,6 +84,22 @@ def test_check_says_proved_and_recheck_replays():
     assert len(made.entries) == 6 and made.status == "proved" and made.checked, str(made)
     again = Certificate.from_json(made.to_json()).recheck()
     assert again.status == "proved" and again.proof_steps == made.proof_steps > 500
+
+
+def test_claims_that_are_too_long_together_are_proved_one_by_one(monkeypatch):
+    f = symad.trace(lambda x, gamma, W: (layer(x, gamma, W) ** 2).sum(), [(1, 3), (3,), (3, 3)])
+    nodes, (value,) = f.input_nodes, f.output_nodes
+    v = directions(nodes, "v", set())
+    u = directions(nodes, "u", {str(symbol_of(d)) for d in v})
+    made = curvatures(value, nodes, u, v)
+    claims = [Claim(Derivative("curvature", (value,), nodes, v, u), (made[mode],)) for mode in SWEEPS]
+    ways = zip(claims, SWEEPS.values(), strict=True)
+    alone = [len(written([claim], (0,), how)[0].terms.known) for claim, how in ways]
+    together = len(written(claims, range(len(claims)), "")[0].terms.known)
+    assert max(alone) < together - 1
+    monkeypatch.setattr(terms, "MOST_TERMS", max(alone) + 1)
+    goals = [(k, 0, 0) for k in range(len(claims))]
+    assert find(claims, goals, LIMITS, dict(enumerate(SWEEPS.values()))).goals == set(goals)
 
 
 x, y = sp.symbols("x y", real=True)

@@ -118,7 +118,11 @@ def find(
     for strategy in STRATEGIES:
         if not search.left:
             break
-        proof, why, board = _attempt(claims, search.left, strategy, limits, board)
+        try:
+            proof, why, board = _attempt(claims, search.left, strategy, limits, board)
+        except UNUSABLE as problem:  # each claim can be written out, but not all of them together
+            search.reasons.append(str(problem))
+            break
         search.accept(proof, why)
         if proof is None and EXHAUSTED in why:
             search.reasons.append(EXHAUSTED)
