@@ -65,6 +65,8 @@ class _Results:
         """What stands before the statement of a value."""
         self.over: dict[Value, Value] = {}
         """The place of a value."""
+        self.settled: set[Value] = set()
+        """Results that have a place: chains of operations begin there."""
         self.known: dict[Value, Value] = {}
         """The place that an array is another name of."""
 
@@ -92,6 +94,7 @@ class _Results:
         if self._put_parts(made, place):
             return True
         value = made.value
+        self.settled.add(value)
         while (earlier := self._earlier(value)) is not None:
             value = earlier
         self.over[value] = place
@@ -99,13 +102,13 @@ class _Results:
 
     def is_placed(self, value: Value) -> bool:
         """Whether it is settled where a value goes."""
-        return value in self.over or value in self.known
+        return value in self.over or value in self.known or value in self.settled
 
     def placed(self, statement: Statement) -> list[Statement]:
         """What a statement becomes."""
         if isinstance(statement, Allocate) and statement.value in self.known:
             return [Assign(statement.value, Read(self.known[statement.value]))]
-        found = [made.value for made in assignments(statement) if self.is_placed(made.value)]
+        found = [m.value for m in assignments(statement) if m.value in self.over or m.value in self.known]
         before = [made for value in found for made in self.before.get(value, ())]
         if not found:
             return [statement]

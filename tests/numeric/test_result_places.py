@@ -79,6 +79,12 @@ def test_results_that_are_one_or_given_are_copied():
     assert [type(s.expression) for s in written] == [Compute, Read, Read]
 
 
+def test_a_chain_that_is_two_results_is_copied_to_the_second():
+    a, b = names(2)
+    places, written = put([Assign(a, total(x, y)), Assign(b, function(sp.sin, a))], b, b)
+    assert [s.over for s in written] == [places[0], a, places[1]]
+
+
 def test_parts_of_a_stack_are_computed_where_they_stand():
     a, b = names(2)
     whole = Value("s", (3, 3))
@@ -133,7 +139,8 @@ def test_random_programs_leave_their_results_where_they_are_told_to(seed):
                 a[::-1],
             ]
             known.append(made[random.integers(len(made))])
-        return np.stack(known[-3:]), known[-1], known[int(random.integers(len(known)))], known[-2] + known[3]
+        chosen = [known[int(k)] for k in random.integers(len(known), size=3)]
+        return np.stack(known[-3:]), known[-1], *chosen, known[-1], known[-2] + known[3]
 
     u, v = (sp.IndexedBase(name, shape=(3,)) for name in "uv")
     graph = trace(f, [u, v])
