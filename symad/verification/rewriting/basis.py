@@ -24,7 +24,9 @@ class Basis:
     def __init__(self, split: bool = True, absolutes: bool = False) -> None:
         """Nothing is known yet."""
         self.split, self.absolutes = split, absolutes
-        self.exponents, self.angles, self.roots = Units(), Units(), Units()
+        self.start_units()
+        self.integers: frozenset[Node] = frozenset()
+        """Inputs with integer values only."""
         self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}
         self._vanishing = Vanishing(self.weak_sign)
@@ -32,6 +34,10 @@ class Basis:
         """The indicators of the two arguments of an extreme, in both orders."""
         self.winners: dict[Node, Node | dict[Node, Node]] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
+
+    def start_units(self) -> None:
+        """Forget what coefficients were met."""
+        self.exponents, self.angles, self.roots = Units(), Units(), Units()
 
     def terms(self, argument: Node) -> Terms:
         """An exponent or angle as Σ c·m."""

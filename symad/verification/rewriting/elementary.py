@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import sympy
 
-from symad.core.graph import Node, op_of
+from symad.core.graph import Node, op_of, topological
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -258,8 +258,13 @@ def steps(argument: Node, at_zero: Sequence[Fraction | int], basis: Basis) -> li
 
 
 def is_zero(argument: Node, basis: Basis) -> Node:
-    """1 where a node is 0, and 0 elsewhere: 1 − s² with its sign s."""
+    """1 where a node is 0, and 0 elsewhere: 1 − s² with its sign s; 0 of what vanishes on no open set.
+
+    Integers have no open sets: i − 37 is looked at where i has a value.
+    """
     if not basis.may_vanish(argument):
+        if basis.integers.isdisjoint(topological([argument])):
+            return broadcast_to(constant(0), argument.shape)
         return Node.of(Compare("=="), (argument, constant(0)))
     s = sign(argument, basis)
     return broadcast_to(sub(constant(1), mul(s, s)), argument.shape)

@@ -40,6 +40,7 @@ from symad.ops.elementwise.arithmetic import (
 )
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.elementary import exponential, is_zero, step
 from symad.verification.rewriting.extremes import largest
@@ -61,15 +62,39 @@ PASSES = 8
 def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
     """The outputs in the basis. Graphs that are to be compared are rewritten together."""
     expanded = without_infinities(expand_definitions(outputs))
+    basis.integers = frozenset(integer_inputs(topological(expanded)))
     made: dict[Node, Node] = {}
     for _ in range(PASSES):
         made = {}
         basis.rewrite = partial(_rewritten, basis=basis, made=made)
         for node in expanded:
             _rewritten(node, basis, made)
-        if basis.settled():
+        live = _live(expanded, made)
+        if live != expanded:
+            expanded = live
+            basis.start_units()
+        elif basis.settled():
             break
-    return tuple(made[o] for o in expanded)
+    return tuple(_rewritten(o, basis, made) for o in expanded)
+
+
+def _live(outputs: Sequence[Node], made: dict[Node, Node]) -> tuple[Node, ...]:
+    """The outputs without branches that are taken nowhere: their roots would count in the units of roots.
+
+    A derivative of √u has one for u = 0, with √√u in its second derivative.
+    """
+
+    def kept(node: Node, args: Nodes) -> Node:
+        if isinstance(node.op, Select):
+            condition = made[node.args[0]]
+            while isinstance(condition.op, (Broadcast, Reshape)):
+                condition = condition.args[0]
+            holds = constant_value(condition)
+            if holds in (0, 1):
+                return broadcast_to(args[1 if holds == 1 else 2], node.shape)
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, kept)
 
 
 def _rewritten(output: Node, basis: Basis, made: dict[Node, Node]) -> Node:
