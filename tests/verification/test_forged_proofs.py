@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from symad.core.graph import Node
+from symad.core.graph import Graph, Node
+from symad.errors import ShapeError
 from symad.ops.arrays.contraction import sum_axes
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import constant, input_node
@@ -14,6 +15,8 @@ from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, sub
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
+from symad.verification.certificate.certificate import Comparison
+from symad.verification.certificate.recheck import _own_derivative
 from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
 from symad.verification.checker.proofs import sides_for_all_sizes, written
 from symad.verification.checker.terms import Terms
@@ -172,6 +175,27 @@ def test_directions_belong_to_their_kinds():
     ]:
         refused(Claim(Derivative(kind, (mul(a, a),), (a,), **extra), (a,)))
     refused(Claim(Derivative("integral", (a,), (a,)), (a,)))
+
+
+def test_directions_do_not_depend_on_what_the_derivative_is_by():
+    """Differentiated with the function, v = x makes 2 x² w of x² where x w v is 2 w v for all v."""
+    a, b, c = (input_node(sp.Symbol(name, real=True)) for name in "abc")
+    square, twice = mul(a, a), mul(constant(2), a)
+    for kind, v, w, wrong in [
+        ("curvature", (a,), (b,), mul(constant(2), b, twice)),  # right for v = a is 2 a b
+        ("curvature", (b,), (a,), mul(constant(2), b, a)),
+        ("slope", (b,), (a,), mul(b, add(square, mul(twice, a)))),  # w = a, and is differentiated as well
+        ("pullback", (), (a,), add(square, mul(twice, a))),
+        ("curvature", (mul(a, c),), (b,), mul(b, add(mul(twice, c), mul(constant(2), a, c)))),
+    ]:
+        claim = Claim(Derivative(kind, (square,), (a,), v, w), (wrong,))
+        assert "depends on what the derivative is by" in refused(claim)
+        comparison = Comparison("forged", Graph((), (wrong,)), Graph((a, b, c), (wrong,)), ("f",), (),
+                                derivative=claim.derivative)  # fmt: skip
+        with pytest.raises(ShapeError, match="depend on what it is by"):
+            _own_derivative(comparison)
+    honest = Claim(Derivative("curvature", (square,), (a,), (b,), (c,)), (mul(constant(2), b, c),))
+    assert replay([honest], Proof((0,), (GOAL,), (), 0, "elements")) is not None
 
 
 def test_goals_must_be_there():

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from symad.core.dims import same_dim, same_shape, size
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, topological
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import ShapeError
@@ -113,6 +113,8 @@ def _along(claim: Derivative) -> list[Node]:
         ShapeError: the directions are no directions of the function.
     """
     x, y, v, w = claim.wrt, claim.function, claim.v, claim.w
+    if not set(x).isdisjoint(topological([*v, *w])):  # a second sweep would differentiate them, too
+        raise ShapeError(f"the directions of a claim about a {claim.kind} depend on what it is by")
     if claim.kind == "pullback":
         _require_alike(claim, w, y)
         return [dense(bar, node) for bar, node in zip(pull(y, w, x), x, strict=True)]

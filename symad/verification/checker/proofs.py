@@ -19,9 +19,7 @@ from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed
 from symad.verification.checker.writing_out import Writing
 
-KINDS = dict.fromkeys(
-    ("value", "gradient", "jacobian", "hessian"), ""
-)  # of derivatives, with their directions
+KINDS = dict.fromkeys(("value", "gradient", "jacobian", "hessian"), "")  # of derivatives; their directions
 KINDS |= {"pushforward": "v", "pullback": "w", "slope": "vw", "curvature": "vw"}
 
 
@@ -58,6 +56,8 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     sweeps = sweeps if v and sweeps else usual
     if sorted(sweeps.upper()) != [*usual] or len({t for t in x if t.kind == "variable"}) < len(x):
         raise Refused("a direction is not taken once, or a derivative is not by different inputs")
+    if not set(x).isdisjoint(needed([*v, *w])):  # which would be differentiated, too
+        raise Refused("a direction depends on what the derivative is by")
     for sweep in sweeps:
         seeds = dict(zip(x, v if sweep in "vV" else w, strict=True))
         y = [tangent(e, seeds) if sweep.islower() else inner(gradient(e, x), [*seeds.values()]) for e in y]

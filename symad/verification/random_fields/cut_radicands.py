@@ -18,8 +18,10 @@ from fractions import Fraction
 from math import lcm
 
 from symad.core.graph import Node, topological
+from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Input, constant_value
+from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
 
 MOST_ORDER = 12
@@ -53,14 +55,24 @@ def cuts_at_radicands(outputs: Sequence[Node]) -> Cuts:
             varies.add(node)
     found, orders = set[Node](), set[int]()
     for node in order:
-        exponent = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
-        if isinstance(exponent, Fraction) and exponent.denominator > 1:
+        if isinstance(node.op, Pow) and _is_fraction(node.args[1]):
             base = node.args[0]
             while isinstance(base.op, (Broadcast, Reshape)):
                 base = base.args[0]
             if base in varies and not isinstance(base.op, Input):
                 found.add(base)
-                orders.add(exponent.denominator)
+                orders.add(constant_value(node.args[1]).denominator)
     if not found or lcm(*orders) > MOST_ORDER:
         return NO_CUTS
     return Cuts(frozenset(found), tuple(sorted(orders)))
+
+
+def has_roots_of_sums(outputs: Sequence[Node]) -> bool:
+    """Whether a root is taken of a sum, plain or by a contraction."""
+    roots = [n for n in topological(outputs) if isinstance(n.op, Pow) and _is_fraction(n.args[1])]
+    return any(isinstance(n.args[0].op, (Add, Einsum)) for n in roots)
+
+
+def _is_fraction(exponent: Node) -> bool:
+    value = constant_value(exponent)
+    return isinstance(value, Fraction) and value.denominator > 1

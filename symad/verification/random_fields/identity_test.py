@@ -29,7 +29,7 @@ from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.budget import Budget, Meter, OutOfBudget
-from symad.verification.random_fields.cut_radicands import cuts_at_radicands
+from symad.verification.random_fields.cut_radicands import cuts_at_radicands, has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel, Unsupported
 from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
@@ -48,6 +48,9 @@ from symad.verification.rewriting.rewrite import rewrite
 
 DRAWS = 2
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""
+
+BASES = ((False, False, False), (False, False, True), (True, False, False), (True, True, False))
+"""Whether sums of exponents, products of unknown sign, and roots of sums (not) are taken apart: `Basis`."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,16 @@ def compare_nodes(
     rng, meter = Random(seed), meter or Meter(budget)
     best = [_nothing(a) for a, _ in pairs]
     search = _Search()
-    for split, absolutes in ((False, False), (True, False), (True, True)):
+    for split, absolutes, whole in BASES:
         rest = [k for k, found in enumerate(best) if not _is_done(found)]
         if absolutes:
             rest = [k for k in rest if _has_roots_of_products(pairs[k])]
-        if split:  # no relation will make these equal
+        if whole:
+            rest = [k for k in rest if has_roots_of_sums(pairs[k])]
+        if split or whole:  # no relation will make these equal
             rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
-            basis = Basis(split, absolutes)
+            basis = Basis(split, absolutes, whole)
             made = rewrite([n for k in rest for n in pairs[k]], basis)
             for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
