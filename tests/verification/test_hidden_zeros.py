@@ -85,6 +85,28 @@ def test_what_is_zero_at_points_only_keeps_its_relations(h):
     assert symad.equal(ceiling(h), floor(h) + 1).status in ("proved", "tested")
 
 
+PIECED = {
+    "the inverse sine of a sine": sp.asin(sin(x)) - x,
+    "the inverse tangent of a tangent": sp.atan(sp.tan(x)) - x,
+    "the inverse cosine of a cosine": sp.acos(cos(x)) - x,
+    "many narrow pieces": sp.asin(sin(40 * x)) - 40 * x,
+    "a root of a square": sp.sqrt((1 - cos(2 * x)) / 2) - sin(x),
+    "a double angle": sp.asin(2 * x / (1 + x**2)) - 2 * sp.atan(x),
+    "a half line": sp.acos((1 - x**2) / (1 + x**2)) - 2 * sp.atan(x),
+    "an argument with a pole": sp.atan(x) + sp.atan(2) - sp.atan((x + 2) / (1 - 2 * x)),
+}
+
+
+@pytest.mark.parametrize("name", PIECED)
+def test_what_is_zero_on_one_piece_of_the_line_and_not_on_others(name):
+    """Inverse functions and roots have branch points: one point at which they differ says nothing of others."""
+    h = PIECED[name]
+    by_piece = Piecewise((1, sp.Eq(h, 0)), (2, True))
+    assert symad.equal(by_piece, sp.Integer(1) + 0 * x).status not in ("proved", "tested")
+    assert symad.equal(by_piece, sp.Integer(2) + 0 * x).status not in ("proved", "tested")
+    assert symad.equal(sign(h) ** 2, sp.Integer(1) + 0 * x).status not in ("proved", "tested")
+
+
 # ---- integer inputs -----------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ numeric: two disjoint balls, or one without an integer, beside each of several p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +18,14 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Input, constant_value
+from symad.ops.arrays.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import operations
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.discontinuities import WeakSign
 
 POINTS = 6
@@ -77,7 +78,19 @@ def _near(point: Mapping[Node, Number]) -> dict[Node, Number]:
 MOST_STEPS = 20_000
 """Nodes of more scalar operations are not looked at: nothing is known of them."""
 
-WITNESSES = 8
+FEW_STEPS = 2_000
+WITNESSES, PIECES = 8, 32
+"""Points that are tried; with branch points, and no more scalar operations than `FEW_STEPS`, `PIECES`."""
+
+BESIDE = 1 << 40
+"""1 over the distance of a point beside another one."""
+
+SINGLE_VALUED = {
+    sympy.exp, sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.sinh, sympy.cosh,
+    sympy.tanh, sympy.coth, sympy.sech, sympy.csch, sympy.erf, sympy.erfc, sympy.erfi, sympy.gamma,
+    sympy.digamma, sympy.polygamma, sympy.sinc, sympy.Si, sympy.Shi,
+}  # fmt: skip
+"""Functions without branch points: what is 0 on one piece is 0 on all, around their poles."""
 
 PLAIN = {sympy.sign, WeakSign, sympy.Abs, sympy.exp}
 """Functions all of whose relations are known."""
@@ -101,20 +114,58 @@ def _is_root(node: Node) -> bool:
 
 
 def is_nonzero_somewhere(node: Node) -> bool:
-    """Whether each element is certainly not 0 at some point: balls are the witnesses."""
-    from symad.verification.measuring.balls import ball_values
+    """Whether each element is certainly not 0 at some point, and 0 beside none: balls are the witnesses.
 
+    One point is enough for what is analytic on a connected set. Functions with branch points are pieced
+    together: asin(sin x) − x is 0 for |x| < π/2 and nowhere else. So where there are such functions, no point
+    tried may have zeros around it.
+    """
     order = topological([node])
-    if operations(order) > MOST_STEPS:
+    steps = operations(order)
+    if steps > MOST_STEPS:
         return False
     inputs = [n for n in order if isinstance(n.op, Input)]
+    pieced = any(map(_branches, order))
+    count = PIECES if pieced and steps <= FEW_STEPS else WITNESSES
     seen = np.zeros(int(np.prod(node.shape)), dtype=bool)
-    for point in points(inputs, integer_inputs(order), WITNESSES if inputs else 1, seed=11):
-        try:
-            values = ball_values([node], point, BITS)[0].ravel()
-        except (SymadError, ArithmeticError, ValueError, TypeError):
-            continue
-        seen |= np.array([v.value.is_finite() and not v.value.contains(0) for v in values], dtype=bool)
-        if seen.all():
+    integers = integer_inputs(order)
+    for point in points(inputs, integers, count if inputs else 1, seed=11):
+        nonzero, zero = _signs_at(node, point)
+        if pieced and zero.any() and (zero & _signs_at(node, _beside(point, integers))[1]).any():
+            return False
+        seen |= nonzero
+        if seen.all() and not pieced:
             return True
-    return False
+    return bool(seen.all())
+
+
+def _branches(node: Node) -> bool:
+    """Whether a function of complex numbers has branch points, as far as is known here."""
+    return _is_root(node) or (isinstance(node.op, Apply) and node.op.head not in SINGLE_VALUED)
+
+
+def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:
+    """Which elements are certainly not 0 at a point, and which are 0 as far as can be seen."""
+    from symad.verification.measuring.balls import ball_values
+
+    try:
+        values = ball_values([node], point, BITS)[0].ravel()
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        none = np.zeros(int(np.prod(node.shape)), dtype=bool)
+        return none, none
+    finite = np.array([v.value.is_finite() for v in values], dtype=bool)
+    zero = np.array([v.value.contains(0) for v in values], dtype=bool)
+    return finite & ~zero, finite & zero
+
+
+def _beside(point: Mapping[Node, Number], integers: Collection[Node]) -> dict[Node, Number]:
+    """A point next to one, with other differences in each coordinate; integers stay."""
+    whole = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
+    shifts = iter(range(1, 1 << 30))
+
+    def moved(value: Number) -> Fraction:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(moved, 1, 1)(value)
+        return Fraction(value) * (1 + Fraction(next(shifts), BESIDE)) + Fraction(next(shifts), BESIDE)
+
+    return {n: v if n in whole else moved(v) for n, v in point.items()}
