@@ -99,7 +99,7 @@ PIECED = {
 
 @pytest.mark.parametrize("name", PIECED)
 def test_what_is_zero_on_one_piece_of_the_line_and_not_on_others(name):
-    """Inverse functions and roots have branch points: one point at which they differ says nothing of others."""
+    """Inverse functions and roots have branch points: one point at which they differ is not enough."""
     h = PIECED[name]
     by_piece = Piecewise((1, sp.Eq(h, 0)), (2, True))
     assert symad.equal(by_piece, sp.Integer(1) + 0 * x).status not in ("proved", "tested")

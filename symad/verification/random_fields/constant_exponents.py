@@ -161,11 +161,6 @@ def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:
 def _beside(point: Mapping[Node, Number], integers: Collection[Node]) -> dict[Node, Number]:
     """A point next to one, with other differences in each coordinate; integers stay."""
     whole = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
-    shifts = iter(range(1, 1 << 30))
-
-    def moved(value: Number) -> Fraction:
-        if isinstance(value, np.ndarray):
-            return np.frompyfunc(moved, 1, 1)(value)
-        return Fraction(value) * (1 + Fraction(next(shifts), BESIDE)) + Fraction(next(shifts), BESIDE)
-
+    shifts = (Fraction(k, BESIDE) for k in range(1, 1 << 30))
+    moved = np.frompyfunc(lambda v: v * (1 + next(shifts)) + next(shifts), 1, 1)
     return {n: v if n in whole else moved(v) for n, v in point.items()}
