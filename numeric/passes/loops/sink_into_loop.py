@@ -51,11 +51,16 @@ def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | No
     """The outputs with one loop changed; None if there is none to change."""
     order = topological(outputs)
     users = readers(order)
-    for group in by_loop(n for n in order if isinstance(n.op, (Scan, Loop))):
+    for group in by_loop(n for n in order if _has_one_state(n)):
         inside = _absorbed(group, order, users, set(outputs), fits)
         if inside and sum(map(elements, inside)) >= least:
             return rebuild(outputs, dict(zip(group, _with(group, inside), strict=True)))
     return None
+
+
+def _has_one_state(node: Node) -> bool:
+    """Whether a node is a value of a loop with one state, as all loops are until `split_state` has run."""
+    return isinstance(node.op, Scan) or (isinstance(node.op, Loop) and node.op.states == 1)
 
 
 def _absorbed(
