@@ -82,7 +82,7 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
     if isinstance(axes, (int, np.integer)):
         axes = (range(len(left.shape) - axes, len(left.shape)), range(axes))
     pairs = [
-        normal_axes(k if isinstance(k, (int, np.integer)) else tuple(k), len(n.shape))
+        normal_axes(int(k) if isinstance(k, (int, np.integer)) else tuple(k), len(n.shape))
         for k, n in zip(axes, (left, right), strict=True)
     ]
     first = [f"a{k}" for k in range(len(left.shape))]
