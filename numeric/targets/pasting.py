@@ -43,7 +43,7 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
     needs_scipy = False
     module = function.__globals__
     for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
-        used = module.get(name)
+        used = inspect.unwrap(module[name]) if callable(module.get(name)) else module.get(name)  # of `cache`
         if isinstance(used, types.ModuleType):
             if name != "np" or np == "np":
                 imports[_import_of(used, name)] = None

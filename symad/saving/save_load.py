@@ -28,7 +28,7 @@ from symad.saving.saved_limits import (
     check_document,
     check_shape,
 )
-from symad.saving.saved_ops import check_op, classes, read_op
+from symad.saving.saved_ops import check_node, check_op, classes, read_op
 from symad.saving.saved_structures import (
     Classes,
     read_calling,
@@ -255,6 +255,7 @@ def _read_node(entry: Json, nodes: list[Node], k: int) -> Node:
         check_op(op, len(args))
         node = Node.of(op, args)
         check_shape(node.shape)
+        check_node(node)
         return node
     except SymadError as error:
         raise SavingError(f"node {k} ({name}): {error}") from None

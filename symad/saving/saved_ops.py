@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
+from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -11,7 +12,8 @@ import sympy
 
 import symad.core.dims
 from symad.core.arrays import Number
-from symad.core.graph import DIM_FIELDS, SHAPE, Op
+from symad.core.dims import same_dim, same_shape, size
+from symad.core.graph import DIM_FIELDS, SHAPE, Node, Op
 from symad.errors import SavingError
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -19,12 +21,14 @@ from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, is_name
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Source, constant
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Source, constant
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg.solve_det import Determinant, Solve
@@ -70,6 +74,16 @@ def check_op(op: Op, count: int) -> None:
     """
     if not ALLOWED.get(type(op), _anything)(op) or not _takes(op, count):
         raise SavingError(f"{op} of {count} arguments is not allowed")
+
+
+def check_node(node: Node) -> None:
+    """Check what a field says of the shapes of the arguments, where no shape rule needs it.
+
+    Raises:
+        SavingError: an axis is none of the argument's, sizes do not fit, or an input is not of its shape.
+    """
+    if not FITTING.get(type(node.op), _anything)(node):
+        raise SavingError(f"{node.op} does not fit arguments of the shapes {[a.shape for a in node.args]}")
 
 
 @cache
@@ -153,6 +167,40 @@ def _positions(op: Any) -> bool:
     return is_name(op.what) and len(op.axes) == len(op.shape)
 
 
+def _einsum(op: Any) -> bool:
+    """Output axes are different, and each is one of an argument's."""
+    given = {k for axes in op.inputs for k in axes}
+    once = len(set(op.output)) == len(op.output)
+    return once and set(op.output) <= given <= set(range(MOST_AXES))
+
+
+def _slice(op: Any) -> bool:
+    return 0 not in op.step
+
+
+def _axis_of_argument(node: Node) -> bool:
+    return 0 <= node.op.axis < len(node.args[0].shape) + isinstance(node.op, Stack)  # type: ignore[attr-defined]
+
+
+def _axes_of_argument(node: Node) -> bool:
+    axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
+    return len(set(axes)) == len(axes) and all(0 <= k < len(node.args[0].shape) for k in axes)
+
+
+def _axes_in_order(node: Node) -> bool:
+    axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
+    return all(0 <= a < b for a, b in pairwise((*axes, len(node.shape))))
+
+
+def _as_many(node: Node) -> bool:
+    return bool(same_dim(size(node.args[0].shape), size(node.shape)))
+
+
+def _as_its_symbol(node: Node) -> bool:
+    shape = getattr(node.op.symbol, "shape", None)  # type: ignore[attr-defined]
+    return shape is None or not isinstance(shape, tuple) or same_shape(tuple(shape), node.shape)
+
+
 def _takes(op: Op, count: int) -> bool:
     """Whether an op takes so many arguments, where that is fixed."""
     if isinstance(op, (Add, Mul)):
@@ -180,7 +228,12 @@ def _anything(op: Op) -> bool:
     return True
 
 
+MOST_AXES = 52
+"""Letters that name the axes of a contraction in NumPy."""
+
 ALLOWED = {
+    Einsum: _einsum,
+    Slice: _slice,
     Add: _signs,
     Mul: _powers,
     Compare: _relation,
@@ -191,3 +244,12 @@ ALLOWED = {
     Positions: _positions,
 }
 """Checks that the declared types do not express."""
+
+FITTING: dict[type[Op], Any] = {
+    Input: _as_its_symbol,
+    Reshape: _as_many,
+    Broadcast: _axes_in_order,
+    **dict.fromkeys((Concatenate, Stack), _axis_of_argument),
+    **dict.fromkeys((Extreme, Softmax, LogSoftmax, LogSumExp, SoftmaxTangent), _axes_of_argument),
+}
+"""Checks of fields against the arguments' shapes."""

@@ -23,7 +23,7 @@ from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.elliptic_moments import elliptic_moment
+from symad.library.elliptic_integral import elliptic_moment
 from symad.library.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr
 from symad.library.scalar_functions import logcosh

@@ -14,11 +14,12 @@ from symad.core.dims import same_dim, same_shape, size
 from symad.core.graph import Graph, Node, topological
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
-from symad.errors import ShapeError
+from symad.errors import SavingError, ShapeError, SymadError
 from symad.ops.arrays.contraction import inner
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
 from symad.ops.elementwise.arithmetic import add
+from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
 from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
@@ -36,7 +37,23 @@ from symad.verification.without_values import Valued
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
-    """The comparisons of a certificate again."""
+    """The comparisons of a certificate again.
+
+    Raises:
+        SavingError: its graphs cannot be evaluated: the file that it came from was changed.
+    """
+    try:
+        return _rechecked(certificate, seed)
+    except SymadError:
+        raise
+    except (*DAMAGE, RecursionError) as error:
+        raise SavingError(
+            f"{certificate.title}: the graphs of this certificate have no values; its file is damaged "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
+def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     start, comparisons = time.monotonic(), certificate.comparisons
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)

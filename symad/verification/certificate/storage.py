@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Json
 from symad.errors import SavingError
-from symad.ops.arrays.sources import symbol_of
-from symad.saving.save_load import dumps, loads
+from symad.ops.arrays.sources import Input, symbol_of
+from symad.saving.save_load import DAMAGE, dumps, loads
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import (
     METHODS,
@@ -143,8 +144,10 @@ def read(text: str) -> Certificate:
         )
     try:
         return _read_document(document)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
-        raise SavingError(f"the certificate is damaged: {error}") from None
+    except DAMAGE as error:
+        raise SavingError(f"the certificate is damaged: {type(error).__name__}: {error}") from None
+    except RecursionError:
+        raise SavingError("the certificate is nested too deeply") from None
 
 
 def _read_document(document: dict[str, Any]) -> Certificate:
@@ -157,7 +160,7 @@ def _read_document(document: dict[str, Any]) -> Certificate:
             "primes": list(primes),
             "versions": dict(versions),
             "seconds": float() | int() as seconds,
-        }:
+        } if math.isfinite(seconds):
             return Certificate(
                 title,
                 tuple(map(_read_entry, entries)),
@@ -226,11 +229,27 @@ def _read_entry(saved: Any) -> Entry:
                 _read_witness(saved.get("witness")),
                 _read_blame(saved.get("blame")),
                 str(saved.get("reason", "")),
-                saved.get("measured") if isinstance(saved.get("measured"), dict) else None,
+                _read_figures(saved.get("measured")),
                 str(saved.get("index", "")),
                 saved.get("checked") is True,
             )
     raise SavingError("an entry of the certificate lacks its name, status, claim or bound")
+
+
+FIGURES = ("points", "relative error", "ulps", "would have seen")
+"""What an entry that was measured says."""
+
+
+def _read_figures(saved: Json) -> dict[str, float] | None:
+    """Numbers; infinities are texts."""
+    if saved is None:
+        return None
+    if not isinstance(saved, dict) or not set(FIGURES) <= set(saved):
+        raise SavingError(f"the figures of an entry are not {', '.join(FIGURES)}")
+    figures = {str(k): v if type(v) is int else float(v) for k, v in saved.items()}
+    if any(math.isnan(v) for v in figures.values()):
+        raise SavingError("a figure of an entry is no number")
+    return figures
 
 
 def _texts(saved: Json) -> tuple[str, ...]:
@@ -296,12 +315,19 @@ def _read_derivative(saved: Any, nodes: tuple[Node, ...]) -> Derivative | None:
     match saved:
         case None if not nodes:
             return None
-        case [str(kind), *counts] if kind in KINDS and len(counts) == 4 and sum(counts) == len(nodes):
+        case [str(kind), *counts] if kind in KINDS and _divides(counts, len(nodes)):
             left, groups = iter(nodes), []
             for count in counts:
                 groups.append(tuple(next(left) for _ in range(count)))
+            if not all(isinstance(node.op, Input) for node in groups[1]):
+                raise SavingError("a claim is about a derivative by something that is no input")
             return Derivative(kind, *groups)
     raise SavingError("the derivative that a claim is about is damaged")
+
+
+def _divides(counts: list[Any], whole: int) -> bool:
+    """Whether four numbers of nodes make all of them."""
+    return len(counts) == 4 and all(type(n) is int and n >= 0 for n in counts) and sum(counts) == whole
 
 
 METHODS.update(write=write, read=read)

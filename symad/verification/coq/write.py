@@ -70,6 +70,8 @@ def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None)
     if graph.dims:
         sizes = ", ".join(sorted(map(str, graph.dims)))
         raise CoqError(f"to_coq: the sizes {sizes} are symbols; give numbers, as in check(f.at({{...}}))")
+    if not model.wrt:
+        raise CoqError("to_coq: the model names no input to differentiate by")
     wrt, _ = select_wrt(graph, list(model.wrt))
     arguments, leaves = _arguments(graph, wrt)
     theory = Theory(stem, coq_name(graph.name, {a.name for a in arguments}), arguments, "", [])

@@ -20,6 +20,7 @@ from flint import arb
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
+from symad.evaluation.arb_functions import FUNCTIONS as MORE
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, box
 from symad.library.scalar_functions import ScalarFunction
@@ -189,8 +190,10 @@ class Balls(Domain["Ball | int"]):
             return Ball(FUNCTIONS[head](*arguments))
         if isinstance(head, type) and issubclass(head, ScalarFunction):
             return _defined(head, boxed)
-        finite = all(a.is_finite() for a in arguments)
-        return Ball(_by_mpmath(head, arguments) if finite else arb("nan"))
+        if not all(a.is_finite() for a in arguments):
+            return Ball(arb("nan"))
+        found = MORE[head](*arguments) if head in MORE else arb("nan")
+        return Ball(found if found.is_finite() else _by_mpmath(head, arguments))
 
     def power(self, base: Any, exponent: Any) -> Any:
         """The real power."""

@@ -11,7 +11,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.library.elliptic_moments import elliptic_moment, in_tables
+from symad.library.elliptic_integral import elliptic_moment, in_tables
 from symad.library.special_functions import polylog_slope, spherical_in
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply

@@ -1,0 +1,40 @@
+"""The integrals that elliptic integrals and their derivatives are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.core.function import ArgumentIndexError
+
+from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.library.special_functions import SpecialFunction
+
+
+class elliptic_moment(SpecialFunction):
+    """I(p, r, q; n, z, m), or with five arguments I(p, r, q; n, m), the complete one to z = π/2.
+
+    p, r, q are integers, m sin² θ ≤ 1 and n sin² θ ≤ 1 on the way; NaN elsewhere.
+    """
+
+    nargs = (5, 6)
+
+    def fdiff(self, argindex: int = 6) -> Any:
+        """By n: r I(p+1, r+1, q); by m: (q + 1/2) I(p+1, r, q+1); by z the integrand."""
+        p, r, q, n, *z, m = self.args
+        if argindex == len(self.args):
+            return (q + sympy.Rational(1, 2)) * elliptic_moment(p + 1, r, q + 1, n, *z, m)
+        if argindex == 4:
+            return r * elliptic_moment(p + 1, r + 1, q, n, *z, m)
+        if argindex == 5:
+            s = sympy.sin(z[0]) ** 2
+            return s**p * (1 - n * s) ** -r * (1 - m * s) ** (-q - sympy.Rational(1, 2))
+        raise ArgumentIndexError(self, argindex)
+
+
+NUMPY_NAMES[elliptic_moment] = "symad.special.elliptic_moment"
+
+
+def in_tables(p: int, r: int, q: int) -> bool:
+    """Whether the formulas reach an integral: derivatives of K, E, F are made of those, and Π partly."""
+    return 0 <= r <= 2 and p >= 0 and q - max(p - r, 0) >= (0 if r else -1)

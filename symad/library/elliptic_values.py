@@ -1,0 +1,180 @@
+"""Elliptic integrals to many digits: by Arb, by the formulas of tables, or by quadrature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import flint
+import mpmath
+from flint import acb, arb
+from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
+
+from symad.evaluation.arb_functions import FUNCTIONS
+from symad.evaluation.function_values import MPMATH_SPECIAL
+from symad.library.elliptic_integral import elliptic_moment, in_tables
+
+MOST_LOST = 2000
+"""Bits that cancel in the formulas of tables; where more would, quadrature is faster."""
+
+
+@dataclass(frozen=True)
+class Integrals:
+    """F, E and Π of (z, m) and (n, z, m), and √, for one kind of numbers; z = None means π/2."""
+
+    root: Callable[[Any], Any]
+    first: Callable[[Any, Any], Any]
+    second: Callable[[Any, Any], Any]
+    third: Callable[[Any, Any, Any], Any]
+
+
+def _by_recurrence(orders: tuple[int, int, int], n: Any, z: Any, m: Any, sine: Any, by: Integrals) -> Any:
+    """The formulas of tables, see `elliptic_moment_alias` for them as mathematics."""
+    s, c = sine
+    under, one = 1 - m * s * s, 1 - n * s * s
+
+    @cache
+    def of(p: int, r: int, q: int) -> Any:
+        if p:
+            over, low = (n, of(p - 1, r - 1, q)) if r else (m, of(p - 1, r, q - 1))
+            return (of(p - 1, r, q) - low) / over
+        if r and q:
+            return (n * of(0, r, q - 1) - m * of(0, r - 1, q)) / (n - m)
+        if r == 1:
+            return by.third(n, z, m)
+        if r == 2:
+            slope = of(0, 0, -1) + (m - n) * of(0, 0, 0) / n + (n * n - m) * of(0, 1, 0) / n
+            slope -= n * by.root(under) * s * c / one
+            return of(0, 1, 0) + n * slope / (2 * (m - n) * (n - 1))
+        if q <= 0:
+            return by.second(z, m) if q else by.first(z, m)
+        made = (2 * q - 2) * (2 - m) * of(0, 0, q - 1) if q > 1 else 0
+        made += (3 - 2 * q) * of(0, 0, q - 2) - m * s * c * by.root(under) / under**q
+        return made / ((2 * q - 1) * (1 - m))
+
+    return of(*orders)
+
+
+# ---- by mpmath ----------------------------------------------------------------------------------
+
+MPMATH = Integrals(mpmath.sqrt, mpmath.ellipf, mpmath.ellipe, mpmath.ellippi)
+
+
+def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
+    """To the working precision; a period at a time."""
+    orders = int(p), int(r), int(q)
+    z, m = rest if len(rest) == 2 else (mpmath.pi / 2, rest[0])
+    top = mpmath.sin(z) ** 2 if abs(z) < mpmath.pi / 2 else mpmath.mpf(1)
+    if not max(m, n if r > 0 else m) * top < 1:
+        return mpmath.nan
+    small = [m, 1 - m, *((n, 1 - n, n - m) if r else ())]
+    lost = (2 + p + r + abs(q)) * sum(max(0, -mpmath.mag(v)) for v in small if v)
+    if in_tables(*orders) and all(small) and lost < MOST_LOST:
+        with mpmath.extraprec(int(lost) + 20):
+            z = mpmath.pi / 2 if len(rest) == 1 else z
+            return _by_recurrence(orders, n, z, m, (mpmath.sin(z), mpmath.cos(z)), MPMATH)
+
+    def integrand(t: Any) -> Any:
+        s = mpmath.sin(t) ** 2
+        return s ** int(p) * (1 - n * s) ** -int(r) * (1 - m * s) ** (-int(q) - mpmath.mpf(1) / 2)
+
+    turns = mpmath.nint(z / mpmath.pi)
+    whole = mpmath.quad(integrand, [0, mpmath.pi / 2]) if turns else 0
+    return mpmath.quad(integrand, [0, z - turns * mpmath.pi]) + 2 * turns * whole
+
+
+def _in_domain(function: Callable[..., Any], n: Any, z: Any, *args: Any) -> Any:
+    """A function of n, z and m; NaN, without complex values, where there is no integral. z = None is π/2."""
+    widest = max(n, args[-1])
+    whole = z is None or abs(z) >= mpmath.pi / 2
+    return function(*args) if not widest * (1 if whole else mpmath.sin(z) ** 2) > 1 else mpmath.nan
+
+
+def _third_to_many_digits(n: Any, *rest: Any) -> Any:
+    return _in_domain(mpmath.ellippi, n, rest[0] if len(rest) == 2 else None, n, *rest)
+
+
+MPMATH_SPECIAL[elliptic_moment] = _to_many_digits
+MPMATH_SPECIAL[elliptic_pi] = _third_to_many_digits
+MPMATH_SPECIAL[elliptic_f] = lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m)
+
+
+# ---- by Arb -------------------------------------------------------------------------------------
+
+
+def _on_the_way(z: Any, *poles: Any) -> bool:
+    """Whether k sin² < 1 for certain, for all k, up to z; None is π/2."""
+    top = arb(1)
+    if z is not None and abs(z) < arb.pi() / 2:
+        top = z.sin() ** 2
+    return all(k * top < 1 for k in poles)
+
+
+def _first(z: Any, m: Any) -> Any:
+    if not _on_the_way(z, m):
+        return NONE
+    return _real(acb(m).elliptic_k() if z is None else acb.elliptic_f(z, m))
+
+
+def _second(z: Any, m: Any) -> Any:
+    if not _on_the_way(z, m):
+        return NONE
+    return _real(acb(m).elliptic_e() if z is None else acb.elliptic_e_inc(z, m))
+
+
+def _third(n: Any, z: Any, m: Any) -> Any:
+    if not _on_the_way(z, m, n):
+        return NONE
+    return _real(acb.elliptic_pi(n, m) if z is None else acb.elliptic_pi_inc(n, z, m))
+
+
+NONE = arb("nan")
+
+
+def _real(value: Any) -> Any:
+    return value.real if value.imag.contains(0) else NONE
+
+
+ARB = Integrals(arb.sqrt, _first, _second, _third)
+
+
+def _moment_by_arb(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
+    """A ball, or NaN where the tables divide by 0."""
+    if not all(v.is_exact() and v.is_integer() for v in (p, r, q)):
+        return NONE
+    orders = int(p.unique_fmpz()), int(r.unique_fmpz()), int(q.unique_fmpz())
+    z, m = rest if len(rest) == 2 else (None, rest[0])
+    if not _on_the_way(z, m, *([n] if r > 0 else [])):
+        return NONE
+    if not in_tables(*orders):
+        return _by_integral(orders, n, arb.pi() / 2 if z is None else z, m)
+    before = flint.ctx.prec
+    try:
+        flint.ctx.prec = 2 * before  # what cancels near m = 0, 1 and n
+        sine = (arb(1), arb(0)) if z is None else (z.sin(), z.cos())
+        return _by_recurrence(orders, n, z, m, sine, ARB)
+    except ZeroDivisionError:
+        return NONE
+    finally:
+        flint.ctx.prec = before
+
+
+def _by_integral(orders: tuple[int, int, int], n: Any, z: Any, m: Any) -> Any:
+    """By Arb's quadrature, which bounds its error."""
+    p, r, q = orders
+
+    def integrand(t: Any, analytic: bool) -> Any:
+        s = t.sin() ** 2
+        under = 1 - m * s
+        return s**p / ((1 - n * s) ** r * under**q * under.sqrt(analytic))
+
+    return _real(acb.integral(integrand, 0, z))
+
+
+FUNCTIONS[elliptic_moment] = _moment_by_arb
+FUNCTIONS[elliptic_k] = lambda m: _first(None, m)
+FUNCTIONS[elliptic_f] = _first
+FUNCTIONS[elliptic_e] = lambda *rest: _second(*rest) if len(rest) == 2 else _second(None, *rest)
+FUNCTIONS[elliptic_pi] = lambda n, *rest: _third(n, *rest) if len(rest) == 2 else _third(n, None, *rest)
