@@ -30,10 +30,17 @@ def spherical_jn(n: Number, x: Number) -> Number:
 
 
 def spherical_yn(n: Any, x: Any) -> Any:
-    """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}."""
+    """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}.
+
+    For integers n on the line, y_n(−x) = (−1)^(n+1) y_n(x) (DLMF 10.47.15); for others NaN at x < 0.
+    """
     from scipy.special import yv
 
-    return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
+    n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
+    turned = (x < 0) & (n == np.floor(n))
+    size = np.where(turned, -x, x)
+    sign = np.where(turned & (n % 2 == 0), -1.0, 1.0)
+    return (sign * np.sqrt(np.pi / (2 * size)) * yv(n + 0.5, size))[()]
 
 
 def spherical_in(n: Number, x: Number) -> Number:

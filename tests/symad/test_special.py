@@ -291,6 +291,30 @@ def test_derivatives_of_elliptic_integrals(orders):
     assert np.isnan(elliptic_moment(1, 0, 1, 0.0, [1.3, np.inf], 1.5)).all()
 
 
+def routes(graph):
+    """The graph itself and its kernels."""
+    return [graph, *(lower(graph, b) for b in ("numpy", "c", "runs")), lower(graph, style="plain")]
+
+
+def test_bessel_functions_at_negative_numbers():
+    """yn of integer order turns its sign as mpmath says; where no real value is, all backends have none."""
+    v = sp.Symbol("v", real=True)
+    for n in (0, 1, 2):
+        graph = symad.join(symad.trace(sp.yn(n, v), inputs=[v]), symad.gradient(sp.yn(n, v), v))
+
+        def exact(t, n=n):
+            return (-1) ** (n + 1) * mpmath.sqrt(mpmath.pi / -t / 2) * mpmath.bessely(n + 0.5, -t)
+
+        right = [float(exact(mpmath.mpf(-1.5))), float(mpmath.diff(exact, -1.5))]
+        for call in routes(graph):
+            assert np.allclose([float(r) for r in call(-1.5)], right, rtol=1e-13)
+    for f in (sp.bessely(1, v), sp.besselk(0, v), sp.bessely(sp.Rational(1, 2), v)):
+        graph = symad.join(symad.trace(f, inputs=[v]), symad.gradient(f, v))
+        for call in routes(graph):
+            with np.errstate(all="ignore"):
+                assert all(np.isnan(float(r)) for r in call(-1.5)), f
+
+
 def test_formulas_of_tables_are_proved():
     """Derivatives of F and Π as SymPy prints them."""
     elliptic = [(elliptic_f(x, y), y), (elliptic_pi(x, y), x), (elliptic_pi(x, y), y)]
