@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 from sympy.core.function import ArgumentIndexError
 
@@ -19,7 +17,7 @@ class elliptic_moment(SpecialFunction):
 
     nargs = (5, 6)
 
-    def fdiff(self, argindex: int = 6) -> Any:
+    def fdiff(self, argindex: int = 6) -> sympy.Expr:
         """By n: r I(p+1, r+1, q); by m: (q + 1/2) I(p+1, r, q+1); by z the integrand."""
         p, r, q, n, *z, m = self.args
         if argindex == len(self.args):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TypeAlias
 
 import flint
 import mpmath
@@ -16,6 +16,8 @@ from symad.evaluation.arb_functions import FUNCTIONS
 from symad.evaluation.function_values import MPMATH_SPECIAL
 from symad.library.elliptic_integral import elliptic_moment, in_tables
 
+Real: TypeAlias = "mpmath.mpf | arb"
+
 MOST_LOST = 2000
 """Bits that cancel in the formulas of tables; where more would, quadrature is faster."""
 
@@ -24,19 +26,21 @@ MOST_LOST = 2000
 class Integrals:
     """F, E and Π of (z, m) and (n, z, m), and √, for one kind of numbers; z = None means π/2."""
 
-    root: Callable[[Any], Any]
-    first: Callable[[Any, Any], Any]
-    second: Callable[[Any, Any], Any]
-    third: Callable[[Any, Any, Any], Any]
+    root: Callable[[Real], Real]
+    first: Callable[[Real, Real], Real]
+    second: Callable[[Real, Real], Real]
+    third: Callable[[Real, Real, Real], Real]
 
 
-def _by_recurrence(orders: tuple[int, int, int], n: Any, z: Any, m: Any, sine: Any, by: Integrals) -> Any:
+def _by_recurrence(
+    orders: tuple[int, int, int], n: Real, z: Real, m: Real, sine: tuple[Real, Real], by: Integrals
+) -> Real:
     """The formulas of tables, see `elliptic_moment_alias` for them as mathematics."""
     s, c = sine
     under, one = 1 - m * s * s, 1 - n * s * s
 
     @cache
-    def of(p: int, r: int, q: int) -> Any:
+    def of(p: int, r: int, q: int) -> Real:
         if p:
             over, low = (n, of(p - 1, r - 1, q)) if r else (m, of(p - 1, r, q - 1))
             return (of(p - 1, r, q) - low) / over
@@ -62,7 +66,9 @@ def _by_recurrence(orders: tuple[int, int, int], n: Any, z: Any, m: Any, sine: A
 MPMATH = Integrals(mpmath.sqrt, mpmath.ellipf, mpmath.ellipe, mpmath.ellippi)
 
 
-def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
+def _to_many_digits(
+    p: mpmath.mpf, r: mpmath.mpf, q: mpmath.mpf, n: mpmath.mpf, *rest: mpmath.mpf
+) -> mpmath.mpf:
     """To the working precision; a period at a time."""
     orders = int(p), int(r), int(q)
     z, m = rest if len(rest) == 2 else (mpmath.pi / 2, rest[0])
@@ -76,7 +82,7 @@ def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
             z = mpmath.pi / 2 if len(rest) == 1 else z
             return _by_recurrence(orders, n, z, m, (mpmath.sin(z), mpmath.cos(z)), MPMATH)
 
-    def integrand(t: Any) -> Any:
+    def integrand(t: mpmath.mpf) -> mpmath.mpf:
         s = mpmath.sin(t) ** 2
         return s ** int(p) * (1 - n * s) ** -int(r) * (1 - m * s) ** (-int(q) - mpmath.mpf(1) / 2)
 
@@ -85,14 +91,16 @@ def _to_many_digits(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
     return mpmath.quad(integrand, [0, z - turns * mpmath.pi]) + 2 * turns * whole
 
 
-def _in_domain(function: Callable[..., Any], n: Any, z: Any, *args: Any) -> Any:
+def _in_domain(
+    function: Callable[..., mpmath.mpf], n: mpmath.mpf, z: mpmath.mpf, *args: mpmath.mpf
+) -> mpmath.mpf:
     """A function of n, z and m; NaN, without complex values, where there is no integral. z = None is π/2."""
     widest = max(n, args[-1])
     whole = z is None or abs(z) >= mpmath.pi / 2
     return function(*args) if not widest * (1 if whole else mpmath.sin(z) ** 2) > 1 else mpmath.nan
 
 
-def _third_to_many_digits(n: Any, *rest: Any) -> Any:
+def _third_to_many_digits(n: mpmath.mpf, *rest: mpmath.mpf) -> mpmath.mpf:
     return _in_domain(mpmath.ellippi, n, rest[0] if len(rest) == 2 else None, n, *rest)
 
 
@@ -104,7 +112,7 @@ MPMATH_SPECIAL[elliptic_f] = lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m)
 # ---- by Arb -------------------------------------------------------------------------------------
 
 
-def _on_the_way(z: Any, *poles: Any) -> bool:
+def _on_the_way(z: arb, *poles: arb) -> bool:
     """Whether k sin² < 1 for certain, for all k, up to z; None is π/2."""
     top = arb(1)
     if z is not None and abs(z) < arb.pi() / 2:
@@ -112,19 +120,19 @@ def _on_the_way(z: Any, *poles: Any) -> bool:
     return all(k * top < 1 for k in poles)
 
 
-def _first(z: Any, m: Any) -> Any:
+def _first(z: arb, m: arb) -> arb:
     if not _on_the_way(z, m):
         return NONE
     return _real(acb(m).elliptic_k() if z is None else acb.elliptic_f(z, m))
 
 
-def _second(z: Any, m: Any) -> Any:
+def _second(z: arb, m: arb) -> arb:
     if not _on_the_way(z, m):
         return NONE
     return _real(acb(m).elliptic_e() if z is None else acb.elliptic_e_inc(z, m))
 
 
-def _third(n: Any, z: Any, m: Any) -> Any:
+def _third(n: arb, z: arb, m: arb) -> arb:
     if not _on_the_way(z, m, n):
         return NONE
     return _real(acb.elliptic_pi(n, m) if z is None else acb.elliptic_pi_inc(n, z, m))
@@ -133,14 +141,14 @@ def _third(n: Any, z: Any, m: Any) -> Any:
 NONE = arb("nan")
 
 
-def _real(value: Any) -> Any:
+def _real(value: acb) -> arb:
     return value.real if value.imag.contains(0) else NONE
 
 
 ARB = Integrals(arb.sqrt, _first, _second, _third)
 
 
-def _moment_by_arb(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
+def _moment_by_arb(p: arb, r: arb, q: arb, n: arb, *rest: arb) -> arb:
     """A ball, or NaN where the tables divide by 0."""
     if not all(v.is_exact() and v.is_integer() for v in (p, r, q)):
         return NONE
@@ -161,11 +169,11 @@ def _moment_by_arb(p: Any, r: Any, q: Any, n: Any, *rest: Any) -> Any:
         flint.ctx.prec = before
 
 
-def _by_integral(orders: tuple[int, int, int], n: Any, z: Any, m: Any) -> Any:
+def _by_integral(orders: tuple[int, int, int], n: arb, z: arb, m: arb) -> arb:
     """By Arb's quadrature, which bounds its error."""
     p, r, q = orders
 
-    def integrand(t: Any, analytic: bool) -> Any:
+    def integrand(t: acb, analytic: bool) -> acb:
         s = t.sin() ** 2
         under = 1 - m * s
         return s**p / ((1 - n * s) ** r * under**q * under.sqrt(analytic))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from itertools import pairwise
@@ -82,7 +83,7 @@ def check_node(node: Node) -> None:
     Raises:
         SavingError: an axis is none of the argument's, sizes do not fit, or an input is not of its shape.
     """
-    if not FITTING.get(type(node.op), _anything)(node):
+    if type(node.op) in FITTING and not FITTING[type(node.op)](node.op, node):
         raise SavingError(f"{node.op} does not fit arguments of the shapes {[a.shape for a in node.args]}")
 
 
@@ -167,37 +168,35 @@ def _positions(op: Any) -> bool:
     return is_name(op.what) and len(op.axes) == len(op.shape)
 
 
-def _einsum(op: Any) -> bool:
+def _einsum(op: Einsum) -> bool:
     """Output axes are different, and each is one of an argument's."""
     given = {k for axes in op.inputs for k in axes}
     once = len(set(op.output)) == len(op.output)
     return once and set(op.output) <= given <= set(range(MOST_AXES))
 
 
-def _slice(op: Any) -> bool:
+def _slice(op: Slice) -> bool:
     return 0 not in op.step
 
 
-def _axis_of_argument(node: Node) -> bool:
-    return 0 <= node.op.axis < len(node.args[0].shape) + isinstance(node.op, Stack)  # type: ignore[attr-defined]
+def _axis_of_argument(op: Concatenate | Stack, node: Node) -> bool:
+    return 0 <= op.axis < len(node.args[0].shape) + isinstance(op, Stack)
 
 
-def _axes_of_argument(node: Node) -> bool:
-    axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
-    return len(set(axes)) == len(axes) and all(0 <= k < len(node.args[0].shape) for k in axes)
+def _axes_of_argument(op: Extreme | Softmax | LogSoftmax | LogSumExp | SoftmaxTangent, node: Node) -> bool:
+    return len(set(op.axes)) == len(op.axes) and all(0 <= k < len(node.args[0].shape) for k in op.axes)
 
 
-def _axes_in_order(node: Node) -> bool:
-    axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
-    return all(0 <= a < b for a, b in pairwise((*axes, len(node.shape))))
+def _axes_in_order(op: Broadcast, node: Node) -> bool:
+    return all(0 <= a < b for a, b in pairwise((*op.axes, len(node.shape))))
 
 
-def _as_many(node: Node) -> bool:
+def _as_many(op: Reshape, node: Node) -> bool:
     return bool(same_dim(size(node.args[0].shape), size(node.shape)))
 
 
-def _as_its_symbol(node: Node) -> bool:
-    shape = getattr(node.op.symbol, "shape", None)  # type: ignore[attr-defined]
+def _as_its_symbol(op: Input, node: Node) -> bool:
+    shape = getattr(op.symbol, "shape", None)
     return shape is None or not isinstance(shape, tuple) or same_shape(tuple(shape), node.shape)
 
 
@@ -231,7 +230,7 @@ def _anything(op: Op) -> bool:
 MOST_AXES = 52
 """Letters that name the axes of a contraction in NumPy."""
 
-ALLOWED = {
+ALLOWED: dict[type[Op], Callable[..., bool]] = {
     Einsum: _einsum,
     Slice: _slice,
     Add: _signs,
@@ -245,7 +244,7 @@ ALLOWED = {
 }
 """Checks that the declared types do not express."""
 
-FITTING: dict[type[Op], Any] = {
+FITTING: dict[type[Op], Callable[..., bool]] = {
     Input: _as_its_symbol,
     Reshape: _as_many,
     Broadcast: _axes_in_order,
