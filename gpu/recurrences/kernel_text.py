@@ -158,7 +158,7 @@ class _Writer:
         names: dict[Node, str] = {}
         for g, (left, depth, scalars) in enumerate(_grouped(self.step, part)):
             count = len(scalars)
-            rights = [self.step.leaves[s].right for s in scalars]  # type: ignore[union-attr]
+            rights = [self.step.leaves[s].right for s in scalars]  # type: ignore[union-attr]  # a product's
             factors = ", ".join(self.factor(right, "column", "first") for right in rights)
             lines += [
                 f"Real sum{g}[{count}] = {{}};",

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.rows import is_row_dot, is_row_sum, repeats_columns, repeats_rows
@@ -146,7 +146,7 @@ class RowText(ABC):
             self.lines.append(f"  {self.c.real} {self.text[node]} = 0;")
             factors = [text[a] for a in self._terms(node)]
             if is_row_dot(node, self.full):
-                factors.append(self.column(node.args[1].op.position))  # type: ignore[attr-defined]
+                factors.append(self.column(op_of(node.args[1], Local).position))
             lines.append(f"{self.text[node]} += {' * '.join(factors)};")
         lines += [self.store(k, text[n], False) for k, n in known]
         self.lines += self.over_row(lines, [self.text[n] for n in sums])

@@ -195,5 +195,5 @@ def _positions(node: Node, starts: dict[Node, int]) -> Any:
     if node in starts:
         return (starts[node] + np.arange(prod(node.shape))).reshape(node.shape)
     given = tuple(_positions(arg, starts) for arg in _given(node))
-    rest = tuple(arg.op.array for arg in node.args[len(given) :])  # type: ignore[attr-defined]
+    rest = tuple(op_of(arg, ArrayConstant).array for arg in node.args[len(given) :])
     return evaluate(node.op, (*given, *rest))

@@ -16,6 +16,7 @@ from symad.numeric.program.expressions import (
     NewAxis,
     Place,
     Position,
+    parts,
     rewrite,
 )
 from symad.numeric.program.program import Program
@@ -130,7 +131,7 @@ def is_view(expression: Expression) -> bool:
 def viewed(expression: Expression) -> Expression:
     """What a view shows elements of; other expressions are that themselves."""
     while is_view(expression):
-        expression = expression.array if isinstance(expression, Index) else expression.args[0]  # type: ignore[attr-defined]
+        expression, *_ = parts(expression)
     return expression
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import plus
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.passes.loops.loop import Loop, loop_of, pieces, values
 from symad.ops.arrays.stacking import Concatenate
-from symad.ops.loops.scan import Scan
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.printer import ArrayPrinter
@@ -38,7 +37,7 @@ class Beside:
 
 def besides(node: Node, printer: ArrayPrinter) -> list[Beside]:
     """The values of a loop that can be laid out so; results have memory of their own."""
-    op: Scan | Loop = node.op  # type: ignore[assignment]
+    op = loop_of(node)
     states, moving, fixed = pieces(op, op.body.input_nodes)
     outer = dict(zip(op.body.input_nodes, node.args, strict=True))
     made = values(node)
@@ -82,7 +81,7 @@ def beside_lines(one: Beside, names: dict[Node, str], before: list[Node], printe
     whole = printer.own_name()
     steps, *rest = one.value.shape
     count = printer.bare(steps)
-    first = one.states.args[one.states.op.k]  # type: ignore[attr-defined]
+    first = one.states.args[op_of(one.states, Loop).k]
     lines = [f"{whole} = {new_text((plus(steps, 1), *rest), printer)}"]
     for array, index in one.blocks:
         at = "0" if array is first and index == one.place else f":{count}"

@@ -20,15 +20,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from symad.verification.checker import functions as table
 from symad.verification.checker import quotients as poly
 from symad.verification.checker.quotients import Generator, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, needed
-
-if TYPE_CHECKING:
-    import sympy as sp
 
 Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
 MOST_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
@@ -85,7 +82,7 @@ class Values:
             raise Refused("a name is given to another value")
         return Quotient({(int(known),): 1})
 
-    def variable(self, symbol: sp.Basic) -> Quotient:
+    def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
         known = [kind for kind in ("positive", "nonnegative") if getattr(symbol, f"is_{kind}", None) is True]
         if getattr(symbol, "is_zero", None) is True:

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.arrays import Number
 from symad.core.dims import Dim, same_dim, same_shape
 from symad.core.graph import Node, Op, topological
 from symad.ops.arrays import contraction, gathering, positions, shaping, sources, stacking
@@ -74,7 +73,7 @@ class Writing:
         return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
 
 
-def exact(value: Number, terms: Terms) -> Term:
+def exact(value: Any, terms: Terms) -> Term:
     """A number as a term: floats are their exact binary values, and other constants only themselves."""
     if value is sympy.pi or value is sympy.E:
         return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
