@@ -13,7 +13,7 @@ import sympy
 
 import symad.core.dims
 from symad.core.arrays import Number
-from symad.core.dims import same_dim, same_shape, size
+from symad.core.dims import same_dim, size
 from symad.core.graph import DIM_FIELDS, SHAPE, Node, Op
 from symad.errors import SavingError
 from symad.ops.arrays.contraction import Einsum
@@ -196,8 +196,12 @@ def _as_many(op: Reshape, node: Node) -> bool:
 
 
 def _as_its_symbol(op: Input, node: Node) -> bool:
+    """Lengths that a matrix or an array says as numbers; others may have been replaced by numbers since."""
     shape = getattr(op.symbol, "shape", None)
-    return shape is None or not isinstance(shape, tuple) or same_shape(tuple(shape), node.shape)
+    if not isinstance(shape, (tuple, sympy.Tuple)):
+        return True
+    known = ((a, b) for a, b in zip(shape, node.shape, strict=False) if not getattr(a, "free_symbols", None))
+    return len(shape) == len(node.shape) and all(same_dim(int(a), b) for a, b in known)
 
 
 def _takes(op: Op, count: int) -> bool:

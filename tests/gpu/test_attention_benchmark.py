@@ -107,7 +107,8 @@ def test_the_session_lists_commands_that_exist():
 
 
 SLEEPS = """
-import pathlib, subprocess, sys
+import pathlib, signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
 sys.path.insert(0, {root!r})
 from benchmarks.gpu.device_tests import ended
 from benchmarks.gpu.report import save
@@ -126,7 +127,8 @@ save(out, {{"part": 2}}, complete=whole)
 def test_a_step_that_takes_too_long_ends_with_what_it_started(deaf, tmp_path):
     """It is interrupted and leaves its report; what does not hear that is killed."""
     out = tmp_path / "report.json"
-    ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN); " if deaf else ""
+    heard = "signal.SIG_IGN" if deaf else "signal.default_int_handler"
+    ignore = f"signal.signal(signal.SIGINT, {heard}); "
     script = SLEEPS.format(root=str(ROOT), out=str(out), ignore=ignore)
     step = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE)
     child = int(step.stdout.readline())

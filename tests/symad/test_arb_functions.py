@@ -7,8 +7,12 @@ import sympy as sp
 from symad.evaluation.arb_functions import FUNCTIONS, by_arb
 from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.number_domains import HighPrecision
-from symad.library import probability
+from symad.library import (
+    elliptic_values,  # noqa: F401  (registers elliptic integrals)
+    probability,
+)
 from symad.library import special_functions as special
+from symad.library.elliptic_integral import elliptic_moment
 
 POINTS = ["0", "1", "-1", "2", "0.5", "-0.5", "0.999", "1.3", "-1.7", "3.25", "12.5", "-20.25", "41.0078125"]
 ORDERS = ["0", "1", "2", "3", "0.5", "-1.25", "2.75"]
@@ -29,6 +33,17 @@ SEVERAL = {
     special.owens_t: [(h, a) for h in ("0", "-1.7", "3.25") for a in ("-0.5", "1", "12.5")],
     special.voigt_profile: [(x, s, g) for x in ("0", "-1.7", "12.5") for s in HALVES for g in HALVES],
     probability.gammainc: [(s, x) for s in HALVES for x in ("0.5", "3.25", "41.0078125")],
+}
+AMPLITUDES = [(z, m) for z in ("0.5", "-1.3", "1.5") for m in ("0.5", "-1.7", "0.999")]
+SEVERAL |= {
+    sp.elliptic_f: AMPLITUDES,
+    sp.elliptic_e: [*AMPLITUDES, ("0.5",), ("-1.7",)],
+    sp.elliptic_pi: [("0.25", *pair) for pair in AMPLITUDES] + [("-1.7", "0.5"), ("0.25", "0.75")],
+    elliptic_moment: [
+        (*orders, "0.25", *pair)
+        for orders in (("0", "0", "1"), ("1", "0", "1"), ("1", "1", "0"), ("2", "1", "1"))
+        for pair in AMPLITUDES
+    ],
 }
 SEVERAL |= {
     sp.betainc_regularized: SEVERAL[sp.betainc], probability.gammaincc: SEVERAL[probability.gammainc],

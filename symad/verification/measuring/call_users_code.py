@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import ArrayLike
 from symad.errors import SymadError
 from symad.verification.random_fields.prime_fields import Array
-
-if TYPE_CHECKING:
-    import torch
 
 
 class BadReturn(SymadError, TypeError):
@@ -96,20 +93,20 @@ def _own_copy(value: Array | float) -> Array | float:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _tensor(value: float) -> torch.Tensor:
+def _tensor(value: Array | float) -> ArrayLike:
     return sys.modules["torch"].as_tensor(_own_copy(value), dtype=_torch_type(value))
 
 
-def _torch_type(value: float) -> Any:
+def _torch_type(value: Array | float) -> object:
     torch = sys.modules["torch"]
     return torch.int64 if np.asarray(value).dtype.kind in "iu" else torch.float64
 
 
-def _jax_array(value: float) -> Any:
+def _jax_array(value: Array | float) -> ArrayLike:
     return sys.modules["jax"].numpy.asarray(_own_copy(value))
 
 
-def _cupy_array(value: Any) -> Any:
+def _cupy_array(value: Array | float) -> ArrayLike:
     return sys.modules["cupy"].asarray(_own_copy(value))
 
 
