@@ -62,9 +62,11 @@ def _sources(node: Node) -> Sequence[Node] | None:
     if isinstance(op, (Iota, Positions, SortingPositions, Dimension, Input, Local)):
         return ()
     if isinstance(op, ArrayConstant):
-        return () if op.array.dtype.kind in "iu" else None
+        whole = op.array.dtype.kind in "iu" and _fits(op.array.max(initial=0))
+        return () if whole else None
     if isinstance(op, Constant):
-        return () if isinstance(op.value, int) and not isinstance(op.value, bool) else None
+        whole = isinstance(op.value, int) and not isinstance(op.value, bool)
+        return () if whole and _fits(abs(op.value)) else None
     if isinstance(op, MOVES) or permutes(node) or isinstance(op, Add):
         return node.args
     if isinstance(op, Mul):
@@ -74,6 +76,11 @@ def _sources(node: Node) -> Sequence[Node] | None:
     if isinstance(op, Gather):
         return node.args[:1]
     return node.args[1:] if isinstance(op, Select) else None
+
+
+def _fits(largest: int) -> bool:
+    """Whether a device's integers, which have a sign and 64 bits, hold a number; others are floats."""
+    return bool(largest < 2**63)
 
 
 def _whole(order: Sequence[Node], given: Collection[Node] | None) -> set[Node]:

@@ -186,6 +186,16 @@ def test_an_empty_axis_has_no_rows():
         lower(graph, backend="cupy")(cp.asarray(np.zeros((0, 2))), cp.asarray(np.zeros(3, int)))
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_whole_numbers_beyond_those_of_a_device_are_floats(where):
+    """2⁶³ + 2⁶² as a 64-bit integer with a sign is negative."""
+    table = np.array([2**63 + 2**62, 3], dtype=np.uint64)
+    graph = symad.trace(lambda x: x * table + 2**70, inputs=[(2,)])
+    with library(where) as cp:
+        found = lower(graph, backend="cupy")(cp.asarray(np.array([2.0, 5.0]))).get()
+    np.testing.assert_array_equal(found, [2.0**64 + 2.0**63 + 2.0**70, 15 + 2.0**70])
+
+
 def test_which_values_are_integers():
     graph = symad.trace(
         lambda t, i, x: functions.lookup(t, 2 * i + 1) * np.floor(3 * x), [(9, 2), (2,), (2, 2)]
