@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph, Node, pack
+from symad.ops.elementwise.selection import Condition
 from symad.ops.sparse.csr import CompressedRows
+
+
+def returns_truth(graph: Graph, packed: bool) -> bool:
+    """Whether a result is true or false, which a vector of numbers cannot say; packed ones are numbers."""
+    return not packed and any(isinstance(output.op, Condition) for output in graph.output_nodes)
 
 
 @dataclass(frozen=True)

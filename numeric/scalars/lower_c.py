@@ -24,7 +24,7 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_
 from symad.numeric.pipelines import C_PROGRAM, PassReport, run_program_passes
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.compiled_batches import Batches
-from symad.numeric.scalars.flat_results import FlatResults
+from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.python_binding import Binder, python_function
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
@@ -40,7 +40,8 @@ LIMIT = 100_000
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
     """Print, compile and bind a scalar graph; ``report`` grows by a line for each pass.
 
-    Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
+    The NumPy form runs without a compiler, where C lacks a function (Bessel functions, polygamma, ...), and
+    where a result is a truth value: this C returns numbers alone.
 
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
@@ -59,7 +60,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
-    library = compile_c(source, native_options())
+    library = None if returns_truth(prepared, packed) else compile_c(source, native_options())
     if library is None:
         return replace(plain(), c_source=source, c_header=header)
     native = _binder(prepared, getattr(library, f"{name}_bound"))

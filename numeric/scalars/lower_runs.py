@@ -26,7 +26,7 @@ from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
-from symad.numeric.scalars.flat_results import FlatResults
+from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.scalars.level_runs import Plan, Run, plan
 from symad.numeric.scalars.python_binding import python_function
@@ -49,7 +49,8 @@ SHORT_LOOP = 50_000
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Plan the runs of a scalar graph.
 
-    Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
+    The NumPy form runs without a compiler, where C lacks a function (Bessel functions, polygamma, ...), and
+    where a result is a truth value.
 
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
@@ -63,7 +64,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         found = _compiled(prepared, library)
     except NotInC:
         found = None
-    if library is None or found is None:
+    if library is None or found is None or returns_truth(prepared, packed):
         return plain()
     runs, operations = found
     many = runs.at_points if isinstance(runs, Scalars) else None

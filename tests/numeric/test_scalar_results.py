@@ -135,3 +135,18 @@ def test_functions_of_arrays(way):
         graph = symad.trace(lambda v, s, k=k: f(v, s)[k], [(3,), ()])
         kernel = graph if way == "graph" else lower(graph, **WAYS[way])
         are_numbers(graph, kernel(np.array([*v, s])) if "packed" in way else kernel(v, s))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "runs"])
+def test_truth_values_are_true_or_false(backend):
+    """So that masks of points select, and ~ negates: one result beside a number, and one alone."""
+    x, y = sp.symbols("x y", real=True)
+    graph = symad.trace(lambda x, y: (x > y, x * y, (x > 0) & (y > 0)), inputs=[x, y])
+    kernel = lower(graph, backend=backend)
+    for results in (kernel(2.0, 1.0), graph(2.0, 1.0)):
+        assert [np.asarray(r).dtype.kind for r in results] == ["b", "f", "b"] and results == (True, 2.0, True)
+    points = np.array([-1.0, 0.5, 2.0]), np.array([-2.0, 1.0, 1.0])
+    larger, product, positive = kernel(*points)
+    assert larger.dtype == positive.dtype == bool and product.dtype == float
+    assert larger.tolist() == [True, False, True] and positive.tolist() == [False, True, True]
+    assert isinstance(lower(symad.trace(lambda x: x > 0, inputs=[x]), backend=backend)(0.0), (bool, np.bool))
