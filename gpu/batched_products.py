@@ -8,7 +8,7 @@ gates' cotangents are multiplied by the transposed matrices and added, which is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
@@ -18,9 +18,6 @@ from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.stacking import stack
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.loops.scan import Local, Scan
-
-if TYPE_CHECKING:
-    pass
 
 NEW = -1
 """The label of the stacked axis."""

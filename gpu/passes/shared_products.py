@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from symad.ops.arrays.shaping import Reshape
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.fused.attention_ops import AttentionOp
-
-if TYPE_CHECKING:
-    pass
 
 NEW = -1
 """The label of the stacked axis."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import sympy
 
 from symad.core.identifiers import identifier, short_name
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["RESERVED", "Names", "identifier"]
 

@@ -39,7 +39,7 @@ LANES = 128
 """Points of a batch that are computed together."""
 
 PARTS = 4
-"""A row is asked from memory in so many parts, by as many runs, where there are enough of them."""
+"""Parts in which a row is fetched from memory, each by a run of its own, if there are enough runs."""
 
 PAST_CACHES = 2**18
 """Numbers of results from which on they are written past the caches: 2 MiB, the second cache of a core. Lines

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from symad.numeric.lowering import lower
 from symad.numeric.training.loop import Rate
 from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
 from symad.numeric.training.parameters import Trainable
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

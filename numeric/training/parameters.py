@@ -54,26 +54,26 @@ class Form:
         return pack(self.structure, [arrays[name] for name in self.names])
 
 
-O = TypeVar("O")  # noqa: E741
+Owner = TypeVar("Owner")
 
 
-def starts(rule: Callable[[O, Arrays], State]) -> Callable[[O, Any], State]:
+def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Any], State]:
     """The first state of an optimiser, for parameters in any structure."""
 
     @wraps(rule)
-    def start(self: O, parameters: Any) -> State:
+    def start(self: Owner, parameters: Any) -> State:
         return rule(self, Form.of(parameters).arrays(parameters, "parameters"))
 
     return start
 
 
 def steps(
-    rule: Callable[[O, Arrays, Arrays, State, float], tuple[Arrays, State]],
-) -> Callable[[O, Any, Any, State, float], tuple[Any, State]]:
+    rule: Callable[[Owner, Arrays, Arrays, State, float], tuple[Arrays, State]],
+) -> Callable[[Owner, Any, Any, State, float], tuple[Any, State]]:
     """A step of an optimiser, for parameters and gradients in any structure; the state is by name."""
 
     @wraps(rule)
-    def step(self: O, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:
+    def step(self: Owner, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:
         form = Form.of(parameters)
         arrays = form.arrays(parameters, "parameters")
         moved, state = rule(self, arrays, form.arrays(gradients, "gradients"), state, factor)

@@ -91,7 +91,7 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
 
 
 def _short(text: str) -> str:
-    """An error without the middle of what a damaged file made long."""
+    """The beginning and the end of an error that is too long: damaged files make it so."""
     half = LONGEST_ERROR // 2
     return text if len(text) <= LONGEST_ERROR else f"{text[:half]} ... {text[-half:]}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -14,9 +14,6 @@ from symad.core.identifiers import printed, short_name
 from symad.core.signatures import Inputs
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, field_names
 from symad.errors import TraceError
-
-if TYPE_CHECKING:
-    pass
 
 Leaf = tuple[str, Any]
 """An input as it was given, and its name in the argument, such as ``params['W']``."""

@@ -13,7 +13,7 @@ import dis
 import functools
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sympy.core.function import FunctionClass
 
@@ -21,9 +21,6 @@ from symad.core.users_line import LIBRARIES
 from symad.tracing.float_of_traced import TracedFloat, compares_no_types
 from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
-
-if TYPE_CHECKING:
-    pass
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
 """The names of a module that Python reads by itself, not by running code."""

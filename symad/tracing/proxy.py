@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 import sympy
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import ArrayLike, Index
 from symad.core.dims import Shape, format_shape, is_concrete, size
 from symad.core.graph import Node
 from symad.core.users_line import users_line
@@ -46,9 +46,6 @@ from symad.tracing.wrapped import (
     matrix_product,
     number,
 )
-
-if TYPE_CHECKING:
-    from symad.core.arrays import Index
 
 LARGEST = 1000
 """The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from symad.core.dims import format_shape
 from symad.core.users_line import scipys_call, users_line
 from symad.errors import TraceError
 from symad.ops.arrays.sources import constant_value
 from symad.tracing.wrapped import Wrapped
-
-if TYPE_CHECKING:
-    pass
 
 
 class Valueless(Wrapped):

@@ -209,8 +209,8 @@ def numpy_kernels(c: Case, _: Any) -> None:
     _kernels(c, "numpy")
     c.same(lower(symad.gradient(c.graph, "p"), style="plain")(c.p, X, T))
     packed = lower(symad.value_and_gradient(c.graph, "p"), packed=True)
-    found = scipy_minimize(packed, np.zeros(4), args=(X, T), jac=True)
-    np.testing.assert_allclose(found.x, BEST, rtol=1e-3)
+    found = scipy_minimize(packed, np.zeros(4), args=(X, T), jac=True, tol=1e-10)
+    np.testing.assert_allclose(found.x, BEST, rtol=1e-6)
     residuals = given(symad.trace(c.residuals, c.inputs), {"p": c.p})
     np.testing.assert_allclose(residuals(X, T), R)
 

@@ -86,7 +86,7 @@ def test_calls_signatures_and_errors(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", "c", "runs", "file"])
 def test_packed_kernels(backend: str, tmp_path: Path) -> None:
-    """x is the vector of what wrt names, other inputs keep their names."""
+    """The inputs that ``wrt`` names are one vector x; the others keep their names."""
     f = symad.value_and_gradient(a * x**2 * y, [x, y])
     call = lower(f, packed=True) if backend == "file" else lower(f, backend, packed=True)
     call = from_file(call, tmp_path) if backend == "file" else call

@@ -121,7 +121,7 @@ def nested(data: Any, rng: Random, others: list[Any]) -> None:
 
 
 def moved(data: Any, rng: Random, others: list[Any]) -> None:
-    """A number is another one: small, out of range, or that of what it stands in, which makes a cycle."""
+    """Change a number by one, in sign or in size, or to the position of its own node, which makes a cycle."""
     ways = [w for w in places(data) if type(at(data, w)) is int]
     way = rng.choice(ways)
     ordinal = [key for key in way if isinstance(key, int)]

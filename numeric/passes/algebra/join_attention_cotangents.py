@@ -6,17 +6,12 @@ is linear in them, so the sum of its results is its result at (ō, L̄), one pas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.arithmetic import Add, add
 from symad.ops.fused.attention_ops import AttentionCotangent
-
-if TYPE_CHECKING:
-    pass
 
 
 def join_cotangents(graph: Graph) -> Graph:

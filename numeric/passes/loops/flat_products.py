@@ -8,16 +8,13 @@ its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symad.core.dims import size
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
-
-if TYPE_CHECKING:
-    pass
 
 Labels = tuple[int, ...]
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from symad.errors import TraceError
-
-if TYPE_CHECKING:
-    pass
 
 STORAGE = frozenset(
     ("casting", "subok", "copy", "device", "like", "overwrite_input", "kind", "stable", "optimize")

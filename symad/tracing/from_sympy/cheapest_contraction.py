@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import mul
-
-if TYPE_CHECKING:
-    pass
 
 Label = Hashable
 NOMINAL = 100

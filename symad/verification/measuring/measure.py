@@ -30,12 +30,7 @@ from symad.ops.arrays.sources import symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
-from symad.verification.measuring.call_users_code import (
-    BadReturn,
-    Caller,
-    as_real_array,
-    refuse_arguments,
-)
+from symad.verification.measuring.call_users_code import BadReturn, Caller, as_real_array, refuse_arguments
 from symad.verification.measuring.fifty_digits import (
     Precise,
     all_nodes,

@@ -261,9 +261,10 @@ def steps(argument: Node, at_zero: Sequence[Fraction | int], basis: Basis) -> li
 
 
 def is_zero(argument: Node, basis: Basis) -> Node:
-    """1 where a node is 0, and 0 elsewhere: 1 − s² with its sign s; 0 of what vanishes on no open set.
+    """1 where a node is 0, and 0 elsewhere: 1 − s², where s is its sign.
 
-    Integers have no open sets: i − 37 is looked at where i has a value.
+    That is 0 for a node that vanishes on no open set. A node of integers, such as i − 37, may vanish at one
+    value of i: it is compared with 0 instead.
     """
     if not basis.may_vanish(argument):
         if basis.integers.isdisjoint(topological([argument])):

@@ -8,7 +8,7 @@ finds no number that looks right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -21,9 +21,6 @@ from symad.ops.arrays.sources import array_constant
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.wrapped import Wrapped
-
-if TYPE_CHECKING:
-    pass
 
 
 class Filled(np.ndarray):

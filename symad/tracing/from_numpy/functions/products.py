@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, matrix_product, number
-
-if TYPE_CHECKING:
-    pass
 
 
 @implements(np.dot)
