@@ -34,7 +34,7 @@ def key(seed: int) -> np.ndarray:
     return random.key_of(seed)
 
 
-def rand(key: Array, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
+def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
     """Independent uniform numbers in (0, 1), never 0 or 1, by Philox 4×32-10.
 
     The bits, and so the numbers, are equal in NumPy and on a GPU; those of float32 are those of float64
@@ -50,7 +50,7 @@ def rand(key: Array, shape: float | sympy.Expr | tuple[int, ...] = ()) -> Array:
     return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
-def randn(key: Array, shape: sympy.Expr | tuple[int, ...] = ()) -> Array:
+def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
     """Independent standard normal numbers by the transform of Box and Muller; see `rand`."""
     return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
@@ -66,7 +66,7 @@ def fold_in(key: Array, number: int) -> Array:
     return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))
 
 
-def _shape(shape: float | sympy.Expr | tuple[int, ...]) -> tuple[int | sympy.Symbol, ...]:
+def _shape(shape: Dim | tuple[Dim, ...]) -> tuple[int | sympy.Symbol, ...]:
     return as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 
 
 def spherical_jn(n: Number, x: Number) -> Number:
@@ -51,14 +51,14 @@ def spherical_in(n: Number, x: Number) -> Number:
     return (np.where((x_ < 0) & (order % 2 == 1), -1.0, 1.0) * of_positive(order, np.abs(x_)))[()]
 
 
-def airyai(x: float) -> float:
+def airyai(x: Array | float) -> Array | float:
     """Airy function Ai."""
     from scipy.special import airy
 
     return airy(x)[0]
 
 
-def airyaiprime(x: float) -> float:
+def airyaiprime(x: Array | float) -> Array | float:
     """Derivative of the Airy function Ai."""
     from scipy.special import airy
 

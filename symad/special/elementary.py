@@ -10,7 +10,7 @@ import numpy as np
 from symad.core.arrays import Array
 
 
-def sec(x: float) -> float:
+def sec(x: Array | float) -> Array | float:
     """1/cos x."""
     return 1 / np.cos(x)
 
@@ -20,7 +20,7 @@ def csc(x: Any) -> Any:
     return np.true_divide(1, np.sin(x))
 
 
-def cot(x: float) -> float:
+def cot(x: Array | float) -> Array | float:
     """1/tan x."""
     return np.true_divide(1, np.tan(x))
 
@@ -71,7 +71,7 @@ def acoth(x: Any) -> Any:
     return np.arctanh(np.true_divide(1, x))
 
 
-def sinc(x: float) -> float:
+def sinc(x: Array | float) -> Array | float:
     """Sin(x)/x, unnormalised, 1 at 0."""
     return np.sinc(np.true_divide(x, np.pi))
 

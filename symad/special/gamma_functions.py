@@ -9,14 +9,14 @@ import numpy as np
 from symad.core.arrays import Array, Number
 
 
-def loggamma(x: float) -> Number:
+def loggamma(x: Array | float) -> Array | float:
     """Log Γ(x) for x > 0, NaN elsewhere: SymPy's function is complex there."""
     from scipy.special import gammaln
 
     return np.where(np.asarray(x) > 0, gammaln(x), np.nan)[()]
 
 
-def polygamma(order: float, x: Array | float) -> Array | float:
+def polygamma(order: Array | float, x: Array | float) -> Array | float:
     """The derivative of the digamma function of integer order ≥ 0, on the whole real line.
 
     Negative x by reflection, ψ_n(x) = (−1)^n ψ_n(1 − x) − π d^n/dx^n cot(πx) (DLMF 5.15.6): SciPy's Hurwitz

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 
 
 def expint(order: Number, x: Number) -> Number:
@@ -24,7 +24,7 @@ def expint(order: Number, x: Number) -> Number:
     return np.vectorize(one, otypes=[float])(order_, x_)[()]
 
 
-def sine_integral(x: float) -> float:
+def sine_integral(x: Array | float) -> Array | float:
     """Si(x) = ∫_0^x sin(t)/t dt."""
     from scipy.special import sici
 

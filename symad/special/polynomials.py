@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 
 
-def hermite(n: float, x: float) -> float:
+def hermite(n: Array | float, x: Array | float) -> Array | float:
     """The Hermite function H_n: a polynomial for integers n ≥ 0, which may be floats, else by mpmath."""
     from scipy.special import eval_hermite
 
