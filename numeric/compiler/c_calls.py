@@ -128,7 +128,20 @@ def bound(function: Any, parts: Sequence[Array], operations: int = SHORT + 1) ->
             result does.
         operations: about how many a call executes; short calls keep Python's lock.
     """
-    frame = frame_of(function, parts)
+    return bound_frame(function, frame_of(function, parts), parts, operations)
+
+
+def bound_frame(
+    function: Any, frame: Array, parts: Sequence[Array], operations: int = SHORT + 1
+) -> Callable[[], None]:
+    """The same of a frame that is there, whose numbers may change between calls.
+
+    Args:
+        function: of ctypes; its argument is the address of the frame.
+        frame: of `frame_of`.
+        parts: as in `bound`.
+        operations: as in `bound`.
+    """
     binder = _binder()
     if binder is not None:
         made: Callable[[], None] = binder(frame.ctypes.data, (frame, parts, function), operations > SHORT)

@@ -7,9 +7,8 @@ only moves elements, and is known in advance as the places where the elements st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -73,15 +72,10 @@ def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
     given = inputs + sum(not operands and f[0] == "constant" for f, operands in steps.operations)
     first = {number: k for k, number in reversed(list(enumerate(wanted)))}
     again = {number for k, number in enumerate(wanted) if first[number] != k}
-    runs, code, constants, rows = in_rows(steps, again, range(inputs), given, 0)
+    runs, code, constants, rows = in_rows(steps, again, range(inputs), given, lambda k: inputs + k)
     written = [first.get(k, -1) for k, (_, operands) in enumerate(steps.operations) if operands]
-
-    def row(places: Any) -> Array:  # constants have rows of their own here
-        return np.where(np.asarray(places) < 0, inputs - 1 - np.asarray(places), places)
-
-    moved = tuple(Run(r.function, r.start, tuple(row(o) for o in r.operands)) for r in runs)
-    results = row([code[k] for k in wanted])
-    return PointPlan(inputs, constants, moved, rows, results, np.array(written, np.int32))
+    results = np.array([code[k] for k in wanted], dtype=np.int64)
+    return PointPlan(inputs, constants, runs, rows, results, np.array(written, np.int32))
 
 
 def lane_plan(graph: Graph) -> LanePlan:
@@ -122,7 +116,12 @@ def lane_plan(graph: Graph) -> LanePlan:
     kept = [n for n in lanes if n in graph.output_nodes]
     kept += dict.fromkeys(a for n in order if n not in lanes for a in n.args if a in lanes)
     sources = [row.get(n, -1 - at.get(n, 0)) for n in inputs]
-    runs, code, extra, rows = in_rows(steps, {known[n] for n in kept}, sources, len(given), scalar.size)
+
+    def behind(k: int) -> int:
+        """The code of a constant: a scalar behind all others."""
+        return -1 - (scalar.size + k)
+
+    runs, code, extra, rows = in_rows(steps, {known[n] for n in kept}, sources, len(given), behind)
     row |= {n: code[known[n]] for n in kept}
     stride = -(-width // BLOCK) * BLOCK
     moving = [n for n in order if n in row or n not in lanes]
@@ -134,16 +133,17 @@ def lane_plan(graph: Graph) -> LanePlan:
 
 
 def in_rows(
-    steps: Steps, kept: set[int], sources: Sequence[int], given: int, scalars: int
+    steps: Steps, kept: set[int], sources: Sequence[int], given: int, constant: Callable[[int], int]
 ) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
     """The operations one by one in rows that are used again, so that few rows stay in the cache.
 
     Args:
         steps: the operations on lanes, in an order that computes operands first.
-        kept: the numbers of those that are read at the end.
+        kept: the numbers of those that are read at the end; the row of another that no operation reads is
+            free at once.
         sources: the codes of the inputs of ``steps``.
         given: the number of rows that are given.
-        scalars: the number of scalars, behind which the constants stand.
+        constant: the code of a constant, by its number.
 
     Returns:
         The runs, the code of every operation, the constants, and the number of rows.
@@ -161,11 +161,12 @@ def in_rows(
                 rows += 1
             code.append(free.pop())  # before operands are released: a result overwrites none of them
             runs.append(Run(function, code[k], tuple(np.array([code[o]]) for o in operands)))
-            free += [code[o] for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
+            gone = [o for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
+            free += [code[o] for o in (*gone, *([k] if k not in last and k not in kept else ()))]
         elif function[0] == "input":
             code.append(sources[function[1]])
         else:
-            code.append(-1 - (scalars + len(extra)))
+            code.append(constant(len(extra)))
             extra.append(float(np.frombuffer(function[1])[0]))
     return tuple(runs), code, tuple(extra), rows
 

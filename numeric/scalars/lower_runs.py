@@ -16,7 +16,7 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import aligned_zeros, bound, check_sizes, frame_of
+from symad.numeric.compiler.c_calls import aligned_zeros, bound, bound_frame, check_sizes, frame_of
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, native_options
 from symad.numeric.compiler.quick_calls import Framed, quick_call
 from symad.numeric.kernel import Kernel
@@ -41,6 +41,9 @@ NEAR = 4
 
 LEAST_LANES = 16
 """Points from which on several at a time are faster than one after the other."""
+
+POINTS_PART = 9
+"""Where the number of points stands in the frame of ``symad_runs_points``."""
 
 SHORT_LOOP = 50_000
 """Operations of a loop over points up to which no long function is planned for several points at a time."""
@@ -154,28 +157,38 @@ class Scalars:
 
     def at_points(self, columns: Sequence[Any]) -> Any:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
-        framed, points = self.lanes(), columns[0].size
+        points = columns[0].size
         made = new_array()((len(self.plan.results), points), np.float64)
-        where = np.array([c.__array_interface__["data"][0] for c in columns], dtype=np.int64)
-        to = np.array([row.__array_interface__["data"][0] for row in made], dtype=np.int64)
-        before, after = framed.parts[7:9], framed.parts[10:]
-        parts = [*framed.parts[:4], where, framed.parts[5], to, *before, points, *after]
-        bound(self.library.symad_runs_points, parts)()
+        try:
+            framed, run = self.idle.pop()
+        except IndexError:  # all are at work, in other threads
+            framed = self.lanes()
+            run = bound_frame(self.library.symad_runs_points, framed.frame, framed.parts)
+        framed.x[:] = [c.__array_interface__["data"][0] for c in columns]
+        framed.y[:] = made.ctypes.data + made.strides[0] * np.arange(len(made))
+        framed.frame[1 + POINTS_PART] = points
+        run()
+        self.idle.append((framed, run))
         return made
+
+    @cached_property
+    def idle(self) -> list[tuple[Framed, Callable[[], None]]]:
+        """Frames for many points that no call uses now: at most one for each thread that ever called."""
+        return []
 
     def lanes(self) -> Framed:
         """A call at several points, with rows of its own; addresses, results and points are still to come."""
         made, table, places, ahead, parts = self.points
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
-        where, wanted = np.zeros(made.inputs, np.int64), made.results.astype(np.int32)
+        wanted = made.results.astype(np.int32)
+        where, to = np.zeros(made.inputs, np.int64), np.zeros(len(wanted), np.int64)
         others = np.setdiff1d(np.arange(len(wanted), dtype=np.int32), made.written)
         frame = [
-            v, table, len(table), places, where, made.inputs, np.zeros(len(wanted), np.int64), wanted,
-            len(wanted), 0, np.zeros(made.rows, np.int64), made.rows, made.written, ahead, others,
-            len(others), parts,
+            v, table, len(table), places, where, made.inputs, to, wanted, len(wanted), 0,
+            np.zeros(made.rows, np.int64), made.rows, made.written, ahead, others, len(others), parts,
         ]  # fmt: skip
-        return Framed(frame_of(self.library.symad_runs_points, frame), where, wanted, frame)
+        return Framed(frame_of(self.library.symad_runs_points, frame), where, to, frame)
 
 
 def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[Any, int]:

@@ -12,12 +12,8 @@ from symad.errors import LoweringError
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.passes import prepare
-from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import c_interpreter, lower_runs, numpy_runs
-from symad.numeric.scalars.joined_steps import JOINED, joined
-from symad.numeric.scalars.lanes import point_plan
-from symad.numeric.scalars.level_runs import plan, steps_of
+from symad.numeric.scalars.level_runs import plan
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -267,56 +263,6 @@ def test_dense_hessians_run_in_lanes(mode: str) -> None:
     assert many.shape == (2, 9, 9) and np.allclose(many[0], expected, rtol=1e-11, atol=1e-12)
 
 
-def test_rows_are_used_again_but_never_while_they_are_read() -> None:
-    x = sp.symbols("x:12", real=True)
-    f = sp.Add(*[sp.tanh(sp.sin(a) * b + sp.cos(c)) ** 3 for a, b, c in zip(x, x[3:], x[5:], strict=False)])
-    graph = prepare(symad.gradient(f, x))
-    made = point_plan(graph, output_scalars(graph))
-    given = made.inputs + len(made.constants)
-    assert made.rows - given < len(made.runs) / 2
-    values: dict[int, int] = {k: -1 for k in range(given)}  # which operation a row holds
-    steps, wanted = joined(*steps_of(graph, output_scalars(graph)))
-    order = [k for k, (_, operands) in enumerate(steps.operations) if operands]
-    for number, run in zip(order, made.runs, strict=True):
-        assert run.start >= given
-        for operand, row in zip(steps.operations[number][1], run.operands, strict=True):
-            assert values[int(row[0])] in (operand, -1)
-        values[run.start] = number
-    assert [values[int(row)] for row in made.results] == wanted
-
-
-PAIRS = [
-    lambda a, b, c: a * b + c,
-    lambda a, b, c: c + a * b,
-    lambda a, b, c: a * b - c,
-    lambda a, b, c: c - a * b,
-    lambda a, b, c: a * b * c,
-    lambda a, b, c: (a + b) * c,
-    lambda a, b, c: c * (a - b),
-]
-
-
-@needs_compiler
-def test_joined_operations_round_as_the_two_do() -> None:
-    def f(*x):
-        return tuple(pair(*x[3 * k : 3 * k + 3]) for k, pair in enumerate(PAIRS))
-
-    graph = symad.trace(f, sp.symbols(f"x:{3 * len(PAIRS)}", real=True))
-    points = np.random.default_rng(8).normal(size=(3 * len(PAIRS), 200))
-    names = {run.function for run in point_plan(graph, output_scalars(graph)).runs}
-    assert names == set(JOINED)
-    for found, expected in zip(lower(graph, backend="runs")(*points), f(*points), strict=True):
-        assert np.array_equal(found, expected)
-
-
-def test_what_others_read_is_not_joined() -> None:
-    x = sp.symbols("x:3", real=True)
-    shared = symad.trace(lambda a, b, c: (a * b + c, a * b - c), x)
-    given = symad.trace(lambda a, b, c: (a * b + c, a * b), x)
-    for graph in (shared, given):
-        assert "multiply" in {run.function for run in point_plan(graph, output_scalars(graph)).runs}
-
-
 @needs_compiler
 def test_scalars_made_of_arrays_are_refused_by_name() -> None:
     """Sums, elements and last states of arrays, beside arrays that could be lanes."""
@@ -326,43 +272,3 @@ def test_scalars_made_of_arrays_are_refused_by_name() -> None:
         graph = symad.trace(lambda x, reduced=reduced: np.sin(reduced(np.exp(x * lanes))) + x, inputs=[x])
         with pytest.raises(LoweringError, match="backend 'runs' takes graphs of scalars"):
             lower(graph, "runs")
-
-
-def test_rows_of_inputs_are_fetched_once_before_they_are_needed():
-    """In parts where there are runs enough; what the first runs need comes too late."""
-    from symad.numeric.scalars.c_interpreter import PARTS
-    from symad.numeric.scalars.level_runs import Run
-    from symad.numeric.scalars.lower_runs import AHEAD, NEAR, fetched_ahead
-
-    def step(k, each):  # the first of ``each`` runs needs input k/each
-        return Run("negative", 1000 + k, (np.array([k // each if k % each == 0 else 999 + k]),))
-
-    for each, parts in ((1, 1), (PARTS + 2, PARTS)):
-        inputs = 60
-        ahead, found = fetched_ahead([step(k, each) for k in range(each * inputs)], inputs)
-        assert found == parts and len(ahead) == each * inputs
-        asked = [number for number in ahead.tolist() if number >= 0]
-        assert asked == [*range(asked[0], parts * inputs)] and asked[0] % parts == 0
-        assert asked[0] // parts * each <= NEAR + parts + each
-        for run, number in enumerate(ahead.tolist()):
-            if number >= 0:
-                assert NEAR < each * (number // parts) - run <= AHEAD
-
-
-@needs_compiler
-@pytest.mark.parametrize("points", (127, 128, 129, 300, 9_000, 9_001))
-def test_many_points_have_the_bits_of_parts_of_them(points: int) -> None:
-    """Blocks that share points, results on cache lines or not, and results past the caches (over 2 MiB)."""
-    x = sp.symbols("x:40", real=True)
-    outputs = [a * b - sp.exp(-a) for a, b in pairwise(x)] + [x[3], x[0] * x[1] - sp.exp(-x[0]), sp.Float(2)]
-    kernel = lower(symad.trace(outputs, inputs=list(x)), "runs")
-    columns = np.random.default_rng(0).normal(size=(40, points))
-    got = np.array(kernel(*columns))
-    a, b = columns[:-1], columns[1:]
-    products = a * b - np.exp(-a)
-    expected = [*products, columns[3], products[0], np.full(points, 2.0)]
-    np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-14)
-    cut = np.hstack([np.array(kernel(*part)) for part in np.array_split(columns, 3, axis=1)])
-    np.testing.assert_array_equal(got, cut)
-    rows = [row.reshape(1, points) for row in columns]
-    np.testing.assert_array_equal(np.array(kernel(*rows))[:, 0], got)
