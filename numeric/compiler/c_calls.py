@@ -132,7 +132,7 @@ def bound(function: Any, parts: Sequence[Array], operations: int = SHORT + 1) ->
 
 
 def bound_frame(
-    function: Any, frame: Array, parts: Sequence[Array], operations: int = SHORT + 1
+    function: Any, frame: np.ndarray, parts: Sequence[Array], operations: int = SHORT + 1
 ) -> Callable[[], None]:
     """The same of a frame that is there, whose numbers may change between calls.
 

@@ -2,7 +2,8 @@
 
 A call through Python costs some tens of microseconds for its arguments: each is made an array, shapes are
 compared, columns laid out. Here floats, ints and float64 vectors go straight to the compiled function;
-everything else takes the way through Python. Needs Python's headers, as `c_calls` does.
+everything else takes the way through Python. Needs Python's headers, as `c_calls` does, and is faster with
+NumPy's, which come with it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import SHORT
 from symad.numeric.compiler.c_compiler import compile_c
 from symad.numeric.compiler.quick_calls_source import SOURCE
+from symad.numeric.compiler.vector_arguments_source import BY_BUFFERS, BY_NUMPY
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.scalars.flat_results import FlatResults
 
@@ -51,11 +53,16 @@ def _maker() -> Any:
     include = Path(sysconfig.get_paths()["include"])
     if not (include / "Python.h").exists():
         return None
-    late = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+    options = ["-std=c11", f"-I{include}"]
+    options += ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+    interpreter = sysconfig.get_config_var("EXT_SUFFIX")
+    headers, reader = Path(np.get_include()), BY_BUFFERS
+    if (headers / "numpy" / "ndarraytypes.h").exists():
+        options.append(f"-I{headers}")
+        interpreter += f" and NumPy {np.__version__}"
+        reader = BY_NUMPY
     try:
-        library = compile_c(
-            SOURCE % (sysconfig.get_config_var("EXT_SUFFIX"), SHORT), ["-std=c11", f"-I{include}", *late]
-        )
+        library = compile_c(SOURCE % (interpreter, SHORT, reader), options)
     except LoweringError:
         return None
     if library is None:

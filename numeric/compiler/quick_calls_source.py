@@ -25,11 +25,7 @@ typedef struct {
 enum { SMALL = 24, SHORT = %d, BLOCK = 512 };
 enum { ROWS, POINTS, SEPARATE };
 
-static int is_float64(const Py_buffer *view)
-{
-    return view->format != NULL && view->format[0] == 'd' && view->format[1] == 0 && view->ndim <= 1;
-}
-
+%s
 static PyObject *otherwise(const Quick *q, PyObject *const *args, Py_ssize_t count)
 {
     return PyObject_Vectorcall(q->fallback, args, (size_t)count, NULL);
@@ -273,15 +269,15 @@ static PyObject *batch(Quick *q, double *x, char **data, const Py_ssize_t *strid
 static PyObject *call_packed(Quick *q, PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer view;
+    Py_ssize_t held = 0;
+    Vector v;
     PyObject *result = NULL;
     if (count != 1 || (PyObject *)Py_TYPE(args[0]) != q->array_type) return otherwise(q, args, count);
-    if (PyObject_GetBuffer(args[0], &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)) {
-        PyErr_Clear();
-        return otherwise(q, args, count);
-    }
-    const int good = is_float64(&view) && view.ndim == 1 && view.shape[0] == q->inputs;
-    if (good) result = at_point(q, view.buf);
-    PyBuffer_Release(&view);
+    const int good = read_vector(args[0], &view, &held, &v) && v.length == q->inputs
+        && (v.stride == sizeof(double) || v.length == 1);
+    if (good) result = at_point(q, (const double *)v.data);
+    else PyErr_Clear();
+    if (held) PyBuffer_Release(&view);
     return good ? result : otherwise(q, args, count);
 }
 
@@ -324,16 +320,14 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, P
             if (x[k] == -1.0 && PyErr_Occurred()) good = 0;
         }
         else if ((PyObject *)Py_TYPE(arg) == q->array_type) {
-            Py_buffer *view = views + held;
-            if (PyObject_GetBuffer(arg, view, PyBUF_FORMAT | PyBUF_STRIDES)) { good = 0; break; }
-            ++held;
-            if (!is_float64(view)) good = 0;
-            else if (view->ndim == 0) x[k] = *(const double *)view->buf;
-            else if (points >= 0 && view->shape[0] != points) good = 0;
+            Vector v;
+            if (!read_vector(arg, views, &held, &v)) good = 0;
+            else if (v.length < 0) x[k] = *(const double *)v.data;
+            else if (points >= 0 && v.length != points) good = 0;
             else {
-                points = view->shape[0];
-                data[k] = view->buf;
-                strides[k] = view->strides[0];
+                points = v.length;
+                data[k] = v.data;
+                strides[k] = v.stride;
             }
         }
         else good = 0;

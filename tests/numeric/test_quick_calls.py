@@ -63,6 +63,7 @@ ARGUMENTS = {
     "single precision": (np.linspace(0, 1, 4, dtype=np.float32), 0.5),
     "integers": (np.arange(4), np.arange(1, 5)),
     "other byte order": (np.linspace(0, 1, 4).astype(">f8"), np.linspace(1, 2, 4)),
+    "between words": (np.frombuffer(b"-" + np.linspace(0, 1, 4).tobytes(), np.uint8)[1:].view(float), 2.0),
     "a grid": (np.linspace(0, 1, 3)[:, None], np.linspace(1, 2, 4)),
     "many points": (np.linspace(0, 1, 2500), np.linspace(1, 2, 2500)),
     "a list": ([0.1, 0.2], [1.0, 2.0]),
@@ -229,6 +230,26 @@ def test_threads(short: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> N
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_without_numpys_headers_buffers_tell_the_same(
+    packed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    def kernel() -> Any:
+        quick_calls._maker.cache_clear()
+        return lower(FORMS["a gradient"], "c", packed=packed)
+
+    by_headers = kernel()
+    monkeypatch.setattr(np, "get_include", lambda: str(tmp_path))
+    by_buffers = kernel()
+    quick_calls._maker.cache_clear()
+    vectors = [np.array([2.0, 3.0]), np.array([2.0, 0.0, 3.0])[::2], np.array([3, 2]), [2.0, 3.0]]
+    for arguments in [(v,) for v in vectors] if packed else ARGUMENTS.values():
+        found, same = by_headers(*arguments), by_buffers(*arguments)
+        assert np.array_equal(found, same) and np.shape(found) == np.shape(same)
+    with pytest.raises((TypeError, ValueError)):
+        by_buffers(np.zeros(3))
 
 
 def test_without_headers_python_reads_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,7 @@ def test_what_others_read_is_not_joined() -> None:
 
 def test_rows_of_inputs_are_fetched_once_before_they_are_needed():
     """In parts where there are runs enough; what the first runs need comes too late."""
+
     def step(k, each):  # the first of ``each`` runs needs input k/each
         return Run("negative", 1000 + k, (np.array([k // each if k % each == 0 else 999 + k]),))
 
