@@ -1,4 +1,8 @@
-"""Batches of scalar code: interpreted runs, and for large ones array code that is compiled for them."""
+"""Batches of scalar code: interpreted runs, and for large ones with slow functions compiled array code.
+
+Both read and write memory once and stay in the first cache between. Runs call C's library for each value of
+the functions that `PACKED` has not; array code computes several values of most of them at a time.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy
 
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
 from symad.numeric.compiled_arrays import lower as lower_arrays
@@ -17,15 +22,27 @@ from symad.numeric.compiler.quick_calls import NEVER
 from symad.numeric.kernel import Kernel
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
+from symad.numeric.scalars.level_runs import SHORT_POWERS
 from symad.numeric.scalars.lower_runs import Scalars, scalars
+from symad.numeric.targets.c_functions import PACKED
+from symad.ops.arrays.sources import constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 
 WORTH_COMPILING = 4_000_000
-"""Operations times points of a call from which on array code is compiled: about 2 ms of interpreted runs, of
-which it takes a tenth to a half (benchmarks/bench_one_core.py). It depends on the call alone, never on calls
-before it, so that a call gives the same bits each time."""
+"""Operations times points of a call from which on array code is compiled: 5 ms or more of runs, of which it
+takes a fifth to a half. It depends on the call alone, never on calls before it, so that a call gives the same
+bits each time."""
 
 LARGEST = 2_000
 """Operations of a function up to which that is done: compiling takes about a second there."""
+
+AS_FAST = {
+    *PACKED, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod,
+    sympy.Heaviside, sympy.erf, sympy.loggamma,
+}  # fmt: skip
+"""Functions that runs compute as fast as array code or faster: the packed ones, those that are a few
+instructions, and two that array code calls value by value as well."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +78,21 @@ class Batches:
         joined = new_array()((len(rows), points), np.float64)
         return np.stack(rows, out=joined)
 
-    @property
+    @cached_property
     def most(self) -> int:
         """The points up to which runs are as good."""
         operations = len(self.graph.nodes)
-        return (WORTH_COMPILING - 1) // max(operations, 1) if operations <= LARGEST else NEVER
+        if operations > LARGEST or not any(map(_is_slow, self.graph.nodes)):
+            return NEVER
+        return (WORTH_COMPILING - 1) // max(operations, 1)
 
     def _is_large(self, points: int) -> bool:
         return points > self.most
+
+
+def _is_slow(node: Node) -> bool:
+    """Whether runs call C's library for it, value by value."""
+    if isinstance(node.op, Pow):
+        exponent = constant_value(node.args[1])
+        return isinstance(exponent, float) or exponent not in SHORT_POWERS
+    return isinstance(node.op, Apply) and node.op.head not in AS_FAST

@@ -30,6 +30,9 @@ Array = np.ndarray
 MANY = 32
 """So many operations with the same constant make a run of their own, which needs no places for it."""
 
+SHORT_POWERS = (2, 3, 4, sympy.Rational(1, 2))
+"""Exponents of powers that are products or a square root."""
+
 RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
 
 
@@ -113,12 +116,12 @@ class Steps:
     def power(self, node: Node, args: Sequence[int]) -> int:
         """Small powers by products."""
         exponent = constant_value(node.args[1])
-        if exponent in (2, 3, 4) and not isinstance(exponent, float):
+        if exponent in SHORT_POWERS[:3] and not isinstance(exponent, float):
             square = self.value("multiply", args[0], args[0])
             if exponent == 2:
                 return square
             return self.value("multiply", square, args[0] if exponent == 3 else square)
-        if exponent == sympy.Rational(1, 2):
+        if exponent == SHORT_POWERS[3]:
             return self.value("sqrt", args[0])
         return self.value("power", *args)
 
