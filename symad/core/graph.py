@@ -210,7 +210,8 @@ class Graph(metaclass=Interned):
 
     ``g(*values)`` evaluates it on floats, arrays, Fractions, mpmath numbers, SymPy expressions or
     `Dual` numbers; the values stand in the order of ``g.arguments``, or are given by name, as in
-    ``g(x=..., y=...)``.
+    ``g(x=..., y=...)``. At Python integers alone, rational functions without axes are exact: each value is
+    an integer or a `fractions.Fraction`. Other functions of integers are floats.
     """
 
     input_nodes: tuple[Node, ...]

@@ -19,7 +19,7 @@ from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
 from symad.evaluation.number_domains import FLOATS, AnyDomain, Undefined, domain_of
-from symad.evaluation.whole_numbers import stay_whole, whole
+from symad.evaluation.rational_results import as_result, stays_rational
 from symad.ops.arrays.sources import symbol_of
 from symad.stable import stabilize, with_logistic
 from symad.tracing.inlining import inline, is_traced
@@ -44,9 +44,10 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
     names = [str(symbol) for symbol in graph.inputs]
     if values and all(type(v) is int for v in values):
         point = dict(zip(graph.input_nodes, values, strict=True))
-        if stay_whole(graph.output_nodes, point):
-            exact = {node: Fraction(value) for node, value in point.items()}
-            return pack(graph.structure, [whole(v) for v in run(graph.output_nodes, exact)])
+        if stays_rational(graph.output_nodes, point):
+            exact = unchecked(graph.output_nodes, {node: Fraction(value) for node, value in point.items()})
+            if not any(isinstance(value, Undefined) for value in exact):  # 1/0 is infinite, as for floats
+                return pack(graph.structure, [as_result(value) for value in exact])
     checked = as_values(values, graph.inputs)
     if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
         graph = _for_floats(graph)
@@ -193,7 +194,7 @@ def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
         raise EvaluationError(f"{symbol} was given a {kind} that NumPy cannot read: {error}") from None
 
 
-OWN = (np.ndarray, np.generic, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
+OWN = (np.ndarray, np.generic, Fraction, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
 """Types with answers of their own; other arrays are converted by NumPy."""
 
 NO_NUMBERS = (
