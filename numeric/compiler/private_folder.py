@@ -20,6 +20,9 @@ from pathlib import Path
 OLD = 3600.0
 """Seconds after which a working folder is taken for one whose process was killed."""
 
+MOST_BYTES = 2**30
+"""Of a file that is read. Compiled kernels have a few megabytes at most; others are not read into memory."""
+
 WORK = "work-"
 """How the names of working folders begin."""
 
@@ -61,12 +64,14 @@ def make_private(folder: Path) -> None:
         _check_way(folder)
         _make(folder)
         about = folder.stat()
+        if not stat.S_ISDIR(about.st_mode):
+            raise Unusable(f"{folder} is not a folder")
         if not _is_mine(about):
             raise Unusable(f"{folder} belongs to another user")
         if stat.S_IMODE(about.st_mode) & 0o077:
             folder.chmod(0o700)
-    except OSError as error:
-        raise Unusable(f"{folder}: {error.strerror or error}") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
+        raise Unusable(f"{folder}: {getattr(error, 'strerror', None) or error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Unusable(f"{folder} cannot be written")
 
@@ -151,7 +156,7 @@ def is_sound(kept: Path) -> bool:
             about = part.lstat()
             if not stat.S_ISREG(about.st_mode) or not _is_mine(about) or about.st_nlink != 1:
                 return False
-            if hasattr(os, "geteuid") and about.st_mode & OTHERS:
+            if about.st_size > MOST_BYTES or (hasattr(os, "geteuid") and about.st_mode & OTHERS):
                 return False
         return _note(kept).read_text(encoding="ascii") == _digest(kept, kept)
     except (OSError, UnicodeDecodeError):

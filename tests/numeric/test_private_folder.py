@@ -225,6 +225,40 @@ def test_a_library_under_another_name_is_not_loaded(cache: Path) -> None:
     assert not is_sound(link)
 
 
+@pytest.mark.parametrize("kind", ["file", "pipe", "below a file", "link to a file"])
+def test_what_is_no_folder_is_refused_and_left_as_it_is(tmp_path: Path, kind: str) -> None:
+    """A folder's rights are changed, so what is none, such as /dev/null, must not be taken for one."""
+    there = tmp_path / "there"
+    if kind == "pipe":
+        os.mkfifo(there)
+    else:
+        there.write_text("a user's")
+    there.chmod(0o666)
+    chosen = there
+    if kind == "below a file":
+        chosen = there / "kept"
+    elif kind == "link to a file":
+        chosen = tmp_path / "link"
+        chosen.symlink_to(there)
+    with pytest.raises(Unusable, match=r"ot a (folder|directory)"):
+        make_private(chosen)
+    assert stat.S_IMODE(there.stat().st_mode) == 0o666
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    (said,) = run(tmp_path, SYMAD_CACHE=str(circle))
+    assert "not kept" in said and str(circle) in said
+
+
+def test_a_file_of_any_size_is_not_read(cache: Path) -> None:
+    library = made(cache, SOURCE % 6)
+    with library.with_suffix(".sha256").open("ab") as note:
+        note.truncate(2**40)  # without any blocks on the disk
+    assert not is_sound(library)
+
+
 # ---- repaired ---------------------------------------------------------------------------------
 
 
