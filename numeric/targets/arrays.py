@@ -39,9 +39,10 @@ def write_array_constant(
     array = op.array
     if array.size and array.dtype.kind != "b" and not array.any() and not np.signbit(array).any():
         return Text(f"{target.np}.zeros({writer.shape(op.shape)}{writer.float_type()})")
-    exact = array.dtype.kind in "iu" and array.size and np.abs(array).max() >= 2**24  # row numbers, perhaps
-    kept = array if array.dtype.kind == "b" or exact else array.astype(writer.dtype)
-    return Text(writer.constant(kept))
+    if array.dtype.kind == "b":
+        return Text(writer.constant(array))
+    rows = array.dtype.kind in "iu" and array.size and np.abs(array.astype(float)).max() >= 2**24  # perhaps
+    return Text(writer.constant(array.astype(np.float64 if rows else writer.dtype)))
 
 
 @write.dispatch

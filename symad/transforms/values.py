@@ -38,5 +38,5 @@ def _known(value: ArrayLike, domain: AnyDomain) -> Any:
     if value.dtype == bool:
         return value
     if domain is FLOATS:
-        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
+        return value.astype(np.float64, copy=False)  # integers would overflow, and narrow floats lose digits
     return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))

@@ -7,6 +7,7 @@ import pytest
 
 import symad
 from symad import functions
+from symad.errors import TraceError
 from symad.numeric import lower
 
 VALUES = [np.inf, -np.inf, np.nan, -0.0, 0.0, 5e-324, -2.5e-310, 1.5, -1e300, 3.0]
@@ -59,6 +60,48 @@ def test_array_constants_of_every_dtype(kind: Any, backend: str) -> None:
     expected = 1.0 + np.arange(12).reshape(3, 4).astype(kind).astype(float)
     assert same(graph(np.ones((3, 4))), expected)
     assert same(lower(graph, backend)(np.ones((3, 4))), expected)
+
+
+EXTREMES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i8", ">u2", "f2", "f4", "f8", "g", "bool"]
+PROGRAMS: dict[str, Any] = {
+    "product": lambda x, c: (x * c) * c,
+    "sum": lambda x, c: (x + c) + c,
+    "difference": lambda x, c: c - x,
+    "negated": lambda x, c: x * 0 - c,
+    "total": lambda x, c: (x * 0 + c).sum() / 4,
+    "choice": lambda x, c: np.where(x < c, c, x),
+    "maximum": lambda x, c: np.maximum(x, c),
+    "contraction": lambda x, c: x @ c,
+    "joined": lambda x, c: np.concatenate([x, c]),
+    "result": lambda x, c: c + 0 * x,
+}
+
+
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_the_largest_and_smallest_numbers_of_every_dtype(kind: str) -> None:
+    """As numbers, not as integers of their width, which overflow, and whose negatives may be positive."""
+    dtype = np.dtype(kind)
+    if dtype.kind == "f":
+        largest = min(float(np.finfo(dtype).max), 1e100)
+        given = [largest, -largest / 3, 0.1]
+    else:
+        info = np.iinfo(dtype) if dtype.kind in "iu" else None
+        given = [True, False, True] if info is None else [info.max, info.min, info.max - 1]
+    c, x = np.array(given, dtype=dtype), np.array([3.0, -2.0, 0.5])
+    for name, program in PROGRAMS.items():
+        graph = symad.trace(lambda x, f=program: f(x, c), [(3,)])
+        right = program(x, c.astype(np.float64))
+        for f in (graph, lower(graph), lower(graph, style="plain"), lower(graph, "c")):
+            np.testing.assert_allclose(f(x), right, rtol=1e-15, err_msg=name)
+
+
+def test_a_long_double_beyond_all_floats_is_refused() -> None:
+    large = np.array([np.finfo(np.longdouble).max, 1])
+    if np.finfo(np.longdouble).max == np.finfo(float).max:
+        pytest.skip("long double is double here")
+    for constant in (large, large[0]):
+        with pytest.raises(TraceError, match="larger than all numbers of float64"):
+            symad.trace(lambda x, c=constant: x * c, [(2,)])
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])

@@ -136,7 +136,7 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
             return Node.of(Constant(value.numerator, "int"))
         return Node.of(Constant(value, "fraction"))
     if isinstance(value, (float, np.floating)):
-        number = float(value)
+        number = float(_rounded(value) if isinstance(value, np.longdouble) else value)
         if math.isnan(number):
             number = math.nan  # one object: NaN equals nothing but itself
         return Node.of(Constant(number, f"float {number.hex()}"))
@@ -166,15 +166,30 @@ def array_constant(value: Array) -> Node:
     """A constant array; arrays without axes become scalars.
 
     Raises:
-        TraceError: the dtype is not boolean, integer or real floating point.
+        TraceError: the dtype is not boolean, integer or real floating point, or a number is too large.
     """
     array = np.asarray(value)
     if array.ndim == 0:
         return constant(array.item())
     if array.dtype.kind not in "biuf":
         raise TraceError(f"an array of dtype {array.dtype} cannot be a constant; use real numbers")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = _rounded(array)
     array = np.ascontiguousarray(array)
     return Node.of(ArrayConstant(array.tobytes(), array.dtype.str, array.shape))
+
+
+def _rounded(value: Array) -> Array:
+    """Numbers of more digits than a float has, rounded to floats.
+
+    Raises:
+        TraceError: one of them is larger than all floats.
+    """
+    with np.errstate(over="ignore"):
+        rounded = value.astype(np.float64)
+    if np.any(np.isinf(rounded) & np.isfinite(value)):
+        raise TraceError(f"a constant of dtype {value.dtype} is larger than all numbers of float64")
+    return rounded
 
 
 def dimension(expression: float | sympy.Expr) -> Node:
