@@ -24,9 +24,14 @@ def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any
             if node not in found:
                 if not is_concrete(node.shape):
                     raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
-                value = evaluate(node.op, tuple([found[a] for a in node.args]))
-                found[node] = value if node.args else _known(value, domain)
+                found[node] = value_of(node, found, domain)
     return [found[o] for o in outputs]
+
+
+def value_of(node: Node, found: Mapping[Node, Number], domain: AnyDomain) -> Any:
+    """The value of one node from those of its arguments, constants in the numbers of a domain."""
+    value = evaluate(node.op, tuple([found[a] for a in node.args]))
+    return value if node.args else _known(value, domain)
 
 
 def _known(value: ArrayLike, domain: AnyDomain) -> Any:

@@ -19,7 +19,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
 from symad.verification.measuring.find_values import (
     Place,
-    is_elementary,
+    TooLarge,
     is_small,
     may_lack_values,
     nowhere,
@@ -55,6 +55,10 @@ class Claimed:
             a & b & self._has_function(function, k, a.shape)
             for k, (a, b) in enumerate(zip(left, right, strict=True))
         ]
+
+    def nothing(self) -> list[Array]:
+        """That no element has a value."""
+        return [np.zeros([int(d) for d in n.shape], dtype=bool) for n in self.nodes[: self.count]]
 
     def _has_function(self, function: Sequence[Array], output: int, shape: tuple[int, ...]) -> Array:
         """Whether the function has the values that elements of an output are derivatives of."""
@@ -95,24 +99,23 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
 def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     """For each claim the elements of its outputs that have values at some point.
 
-    None where there is nothing to look for, or nothing is known: no value of a function without an
-    implementation can be computed.
+    None where there is nothing to look for: all ops have values wherever their arguments have. Functions of
+    users without an implementation may have any values.
     """
     claims = [replace(c, nodes=_any_values(c.nodes)) for c in claims]
+    waiting = [k for k, c in enumerate(claims) if any(map(may_lack_values, topological(c.nodes)))]
     total: list[list[Array] | None] = [None] * len(claims)
-    waiting = [k for k, c in enumerate(claims) if _is_looked_at(topological(c.nodes))]
+    for k in waiting:
+        total[k] = claims[k].nothing()
     for place, precisely in _tried([n for k in waiting for n in claims[k].nodes]):
-        for k, found in _at(place, {k: claims[k] for k in waiting}, precisely):
-            here, before = claims[k].combined(found), total[k]
-            total[k] = here if before is None else [t | f for t, f in zip(before, here, strict=True)]
+        chosen = {k: claims[k] for k in waiting if not precisely or is_small(claims[k].nodes)}
+        for k, found in _at(place, chosen, precisely):
+            here, before = claims[k].combined(found), total[k] or ()
+            total[k] = [t | f for t, f in zip(before, here, strict=True)]
         waiting = [k for k in waiting if not _all_have(total[k])]
         if not waiting:
             break
     return total
-
-
-def _is_looked_at(nodes: Sequence[Node]) -> bool:
-    return all(map(is_elementary, nodes)) and any(map(may_lack_values, nodes))
 
 
 def _all_have(flags: Sequence[Array] | None) -> bool:
@@ -124,23 +127,23 @@ def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
     if not nodes:
         return
     first = list[Place]()
-    for place in places(nodes):
-        yield place, False
-        first += [place] * (len(first) < LAST)
-    if is_small(nodes):
-        yield from ((place, True) for place in first)
+    try:
+        for place in places(nodes):
+            yield place, False
+            first += [place] * (len(first) < LAST and place.is_exact)
+    except TooLarge:
+        return
+    yield from ((place, True) for place in first)
 
 
 def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[tuple[int, list[Array]]]:
-    """Which elements of the nodes of claims have values at a point: all claims at once, or one by one."""
+    """Which elements of the nodes of claims have values at a point."""
     look = place.precisely if precisely else place.valued
     found = look([n for c in claims.values() for n in c.nodes])
     for k, claim in claims.items():
         count = len(claim.nodes)
-        here = look(claim.nodes) if found is None else found[:count]
-        found = None if found is None else found[count:]
-        if here is not None:
-            yield k, here
+        yield k, found[:count]
+        found = found[count:]
 
 
 def why(claim: Claimed) -> str:

@@ -5,6 +5,8 @@ import pytest
 import sympy as sp
 
 import symad
+from symad import functions
+from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.without_values import Valued
 
 x, y = sp.symbols("x y", real=True)
@@ -108,3 +110,68 @@ def test_a_file_cannot_claim_what_has_no_values(monkeypatch):
         assert forged.status == "proved" and forged.proofs
     again = symad.Certificate.from_json(forged.to_json()).recheck()
     assert again.status == "undecided" and "real value" in str(again)
+
+
+X = sp.MatrixSymbol("X", n, n)
+d = sp.Symbol("d", integer=True, positive=True)
+
+ARRAYS_NOWHERE = {
+    "a factor of a negative matrix": (
+        lambda a: np.sum(np.log(np.diag(np.linalg.cholesky(-a @ a.T - np.eye(2))))), (2, 2)
+    ),
+    "a determinant below 0": (lambda a: np.log(-1 - np.linalg.det(a) ** 2), (2, 2)),
+    "an inverse of 0": (lambda a: np.linalg.inv(a @ a.T - (a.T @ a).T - a @ a.T + a.T @ a)[0, 0], (2, 2)),
+    "an inverse of rank 1": (lambda a: np.linalg.inv(np.outer(a, a)), (2,)),
+    "an inverse of rank 1, larger": (lambda a: np.linalg.inv(np.outer(a, a)).sum(), (30,)),
+    "skew matrices of 3 rows": (lambda a: np.linalg.inv(a - a.T).sum(), (3, 3)),
+    "in a loop": (lambda a: functions.scan(lambda h, x: np.log(-1 - (h + x) ** 2), 0.5, a).sum(), (3,)),
+    "after an order": (lambda a: np.log(-1 - np.sort(a) ** 2).sum(), (3,)),
+    "after a softmax": (lambda a: np.log(-1 - functions.softmax(a) ** 2).sum(), (3,)),
+    "of eigenvalues": (lambda a: np.log(-1 - np.linalg.eigvalsh(a) ** 2).sum(), (2, 2)),
+    "more than a hundred thousand": (lambda a: np.log(-1 - a**2).sum(), (400, 300)),
+    "a large hidden zero": (lambda a: (1 / (np.sin(a) ** 2 + np.cos(a) ** 2 - 1)).sum(), (3000,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS_NOWHERE)
+def test_arrays_without_values_are_equal_to_nothing(name):
+    function, shape = ARRAYS_NOWHERE[name]
+    f = symad.trace(function, [shape])
+    certificate = symad.equal(f, f)
+    assert certificate.status == "undecided" and "real value" in str(certificate)
+
+
+def test_a_quotient_of_hidden_zeros_has_no_value():
+    zero = sp.sqrt(sp.exp(2 * x) + 2 + sp.exp(-2 * x)) - 2 * sp.cosh(x)
+    again = sp.Mul(zero**2 + zero, 1 / zero, evaluate=False)
+    assert symad.equal(again, zero + 1).status == "undecided"
+
+
+ARRAYS_SOMEWHERE = {
+    "only far away": (
+        lambda a: np.sum(np.log(np.diag(np.linalg.cholesky(a - 90 * np.eye(4))))), [(4, 4)]
+    ),
+    "normal equations": (lambda a, y: np.linalg.solve(a.T @ a, a.T @ y), [(n, d), (n,)]),
+    "both products of a matrix": (
+        lambda a: np.linalg.inv(a.T @ a).sum() + np.linalg.inv(a @ a.T).sum(), [(n, d)]
+    ),
+    "an inverse of two hundred rows": (lambda a: np.linalg.inv(a @ a.T + np.eye(200)), [(200, 3)]),
+    "more than a hundred thousand": (lambda a: np.log(1 + a**2).sum() / a[0, 0], [(400, 300)]),
+    "a root beside": (lambda a: np.where(a > 0, np.sqrt(a), np.log(-a)).sum(), [(400, 300)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS_SOMEWHERE)
+def test_domains_of_arrays_are_found(name):
+    f = symad.trace(*ARRAYS_SOMEWHERE[name])
+    assert symad.equal(f, f).status == "proved"
+
+
+def test_sizes_are_chosen_at_which_there_are_values():
+    f = symad.trace(lambda a, y: np.linalg.solve(a.T @ a, a.T @ y).sum(), [(n, d), (n,)])
+    assert sizes_of(f, f) == ((d, (2,)), (n, (3,)))
+
+
+def test_outputs_without_values_leave_the_others_theirs():
+    f = symad.trace(lambda a: (np.linalg.cholesky(-a @ a.T - np.eye(2)), a @ a), [(2, 2)])
+    assert {e.status for e in symad.equal(f, f).entries} == {"undecided", "proved"}

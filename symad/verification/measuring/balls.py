@@ -8,7 +8,8 @@ Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,7 @@ from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, b
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked
+from symad.verification.measuring.steady_values import Way, values_of
 from symad.verification.scalar_definitions import definition_of
 
 
@@ -345,12 +347,27 @@ def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int
         Undetermined: a comparison is not decided at this precision.
         SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
     """
+    with in_balls(point, bits) as way:
+        return [_as_array(v) for v in unchecked(outputs, way.point)]
+
+
+def finite_elements(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[Array]:
+    """Which elements of some nodes certainly have values at a rational point."""
+    with in_balls(point, bits) as way:
+        values = [_as_array(v) for v in values_of(outputs, way)]
+        finite = np.frompyfunc(lambda ball: bool(ball.value.is_finite()), 1, 1)
+        return [np.asarray(finite(v)).astype(bool) for v in values]
+
+
+@contextmanager
+def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
+    """The evaluation in balls of so many bits."""
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
         numbers: dict[Node, Number] = {n: _entered(v) for n, v in point.items()}
         numbers[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
-        return [_as_array(v) for v in unchecked(outputs, numbers)]
+        yield Way(numbers, Ball(arb("nan")), NO_TRUTH)
     finally:
         flint.ctx.prec = before
 

@@ -2,7 +2,7 @@
 
 Small graphs are evaluated in balls of Arb, where a finite ball is a value at the point and around it. Where
 balls meet a boundary, as arcsin at what is 1 everywhere, two precisions must agree. Large graphs are
-evaluated in floats.
+evaluated in floats of two precisions.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -22,6 +23,8 @@ from symad.core.dims import size
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.shaping import ShapingOp
 from symad.ops.arrays.sources import Input, Source, constant, constant_value, symbol_of
@@ -29,11 +32,25 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, sub
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
-from symad.transforms.values import unchecked
+from symad.ops.fused.random import RandomOp
+from symad.ops.fused.softmax import ExponentialOp
+from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
+from symad.ops.linalg.cholesky import Cholesky, Triangle
+from symad.ops.linalg.eigen import eigenvalues
+from symad.ops.linalg.slogdet import DeterminantSign
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, determinant
+from symad.ops.sparse.csr import CompressedRows
 from symad.verification.budget import operations
-from symad.verification.measuring.fifty_digits import evaluate_all
 from symad.verification.measuring.hostile_points import exactly, is_manageable
 from symad.verification.measuring.points import points
+from symad.verification.measuring.steady_values import (
+    AGREED,
+    ROUGHLY,
+    in_digits,
+    in_floats,
+    steady_values,
+    values_of,
+)
 from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats
@@ -51,12 +68,13 @@ MOST_OPERATIONS = 4_000
 """Scalar operations beyond which floats decide, and balls do not."""
 
 MOST_INPUTS, MOST_ELEMENTS = 100_000, 10_000_000
-"""Elements of inputs, and of all nodes, beyond which nothing is evaluated."""
+"""Elements of inputs beyond which points are floats, and of all nodes beyond which nothing is evaluated."""
 
-BITS, DIGITS, AGREED = 128, (50, 100), 25
-"""Precision of balls, the two decimal precisions compared, and the digits in which they must agree."""
+FEW = 9
+"""Points that are tried where inputs are large."""
 
-UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError)
+BITS, DIGITS = 128, (50, 100)
+"""Precision of balls, and the two decimal precisions compared."""
 
 TOTAL = (ENTIRE | set(MONOTONE) | KINKED) - {sympy.log, log1p, sympy.Mod}
 """Functions that have a value at every real number."""
@@ -75,6 +93,10 @@ MARGINS: dict[Any, tuple[bool, Any]] = {
 }
 """For each function that is not defined everywhere, whether its boundary belongs to the domain, and what is
 positive inside."""
+
+
+class TooLarge(SymadError):
+    """A graph is too large to be evaluated."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +122,10 @@ def margins(nodes: Sequence[Node]) -> list[Margin]:
         elif isinstance(node.op, Apply) and node.op.head in MARGINS and len(node.args) == 1:
             closed, inside = MARGINS[node.op.head]
             found.append(Margin(node, inside(node.args[0]), closed))
+        elif isinstance(node.op, Cholesky):
+            found.append(Margin(node, eigenvalues(node.args[0])))
+        elif isinstance(node.op, LogDeterminant):
+            found.append(Margin(node, determinant(node.args[0])))
     return found
 
 
@@ -109,6 +135,13 @@ def is_small(outputs: Sequence[Node]) -> bool:
         return operations(topological(outputs)) <= MOST_OPERATIONS
     except LookupError:  # an op of somebody else's, which does not say what it costs
         return False
+
+
+TOTAL_OPS = (
+    Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select, ExponentialOp, Triangle, Determinant,
+    DeterminantSign, Adjugate, AdjugateTangent, RandomOp, CompressedRows, Positions, SortingPositions,
+)  # fmt: skip
+"""Ops that have values wherever their arguments have."""
 
 
 def may_lack_values(node: Node) -> bool:
@@ -121,77 +154,85 @@ def may_lack_values(node: Node) -> bool:
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
         return not (isinstance(exponent, int) and exponent >= 0)
-    return False
-
-
-def is_elementary(node: Node) -> bool:
-    """Whether a node is none of linear algebra: nothing is known of its domain."""
-    known = (Apply, Mul, Pow, Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select)
-    return isinstance(node.op, known)
+    return not isinstance(op, TOTAL_OPS)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A point, as exact numbers, and what is known there."""
+    """A point, as exact numbers, and what is known there; of a large one as floats."""
 
-    point: Mapping[Node, Number]
+    point: Mapping[Node, Any]
+    is_exact: bool = True
 
     @cached_property
     def floats(self) -> dict[Node, Array | float]:
         """The nearest floats."""
         return {node: as_floats(value) for node, value in self.point.items()}
 
-    def valued(self, outputs: Sequence[Node]) -> list[Array] | None:
-        """For each output which elements have a value; None where that cannot be computed."""
-        try:
-            values = unchecked(outputs, self.floats)
-            rough = [~np.isnan(np.asarray(v, dtype=float)) for v in values]
-        except UNUSABLE:
-            return None
-        if not any(r.any() for r in rough) or not is_manageable(outputs, self.floats):
+    def valued(self, outputs: Sequence[Node]) -> list[Array]:
+        """For each output which elements have a value."""
+        rough = [~np.isnan(_as_floats(v)) for v in values_of(outputs, in_floats(self.floats))]
+        if not any(r.any() for r in rough):
             return rough
-        found = self.precisely(outputs) if is_small(outputs) else rough
+        if not (self.is_exact and is_small(outputs) and is_manageable(outputs, self.floats)):
+            return self.by_floats(outputs)
+        found = self.precisely(outputs)
         if all((f | ~r).all() for f, r in zip(found, rough, strict=True)):
             return found
         return [f | g for f, g in zip(found, self._in_digits(outputs), strict=True)]
 
     def precisely(self, outputs: Sequence[Node]) -> list[Array]:
         """The same in balls, whose numbers have no largest one."""
-        from symad.verification.measuring.balls import ball_values
+        from symad.verification.measuring.balls import finite_elements
 
-        try:
-            values = ball_values(outputs, self.point, BITS)
-        except UNUSABLE:
-            return _none(outputs)
-        finite = np.frompyfunc(lambda ball: bool(ball.value.is_finite()), 1, 1)
-        return [np.asarray(finite(v)).astype(bool) for v in values]
+        return [np.asarray(found) for found in finite_elements(outputs, self.point, BITS)]
 
     def _in_digits(self, outputs: Sequence[Node]) -> list[Array]:
-        try:
-            first, second = (evaluate_all(outputs, self.point, digits) for digits in DIGITS)
-        except UNUSABLE:
-            return _none(outputs)
+        first, second = (in_digits(self.point, digits) for digits in DIGITS)
+        values = steady_values(outputs, (first, second), AGREED)
         agree = np.frompyfunc(_agree, 2, 1)
-        return [np.asarray(agree(a, b)).astype(bool) for a, b in zip(first, second, strict=True)]
+        return [np.asarray(agree(a, b)).astype(bool) for a, b in values]
+
+    def by_floats(self, outputs: Sequence[Node]) -> list[Array]:
+        """The same in floats of two precisions."""
+        ways = in_floats(self.floats, np.float32), in_floats(self.floats)
+        values = steady_values(outputs, ways, ROUGHLY)
+        return [~np.isnan(_as_floats(a)) & ~np.isnan(_as_floats(b)) for a, b in values]
 
 
-def _none(outputs: Sequence[Node]) -> list[Array]:
-    return [np.zeros([int(d) for d in node.shape], dtype=bool) for node in outputs]
+def have_values(outputs: Sequence[Node]) -> bool:
+    """Whether each element of some nodes has a value at one of a few points, by floats."""
+    try:
+        found = [place.by_floats(outputs) for place in islice(places(outputs), FEW)]
+    except TooLarge:
+        return False
+    return all(np.any(flags, axis=0).all() for flags in zip(*found, strict=True))
+
+
+def _as_floats(value: Any) -> Array:
+    return np.asarray(value, dtype=float)
 
 
 def _agree(a: Number, b: Number) -> bool:
     a, b = mpmath.mpf(a), mpmath.mpf(b)
     if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
         return False
-    return bool(abs(a - b) <= mpmath.mpf(10) ** -AGREED * max(abs(a), abs(b)))
+    return bool(abs(a - b) <= AGREED * max(abs(a), abs(b)))
 
 
 def places(outputs: Sequence[Node]) -> Iterator[Place]:
-    """Points at which some outputs may have values, the last one searched for; none for very large graphs."""
+    """Points at which some outputs may have values, the last one searched for.
+
+    Raises:
+        TooLarge: the graph is not evaluated.
+    """
     nodes = topological(outputs)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
     integers = integer_inputs(nodes)
-    if sum(size(n.shape) for n in inputs) > MOST_INPUTS or sum(size(n.shape) for n in nodes) > MOST_ELEMENTS:
+    if sum(size(n.shape) for n in nodes) > MOST_ELEMENTS:
+        raise TooLarge(f"graphs of more than {MOST_ELEMENTS} elements are not evaluated")
+    if sum(size(n.shape) for n in inputs) > MOST_INPUTS:
+        yield from (Place(point, False) for point in _large_points(inputs, integers))
         return
     tried = []
     for point in points(inputs, integers, ORDINARY):
@@ -200,6 +241,27 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
     wanted = [m.inside for m in margins(nodes)]
     if wanted and inputs:
         yield from map(Place, _searched(wanted, tried, integers))
+
+
+def _large_points(
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
+) -> Iterator[dict[Node, Any]]:
+    """Points in floats between −2 and 2, every third one of positive numbers."""
+    rng = np.random.default_rng(0)
+    for k in range(FEW):
+        yield {node: _drawn(node, integers.get(node), k % 3 == 2, rng) for node in inputs}
+
+
+def _drawn(node: Node, span: tuple[int, int] | None, positive: bool, rng: np.random.Generator) -> Any:
+    shape, symbol = tuple(int(d) for d in node.shape), symbol_of(node)
+    if span is not None:
+        return rng.integers(span[0], max(span[1], span[0] + 1), size=shape)
+    drawn = rng.uniform(-2, 2, size=shape)
+    if _is_whole(node):
+        drawn = np.round(4 * drawn)
+    if getattr(symbol, "is_nonpositive", None):
+        return -abs(drawn)
+    return abs(drawn) if positive or getattr(symbol, "is_nonnegative", None) else drawn
 
 
 def _searched(
@@ -225,10 +287,7 @@ def _searched(
 
 
 def _violation(wanted: Sequence[Node], point: Mapping[Node, Number]) -> tuple[int, float]:
-    try:
-        values = [np.asarray(v, dtype=float) for v in unchecked(wanted, point)]
-    except UNUSABLE:
-        return (1 << 60, 0.0)
+    values = [np.asarray(v, dtype=float) for v in values_of(wanted, in_floats(point))]
     missing = sum(int(np.isnan(v).sum()) for v in values)
     below = [np.minimum(v[~np.isnan(v)], 0.0) for v in values]
     return missing, -float(sum(b.sum() for b in below))
