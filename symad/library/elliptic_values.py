@@ -52,6 +52,12 @@ def _by_recurrence(
             slope = of(0, 0, -1) + (m - n) * of(0, 0, 0) / n + (n * n - m) * of(0, 1, 0) / n
             slope -= n * by.root(under) * s * c / one
             return of(0, 1, 0) + n * slope / (2 * (m - n) * (n - 1))
+        if r:
+            made = (2 * r - 5) * m * of(0, r - 3, 0)
+            made += (2 * r - 4) * (n * m + n - 3 * m) * of(0, r - 2, 0)
+            made += (2 * r - 3) * (n * n - 2 * n * m - 2 * n + 3 * m) * of(0, r - 1, 0)
+            made += n * n * by.root(under) * s * c / one ** (r - 1)
+            return made / ((2 * r - 2) * (1 - n) * (m - n))
         if q <= 0:
             return by.second(z, m) if q else by.first(z, m)
         made = (2 * q - 2) * (2 - m) * of(0, 0, q - 1) if q > 1 else 0

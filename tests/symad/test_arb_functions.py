@@ -41,7 +41,7 @@ SEVERAL |= {
     sp.elliptic_pi: [("0.25", *pair) for pair in AMPLITUDES] + [("-1.7", "0.5"), ("0.25", "0.75")],
     elliptic_moment: [
         (*orders, "0.25", *pair)
-        for orders in (("0", "0", "1"), ("1", "0", "1"), ("1", "1", "0"), ("2", "1", "1"))
+        for orders in (("0", "0", "1"), ("1", "0", "1"), ("1", "1", "0"), ("2", "1", "1"), ("2", "3", "0"))
         for pair in AMPLITUDES
     ],
 }

@@ -40,9 +40,11 @@ from sympy import (
     cos,
     cosh,
     cot,
+    diff,
     digamma,
     elliptic_e,
     elliptic_k,
+    elliptic_pi,
     erf,
     erf2,
     erfc,
@@ -346,3 +348,12 @@ def test_an_identity_and_a_false_one_beside_it(name):
     status = symad.equal(left, right, seed=1).status
     assert status == "undecided" if name in OPEN else status in ("proved", "tested")
     assert symad.equal(left, false, seed=1).status == "refuted"
+
+
+def test_all_derivatives_of_elliptic_integrals_are_known():
+    """Those of Π by its parameter need the square and the cube of its pole."""
+    n, m = symbols("n m", real=True)
+    assert symad.check(elliptic_pi(n, m)).status == "proved"
+    third = diff(elliptic_pi(n, m), n, 3)
+    assert symad.verify(diff(elliptic_pi(n, m), n, 2), n, gradient=third).status == "proved"
+    assert symad.verify(diff(elliptic_pi(n, m), n, 2), n, gradient=third + n).status == "refuted"

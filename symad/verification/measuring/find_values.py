@@ -214,10 +214,11 @@ def _as_floats(value: Any) -> Array:
 
 
 def _agree(a: Number, b: Number) -> bool:
+    """Whether two numbers are close; what is 0 by an identity differs by its rounding."""
     a, b = mpmath.mpf(a), mpmath.mpf(b)
     if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
         return False
-    return bool(abs(a - b) <= AGREED * max(abs(a), abs(b)))
+    return bool(abs(a - b) <= AGREED * max(1, abs(a), abs(b)))
 
 
 def places(outputs: Sequence[Node]) -> Iterator[Place]:

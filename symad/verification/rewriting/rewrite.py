@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+import symad.verification.rewriting.elliptic_identities
 import symad.verification.rewriting.special_identities  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, definition, question
