@@ -55,6 +55,7 @@ from symad.numeric.program_passes.releases import release
 from symad.numeric.program_passes.repeats import repeat_where_read
 from symad.numeric.program_passes.result_places import put_results
 from symad.numeric.program_passes.short_lines import shorten
+from symad.numeric.program_passes.sparse_places import put_sparse
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
 from symad.numeric.targets.c_functions import PACKED
@@ -217,19 +218,22 @@ BY_TWOS = ProgramPass(
 
 
 def in_place(
-    dtype: str, in_steps: bool = False, places: Sequence[Value | None] = ()
+    dtype: str, in_steps: bool = False, places: Sequence[Value | None] = (), gathers: bool = False
 ) -> tuple[ProgramPass, ...]:
     """First of array code in NumPy, with no check: set-up time counts. The tests check each.
 
     The type of the module's numbers decides which functions write into arrays. ``in_steps``: the program is
-    a step of a loop. ``places``: the rows of arrays where its results go.
+    a step of a loop. ``places``: the rows of arrays where its results go. ``gathers``: entries of sparse
+    matrices are gathered, which compiled code does faster than NumPy assigns with even steps.
     """
+    parts = partial(put_sparse, dtype=dtype, always=gathers)
+    sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are made where these read them")
     fill = partial(put_together, in_steps=in_steps)
     boxes = ProgramPass("fill", fill, "write over", "sums of padded arrays are arrays filled part by part")
     run = partial(write_over, dtype=dtype)
     over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
     put = ProgramPass("put", partial(put_results, places=places), "fill", "results are made where they stay")
-    return REPEATS, over, boxes, put, BY_TWOS
+    return REPEATS, sparse, over, boxes, put, BY_TWOS
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[Any, int]) -> ProgramPass:

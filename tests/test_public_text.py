@@ -43,3 +43,12 @@ def test_machine_paths_are_recognised():
     assert MACHINE_PATH.search("C:" + "\\Users\\ann")
     assert not MACHINE_PATH.search("https://example.org/work/paper")
     assert not MACHINE_PATH.search("#!/usr/bin/env bash")
+
+
+def test_files_that_pages_name_exist():
+    """A page named five files that had moved."""
+    named = re.compile(r"`((?:symad|numeric|gpu|benchmarks|tests|examples)/[\w/]+\.(?:py|cu|md))`")
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    found = {(page.name, path) for page in pages for path in named.findall(page.read_text("utf-8"))}
+    assert len(found) > 50
+    assert [pair for pair in sorted(found) if not (ROOT / pair[1]).exists()] == []

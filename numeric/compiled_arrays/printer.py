@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from symad.numeric.numpy_arrays.elementwise_statements import operand
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.owners import owner
-from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.program.expressions import Compute, Expression
@@ -75,6 +74,8 @@ def _tuple(names: Iterable[str]) -> str:
 
 class NativePrinter(InPlacePrinter):
     """The state of one module: besides what NumPy's has, the text of its kernels."""
+
+    gathers = True  # a compiled gather is faster than assignments with strides, too
 
     def __init__(self, *args: Any) -> None:
         """See `InPlacePrinter`."""
@@ -166,8 +167,6 @@ class NativePrinter(InPlacePrinter):
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; the results of one kernel come together."""
-        if node in self.boxed or node in self.buffers:
-            return super().statement(node)
         op = node.op
         if isinstance(op, Fused):
             return self._chain(node, op)
@@ -184,10 +183,6 @@ class NativePrinter(InPlacePrinter):
         return super().statement(node)
 
     # ---- sparse matrices -------------------------------------------------------------------------
-
-    def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
-        """See `InPlacePrinter.gathering`; a compiled gather is faster than assignments with strides too."""
-        return side_by_side(node, fits, self.users, always=True)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """See `InPlacePrinter.taken_line`."""
@@ -239,10 +234,6 @@ class NativePrinter(InPlacePrinter):
             ending = self.text.get(self.over[value]) if over and value in self.over else None
             if value in self.slots:
                 places.append(self.slots[value])
-            elif value in self.boxed:
-                opened, place = self.parts.place(value, self.boxed.pop(value), self)
-                lines += opened
-                places.append(place)
             elif kind == self.dtype and isinstance(ending, Name):  # an array of its own
                 places.append(ending)
             elif kind == self.dtype and self.placed.kept(value):

@@ -113,11 +113,9 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     """The statements of an elementwise node, in place where the program says so; None for other nodes."""
     group = printer.placed.steps[node]
     serial, slot = printer.serial, printer.slots.get(node)
-    beside = slot in printer.parts.names  # among the parts of a sparse matrix
-    free = beside and all(printer.text[a] != slot for a in node.args)
     stem = printer.stem(node)
     named = Name(printer.names.free(stem), serial + 1, stem) if stem else None
-    fresh: str = slot if free else named or printer.value_name()
+    fresh: str = named or printer.value_name()
     over = group[0].over  # a place is a slot, too
     target = None if over is None or over in printer.placed.parts else printer.text_of(Read(over))
     made: list[Step] = []
@@ -131,9 +129,8 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
         printer.placed.texts[each.value] = target
     if made[-1].function in WITHOUT_OUT:
         slot = None
-    name: str = fresh if slot is not None or not free else printer.value_name()
+    name = fresh
     if slot is not None:
-        made = [replace(step, out=step.out or slot) if free else step for step in made]
         made, name = [*made[:-1], replace(made[-1], out=slot)], slot
     elif made[0].out is not None:
         name, printer.serial = made[0].out, serial

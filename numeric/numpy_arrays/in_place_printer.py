@@ -6,7 +6,7 @@ Repetition of smaller arrays along axes is left to NumPy's broadcasting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,14 +21,12 @@ from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.loops import arrays_of_states, loop_lines
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
-from symad.numeric.numpy_arrays.ops.sparse import gathered_lines
+from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
 from symad.numeric.numpy_arrays.owners import copies, owner
 from symad.numeric.numpy_arrays.placed_statements import Placed
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
-from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
-from symad.numeric.numpy_arrays.sparse_parts import Parts
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned
+from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
 from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
@@ -50,11 +48,14 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.loops.scan import Scan
-from symad.ops.sparse.csr import IntArray
+from symad.ops.sparse.csr import CompressedRows, IntArray
 
 
 class InPlacePrinter(ArrayPrinter):
     """The state of one NumPy module, with the lifetimes of its arrays."""
+
+    gathers = False
+    """Whether entries of sparse matrices are gathered even if they could be assigned with even steps."""
 
     def __init__(self, *args: Any) -> None:
         """See `ArrayPrinter`."""
@@ -77,29 +78,22 @@ class InPlacePrinter(ArrayPrinter):
         """The number of loops around what is being written."""
         self.numbers: dict[str, str] = {}
         """The names of numbers that loops use, by their text."""
-        self.slots: dict[Node, Name | Part] = {}
+        self.slots: dict[Node, str] = {}
         """Where what is being written goes."""
-        self.boxed: dict[Node, Node] = {}
-        """Parts of sparse matrices that have no place yet, and the matrices."""
         self.fixed: dict[str, Turned | Name] = {}
         """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
         self.users: dict[Node, list[Node]] = {}
-        self.buffers: dict[Node, Name | Part] = {}
-        """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
-        self.parts = Parts()
-        """What is computed where a sparse matrix reads it."""
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views
-        self.starts, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, []
-        self.parts = Parts()
+        outer = self.starts, self.users, self.views
+        self.starts, self.users, self.views = set(), {}, []
         self.depth += repeated
         with super().inside(inputs, repeated):
             yield
         self.depth -= repeated
-        self.starts, self.users, self.boxed, self.buffers, self.parts, self.views = outer
+        self.starts, self.users, self.views = outer
 
     def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
         """See `ArrayPrinter.statements`; bodies of loops have places of their own."""
@@ -118,8 +112,7 @@ class InPlacePrinter(ArrayPrinter):
                 self.users.setdefault(arg, []).append(node)
         for node in outputs:
             self.users.setdefault(node, []).append(node)
-        self.parts.note(order, outputs, self)
-        groups = [[part] for gathered in self.parts.gathers.values() for part in gathered.starts]
+        groups: list[list[Node]] = []
         for node in order:
             if node in self.text:
                 continue
@@ -133,7 +126,7 @@ class InPlacePrinter(ArrayPrinter):
         """See `ArrayPrinter.passes`."""
         kept = keeps_memory(self.itemsize, self.bounds)
         rooms = [room and room[0] for room in self.rooms]
-        return (*in_place(self.dtype, bool(self.depth), rooms), kept, *super().passes())
+        return (*in_place(self.dtype, bool(self.depth), rooms, self.gathers), kept, *super().passes())
 
     @property
     def itemsize(self) -> int:
@@ -147,11 +140,10 @@ class InPlacePrinter(ArrayPrinter):
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
-        outer = self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots
-        self.starts, self.parts = set(self.starts), Parts()
-        self.users, self.boxed, self.buffers, self.views, self.slots = {}, {}, {}, [], {}
+        outer = self.starts, self.users, self.views, self.slots
+        self.starts, self.users, self.views, self.slots = set(self.starts), {}, [], {}
         made = super().in_place_of(stands_for)
-        self.starts, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
+        self.starts, self.users, self.views, self.slots = outer
         return made
 
     def stem(self, node: Node) -> str:
@@ -204,10 +196,6 @@ class InPlacePrinter(ArrayPrinter):
             turned = self.fixed[matrix] = self.called(f"{stem}_T" if stem else "")
         return turned or super().transposed(matrix)
 
-    def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
-        """How a sparse matrix is gathered; None where its entries are assigned."""
-        return side_by_side(node, fits, self.users)
-
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
         places = self.constant_array(index)
@@ -215,16 +203,12 @@ class InPlacePrinter(ArrayPrinter):
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
-        if node in self.parts.looked_through:
-            return []
-        if node in self.parts.gathers:
-            return gathered_lines(node, self.parts.gathers[node], self)
-        if node in self.boxed:
-            return self._box(node)
         (*_, made) = self.placed.steps[node]
         if isinstance(made.expression, Read):
             self.text[node] = self.text_of(made.expression)
             return []
+        if isinstance(made.expression, Compute) and isinstance(made.expression.op, CompressedRows):
+            return matrix_lines(node, self) or super().statement(node)
         if self._written_later(node):
             return []
         view = view_of_slice(node)
@@ -233,7 +217,7 @@ class InPlacePrinter(ArrayPrinter):
             text = self.writer.index_text(Index(self.writer.argument(whole), places))
             self.text[node] = self.value_name()
             return [f"{self.text[node]} = {text}"]
-        if self._is_start(node):
+        if self._is_start(node) and all(u in self.placed.steps for u in self.users[node]):
             self.starts.add(node)
             return []
         if node.shape and _is_indicator(node):
@@ -265,18 +249,6 @@ class InPlacePrinter(ArrayPrinter):
         self.starts.remove(start)
         return super().statement(start)
 
-    def _box(self, node: Node) -> list[str]:
-        """The statements that compute a value directly into its part of a sparse matrix."""
-        whole = self.boxed.pop(node)
-        lines, place = self.parts.place(node, whole, self)
-        self.slots[node] = place
-        lines += self.statement(node)
-        del self.slots[node]
-        if place in self.parts.names and self.text[node] != place:
-            lines.append(f"{place}[...] = {self.text[node]}")
-            self.text[node] = place
-        return lines
-
     def opened(self, statement: Statement) -> list[str]:
         """See `ArrayPrinter.opened`."""
         return self.placed.opened(statement, self)
@@ -285,10 +257,14 @@ class InPlacePrinter(ArrayPrinter):
         """See `ArrayPrinter.closed`."""
         return self.placed.closed(statement, self)
 
+    def text_of_value(self, value: Value) -> str | None:
+        """See `ArrayPrinter.text_of_value`."""
+        return self.placed.texts.get(value)
+
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""
         users = self.users.get(node, []) if isinstance(node.op, Slice) else []
-        return bool(users) and all(view_of_slice(u) is not None for u in users)
+        return bool(users) and all(view_of_slice(u) and u in self.placed.steps for u in users)
 
     def _is_start(self, node: Node) -> bool:
         """Whether an array only stands before others along the first axis: loops often have put it there."""

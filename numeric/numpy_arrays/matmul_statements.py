@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
+from symad.numeric.numpy_arrays.texts import Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.contractions import MatrixProduct
 
@@ -73,9 +73,7 @@ def is_plain(product: MatrixProduct) -> bool:
     return not product.after and all(map(is_name, sides))
 
 
-def _dotted(
-    node: Node, product: MatrixProduct, slot: Name | Part | None, printer: InPlacePrinter
-) -> str | None:
+def _dotted(node: Node, product: MatrixProduct, slot: str | None, printer: InPlacePrinter) -> str | None:
     """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
 
     It writes only where the result would stand by itself: in whole arrays of floats.

@@ -128,6 +128,13 @@ def new_text(shape: Shape, printer: ArrayPrinter) -> str:
     return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
+def array_text(shape: Shape, kept: bool, printer: ArrayPrinter, zeros: bool = False) -> str:
+    """The call that makes an array for others to fill, in memory that is used again if it is ``kept``."""
+    if kept:
+        return new_text(shape, printer)
+    return f"{printer.np}.{'zeros' if zeros else 'empty'}({printer.dims(shape)}, dtype={printer.type_text})"
+
+
 def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
     """A reshaped array that has to be a copy: one whose axes were exchanged, and are joined now."""
     (arg,) = node.args

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
-from symad.numeric.numpy_arrays.memory_reuse import new_text
+from symad.numeric.numpy_arrays.memory_reuse import array_text
+from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
-from symad.ops.arrays.shaping import Broadcast
+from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, assignments
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.shaping import Broadcast, Reshape
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
@@ -25,6 +28,7 @@ class Placed:
         """``nodes``: which values of the program are nodes; ``rooms``: the arrays that results go into."""
         every = [made for statement in program.statements for made in assignments(statement)]
         later = {made.over for made in every}
+        read = Counter(v for s in program.statements for e in s.expressions for v in values_read(e))
         self.nodes = nodes
         self.texts: dict[Value, str] = {**rooms}
         """The texts of values that no node stands for."""
@@ -34,15 +38,22 @@ class Placed:
         """The operand that a node is written over."""
         self.filled: dict[Value, Node] = {}
         """The nodes that arrays become that are filled part by part."""
-        self.parts = {*rooms, *(made.value for made in every if isinstance(made.expression, Index))}
+        self.parts = {*rooms, *(made.value for made in every if part_of(made.expression) is not None)}
         """Arrays, and parts of arrays, in which something is written."""
-        self.written_again = {made.over for made in every if made.value in later}
-        """Of these, those in which more is written afterwards."""
+        self.copied_to = {made.over for made in every if not parts(made.expression)}
+        """Of these, those that something is copied to."""
+        self.used_again = {
+            made.over
+            for made in every
+            if made.value in later or read[made.value] > (made.over in self.copied_to)
+        }
+        """Of these, those in which more is written afterwards, or that are read."""
         waiting: list[Assign] = []
         for made in every:
             node = nodes.get(made.value)
-            if node is None and (made.value in self.parts or made.over in self.parts or is_alias(made)):
-                continue
+            placed = made.value in self.parts or made.over in self.parts
+            if node is None and (placed or is_alias(made) or is_gathered(made)):
+                continue  # a statement of its own
             waiting.append(made)
             if node is not None:
                 self.steps[node], over = waiting, waiting[0].over
@@ -62,6 +73,9 @@ class Placed:
             node = self.nodes.get(expression.value)
             text: str = self.texts[expression.value] if node is None else printer.text[node]
             return text
+        if isinstance(expression, Index):
+            array, places = self.text_of(expression.array, printer), printer.writer.places(expression)
+            return array if places == [":"] else Part(array, *places)
         assert isinstance(expression, Compute)
         if isinstance(expression.op, Broadcast):  # a number for all elements
             return str(printer.writer.text(expression.args[0]))
@@ -71,18 +85,23 @@ class Placed:
         """The lines of a statement that no node stands for; note where nodes go."""
         if isinstance(statement, Allocate):
             return self._allocated(statement, printer)
+        if isinstance(statement, Scatter):
+            return [scatter_line(statement, printer)]
         lines: list[str] = []
         for made in assignments(statement):
             node = self.nodes.get(made.value)
-            if node is None and isinstance(made.expression, Index):
+            if node is None and made.value in self.parts:
                 lines += self._part(made.value, made.expression, printer)
             elif node is None and is_alias(made):
                 self.texts[made.value] = self.text_of(made.expression, printer)
+            elif node is None and is_gathered(made):
+                lines += gathered_lines(made, printer)
             elif made.over in self.parts:
                 place = self.texts[made.over]
                 if node is not None:
                     printer.slots[node] = place
                     continue
+                self.texts[made.value] = place
                 call = call_of(made.expression, printer)
                 copy = assigned(place, self.text_of(made.expression, printer)) if call is None else ""
                 lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
@@ -104,23 +123,36 @@ class Placed:
 
     def _allocated(self, statement: Allocate, printer: InPlacePrinter) -> list[str]:
         """A new array for the parts of a node, unless the node has a place."""
-        node = self.filled[statement.value]
-        name = self.texts[statement.value] = printer.name_for(node)
-        if statement.kept:
-            return [f"{name} = {new_text(node.shape, printer)}"]
-        function = f"{printer.np}.{'zeros' if statement.zeros else 'empty'}"
-        return [f"{name} = {function}({printer.dims(node.shape)}, dtype={printer.type_text})"]
+        node, array = self.filled.get(statement.value), statement.value
+        name = printer.value_name(array.stem) if node is None else printer.name_for(node)
+        self.texts[array] = name
+        return [f"{name} = {array_text(array.shape, statement.kept, printer, statement.zeros)}"]
 
-    def _part(self, value: Value, expression: Index, printer: InPlacePrinter) -> list[str]:
-        """A part of an array: it has a name if several operations write there."""
-        assert isinstance(expression.array, Read)
-        place = Part(self.text_of(expression.array, printer), *printer.writer.places(expression))
+    def _part(self, value: Value, expression: Expression, printer: InPlacePrinter) -> list[str]:
+        """A part of an array: it has a name if several statements say it, or if it is an operand and long."""
+        part = part_of(expression)
+        assert part is not None
+        place = self.text_of(part, printer)
+        if part is not expression:
+            place = f"{place}.reshape({printer.dims(expression.shape)})"
         self.texts[value] = place
-        if value not in self.written_again:
+        if value not in self.used_again and (part is expression or value in self.copied_to):
             return []
         name = self.texts[value] = printer.value_name()
         printer.views.append(name)
         return [f"{name} = {place}"]
+
+
+def part_of(expression: Expression) -> Index | None:
+    """The part of an array that an expression shows, perhaps under another shape."""
+    reshaped = isinstance(expression, Compute) and isinstance(expression.op, Reshape)
+    shown = expression.args[0] if isinstance(expression, Compute) and reshaped else expression
+    return shown if isinstance(shown, Index) else None
+
+
+def is_gathered(made: Assign) -> bool:
+    """Whether a value is made of the elements of an array at some places."""
+    return isinstance(made.expression, Compute) and isinstance(made.expression.op, Gather)
 
 
 def is_alias(made: Assign) -> bool:

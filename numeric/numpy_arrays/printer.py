@@ -31,6 +31,7 @@ from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
+from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
@@ -265,13 +266,18 @@ class ArrayPrinter:
         known = self.block.nodes
         ending = [known[value] for value in statement.values if value in known]
         nodes = [node for end in ending for node in self._written_over(end)]
-        texts = [*self.ended, *map(self.text.get, nodes)]
+        others = [self.text_of_value(value) for value in statement.values if value not in known]
+        texts = [*self.ended, *map(self.text.get, nodes), *others]
         names = {text for text in texts if isinstance(text, Name) and text.number > first}
         freed = sorted(names, key=lambda name: name.number)
         rows = list(dict.fromkeys(self.rows))
         self.rows, self.ended = [], []
         lines = [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
         return [*lines, *([f"del {', '.join(freed)}"] if freed else [])]
+
+    def text_of_value(self, value: Value) -> str | None:
+        """The text of a value that no node stands for."""
+        return None
 
     def _written_over(self, node: Node) -> Iterator[Node]:
         """A node, and those whose memory it has taken, under their own names perhaps."""

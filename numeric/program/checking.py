@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.core.dims import dim_symbols, format_shape, same_shape
+from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
@@ -14,6 +14,7 @@ from symad.numeric.program.statements import (
     Free,
     Loop,
     Part,
+    Scatter,
     Statement,
     Store,
     Together,
@@ -94,6 +95,8 @@ class _Checker:
             self.arrays.add(statement.value)
         elif isinstance(statement, Store):
             self.store(statement)
+        elif isinstance(statement, Scatter):
+            self.scatter(statement)
         elif isinstance(statement, Loop):
             self.loop(statement)
         elif isinstance(statement, FindRoot):
@@ -114,11 +117,21 @@ class _Checker:
     def store(self, statement: Store) -> None:
         array, index = statement.array, statement.position.index
         self.readable(statement.expression, f"{label(array)}[...]")
-        if array not in self.arrays:
-            self.fail(f"{label(array)} is stored to, but was never allocated")
+        self.allocated(array)
         if index is not None and index not in self.known:
             self.fail(f"{label(array)} is stored to at {label(index)}, which is no index here")
         self.fits(Value(array.stem, array.shape[1:]), statement.expression)
+
+    def scatter(self, statement: Scatter) -> None:
+        array, made, count = statement.array, statement.expression, statement.places.shape[0]
+        self.readable(made, f"{label(array)}[...]")
+        self.allocated(array)
+        if made.shape and size(made.shape) != count:
+            self.fail(f"{label(array)} is given {format_shape(made.shape)} for {count} elements")
+
+    def allocated(self, array: Value) -> None:
+        if array not in self.arrays:
+            self.fail(f"{label(array)} is stored to, but was never allocated")
 
     def loop(self, statement: Loop) -> None:
         for carried in statement.carried:

@@ -31,6 +31,7 @@ from symad.numeric.program.statements import (
     Free,
     Loop,
     Part,
+    Scatter,
     Statement,
     Store,
     Together,
@@ -151,6 +152,14 @@ def execute_allocate(statement: Allocate, state: State) -> None:
 @execute.dispatch
 def execute_store(statement: Store, state: State) -> None:
     state.known[statement.array][state.place(statement.position)] = state.value(statement.expression)
+
+
+@execute.dispatch
+def execute_scatter(statement: Scatter, state: State) -> None:
+    places, made = state.value(statement.places).astype(int), state.value(statement.expression)
+    made = np.ravel(made) if np.ndim(made) else made
+    array = state.known[statement.array]
+    array[places] = array[places] + made if statement.adds else made
 
 
 @execute.dispatch

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from symad.core.dims import Dim
-from symad.numeric.program.expressions import Expression, Position, Value
+from symad.numeric.program.expressions import Compute, Expression, Position, Value
 
 
 class Statement:
@@ -111,6 +111,33 @@ class Store(Statement):
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The same place for a changed expression."""
+        return replace(self, expression=change(self.expression))
+
+
+@dataclass(frozen=True)
+class Scatter(Statement):
+    """array[places] = expression, or +=: elements of an array with one axis, at constant ``places``.
+
+    The expression has one element for each place, in order, or no axes: the same for all places.
+    """
+
+    array: Value
+    places: Compute
+    expression: Expression
+    adds: bool = False
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The one."""
+        return (self.expression,)
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The array."""
+        return (self.array,)
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The same places for a changed expression."""
         return replace(self, expression=change(self.expression))
 
 

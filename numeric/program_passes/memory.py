@@ -30,6 +30,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Logic, Select
 from symad.ops.fused.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import CompressedRows
 
 Computed: TypeAlias = "Node | Compute"
 """An op with its arguments and its shape."""
@@ -54,11 +55,17 @@ def shown(expression: Expression) -> Value | None:
     while not isinstance(expression, Read):
         if isinstance(expression, Index):
             expression = expression.array
-        elif isinstance(expression, Compute) and is_view(expression):
+        elif isinstance(expression, Compute) and (is_view(expression) or _holds_entries(expression)):
             expression = expression.args[0]
         else:
             return None
     return expression.value
+
+
+def _holds_entries(expression: Compute) -> bool:
+    """Whether a sparse matrix may hold the array of its entries as it is."""
+    op = expression.op
+    return isinstance(op, CompressedRows) and len(op.places) == 1 and bool(expression.args[0].shape)
 
 
 def keeping(program: Program) -> Callable[[Expression], Value | None]:

@@ -25,7 +25,7 @@ def write_over(program: Program, dtype: str) -> Program:
     """The program with each result over an operand that ends, where its op can write there.
 
     Args:
-        program: one statement for each op, on values.
+        program: one statement for each op, on values; some may have a place already.
         dtype: the type of the module's numbers.
     """
     places = _Places(program, dtype)
@@ -60,7 +60,7 @@ class _Places:
     def _over(self, at: int, made: Assign, taken: Collection[Value | None]) -> Assign:
         """A value over the best operand that is not taken by another."""
         found = made.expression
-        if not isinstance(found, Compute) or not found.shape:
+        if made.over is not None or not isinstance(found, Compute) or not found.shape:
             return made
         for k in operands(found.op, found, self.dtype):
             arg = found.args[k]

@@ -28,6 +28,9 @@ def release(program: Program, least: int) -> Program:
     given = set(program.inputs)
     showing: dict[Value, list[Value]] = {}
     over = {made.over for made in every}
+    for statement in program.statements:
+        if isinstance(statement, Allocate) and statement.value not in over:
+            showing[statement.value] = [statement.value]
     for made in every:
         if made.value not in over:
             showing.setdefault(lives.memory.get(made.value, made.value), []).append(made.value)

@@ -144,7 +144,7 @@ class _Results:
         """Whether a value is made here, by itself, and is not written over later."""
         made = self.made.get(value)
         alone = made is not None and value not in self.together and isinstance(made.expression, Compute)
-        return alone and value not in self.ended and not self.is_placed(value)
+        return alone and not {value} & (self.ended | self.shared) and not self.is_placed(value)
 
     def _earlier(self, value: Value) -> Value | None:
         """What a value is made over, if nothing else needs that."""
