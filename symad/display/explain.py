@@ -23,6 +23,7 @@ from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
 from symad.evaluation.evaluate import as_values
+from symad.evaluation.rational_results import evaluate_exactly
 from symad.ops.arrays.sources import symbol_of
 
 MOST_NODES = 400
@@ -72,7 +73,8 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
     Args:
         graph: at most 400 nodes. Adjoints and Hessians are shown for one scalar output.
         point: values of arguments or of inputs inside of them by name, of any kind that a graph evaluates
-            on, SymPy expressions included. An input without a value stands for itself.
+            on, SymPy expressions included. An input without a value stands for itself. A rational function
+            at Python integers is shown exactly, in fractions.
 
     Raises:
         EvaluationError: a name is no input, the graph is too large, or an array input of symbolic
@@ -120,8 +122,9 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
             "symad.memory"
         )
     pairs = zip(names, graph.input_nodes, strict=True)
-    values = [point[name] if name in point else _itself(node) for name, node in pairs]
-    return as_values(values, graph.inputs)
+    given = {node: point[name] if name in point else _itself(node) for name, node in pairs}
+    exact = evaluate_exactly(graph.output_nodes, given)
+    return as_values(list((given if exact is None else exact.point).values()), graph.inputs)
 
 
 def _symbol(node: Node) -> sympy.Basic:

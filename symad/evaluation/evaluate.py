@@ -19,7 +19,7 @@ from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
 from symad.evaluation.number_domains import FLOATS, AnyDomain, Undefined, domain_of
-from symad.evaluation.rational_results import as_result, stays_rational
+from symad.evaluation.rational_results import as_result, evaluate_exactly
 from symad.ops.arrays.sources import symbol_of
 from symad.stable import stabilize, with_logistic
 from symad.tracing.inlining import inline, is_traced
@@ -42,12 +42,9 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
     if is_traced(graph, values):
         return inline(graph, values)
     names = [str(symbol) for symbol in graph.inputs]
-    if values and all(type(v) is int for v in values):
-        point = dict(zip(graph.input_nodes, values, strict=True))
-        if stays_rational(graph.output_nodes, point):
-            exact = unchecked(graph.output_nodes, {node: Fraction(value) for node, value in point.items()})
-            if not any(isinstance(value, Undefined) for value in exact):  # 1/0 is infinite, as for floats
-                return pack(graph.structure, [as_result(value) for value in exact])
+    exact = evaluate_exactly(graph.output_nodes, dict(zip(graph.input_nodes, values, strict=True)))
+    if exact is not None:
+        return pack(graph.structure, [as_result(value) for value in exact.results])
     checked = as_values(values, graph.inputs)
     if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
         graph = _for_floats(graph)

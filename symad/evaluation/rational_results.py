@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 from symad.core.graph import Node, topological
-from symad.evaluation.number_domains import as_float
+from symad.evaluation.number_domains import Undefined, as_float
 from symad.ops.arrays.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
+from symad.transforms.values import unchecked
 
 MOST_BITS = 4096
 """Of the numerator or denominator of a value that is computed exactly."""
@@ -44,7 +45,24 @@ class Bits(NamedTuple):
 ONE_BIT = Bits(1, 0)
 
 
-def stays_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:
+class Exact(NamedTuple):
+    """An evaluation on fractions: the values of the inputs, and the results."""
+
+    point: dict[Node, Number]
+    results: list[Any]
+
+
+def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> Exact | None:
+    """The evaluation at integers; None where a value is none, or an output is no fraction, such as 1/0."""
+    whole = {node: value for node, value in point.items() if type(value) is int}
+    if not point or len(whole) < len(point) or not _are_rational(outputs, whole):
+        return None
+    fractions: dict[Node, Number] = {node: Fraction(value) for node, value in whole.items()}
+    results = unchecked(outputs, fractions)
+    return None if any(isinstance(r, Undefined) for r in results) else Exact(fractions, results)
+
+
+def _are_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:
     """Whether scalar outputs at integers are fractions of bounded size, by the ops that lead to them."""
     bits = {node: Bits(value.bit_length(), 0) for node, value in point.items()}
     for node in topological(outputs):

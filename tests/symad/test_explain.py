@@ -143,6 +143,13 @@ def test_exact_values_stay_exact():
     assert table(tables, "Reverse")["r_0"][1] == Fraction(-63)
 
 
+def test_rational_functions_at_integers_are_shown_exactly():
+    tables = symad.trace((x + 1) / x**2).explain(x=3)
+    assert table(tables, "Reverse")["r_0"][1] == Fraction(-5, 27)
+    assert "-5/27" in str(tables)
+    assert "inf" in str(symad.trace((x + 1) / x**2).explain(x=0))
+
+
 def test_arrays_in_the_direction_of_ones():
     w = input_node(sympy.MatrixSymbol("W", 2, 3), (2, 3))
     v = input_node(sympy.MatrixSymbol("v", 3, 1), (3, 1))

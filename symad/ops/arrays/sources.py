@@ -136,7 +136,7 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
             return Node.of(Constant(value.numerator, "int"))
         return Node.of(Constant(value, "fraction"))
     if isinstance(value, (float, np.floating)):
-        number = float(_rounded(value) if isinstance(value, np.longdouble) else value)
+        number = float(_rounded(np.asarray(value)) if isinstance(value, np.longdouble) else value)
         if math.isnan(number):
             number = math.nan  # one object: NaN equals nothing but itself
         return Node.of(Constant(number, f"float {number.hex()}"))
@@ -179,7 +179,7 @@ def array_constant(value: Array) -> Node:
     return Node.of(ArrayConstant(array.tobytes(), array.dtype.str, array.shape))
 
 
-def _rounded(value: Array) -> Array:
+def _rounded(value: np.ndarray) -> np.ndarray:
     """Numbers of more digits than a float has, rounded to floats.
 
     Raises:
