@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from symad.core.arguments import Packing, Part, argument_of
+from symad.core.arguments import Packing, Part, Results, argument_of
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Wrt
@@ -63,7 +63,7 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
     return made
 
 
-def _results(part: Part | tuple[Part, ...], rest: Iterator[Node]) -> tuple[list[Node], Structure]:
+def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure]:
     """The outputs that some parts stand for, each one node, and their structure."""
     if not isinstance(part, Part):
         found = [_results(p, rest) for p in part]

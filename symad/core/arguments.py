@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from inspect import Signature as PythonSignature
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, Number
+from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape
 from symad.core.identifiers import parameter_names, printed, short_name
-from symad.core.structures import DataclassOf, DictOf, Structure, VectorOf, leaves, pack
+from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves, pack
 from symad.errors import EvaluationError
 
 
@@ -45,7 +45,11 @@ class Packing:
 
     x: tuple[int, ...]
     v: tuple[int, ...]
-    results: Any
+    results: Results
+
+
+Results: TypeAlias = "Part | tuple[Results, ...]"
+"""The results of packed code: nested tuples of parts, which stand for the outputs in order."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +88,24 @@ def as_columns(shapes: Sequence[Shape], values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _is_vector(value: Any) -> bool:
+def _is_vector(value: ArrayLike) -> bool:
     if isinstance(value, (list, tuple)):
         return all(np.isscalar(v) for v in value)
     return getattr(value, "ndim", 0) == 1
 
 
+class HasArguments(Protocol):
+    """What is called with arguments."""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Them, in order."""
+
+
 class SignatureOf:
     """``__signature__`` of objects with ``arguments``; classes have none of their own."""
 
-    def __get__(self, instance: Any, owner: Any) -> PythonSignature:
+    def __get__(self, instance: HasArguments | None, owner: type) -> PythonSignature:
         """The signature of an instance."""
         if instance is None:
             raise AttributeError("__signature__")
@@ -104,8 +116,8 @@ class SignatureOf:
 
 
 def bind(
-    title: str, arguments: Sequence[Argument], values: Sequence[Any], named: Mapping[str, Number]
-) -> list[Any]:
+    title: str, arguments: Sequence[Argument], values: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
+) -> list[ArrayLike]:
     """One value for each argument, from those given by position and by name.
 
     A name is that of the argument as the user wrote it, or that of the parameter.
@@ -116,7 +128,7 @@ def bind(
     names = [a.name for a in arguments]
     if len(values) > len(names):
         raise EvaluationError(f"{_takes(title, names)}, but {len(values)} were given")
-    found: dict[int, Any] = dict(enumerate(values))
+    found: dict[int, ArrayLike] = dict(enumerate(values))
     if named:
         places = {name: k for k, name in enumerate(parameters_of(arguments))}
         places |= {name: k for k, name in enumerate(names) if names.count(name) == 1}
@@ -229,7 +241,7 @@ def _fields(structure: DataclassOf, value: Any, where: str) -> list[Array]:
     return [getattr(value, k) for k in structure.keys]
 
 
-def _in_list(structure: Any, value: Any, where: str) -> list[Any]:
+def _in_list(structure: TupleOf | ListOf, value: Any, where: str) -> list[Any]:
     count = len(structure.items)
     if not isinstance(value, (list, tuple)) or len(value) != count:
         given = f"one of {len(value)}" if isinstance(value, (list, tuple)) else _told(value)
@@ -251,7 +263,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(str, names))
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     shape = getattr(value, "shape", None)
     return f"a {type(value).__name__}" + (f" of shape {shape}" if shape is not None else "")
 

@@ -25,7 +25,7 @@ class Array(Protocol):
         """The number of axes."""
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Dim:
         """The number of elements."""
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import sympy
@@ -45,7 +45,7 @@ class Op(metaclass=Interned):
     repeats: ClassVar[bool] = False
     """Whether the op only repeats its argument: of a scalar, elementwise ops may do that themselves."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
 
@@ -92,13 +92,13 @@ class Node(Tangent):
                 Node._nodes[key] = node
             return node
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("nodes are saved with symad.save, not pickled")
 
     def __copy__(self) -> Node:
         return self  # it never changes
 
-    def __deepcopy__(self, memo: Any) -> Node:
+    def __deepcopy__(self, memo: dict[int, object]) -> Node:
         return self
 
     @property
@@ -121,18 +121,19 @@ def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
     return rule(op, args)
 
 
-SHAPE: dict[type[Op], Callable[[Any, tuple[Node, ...]], Shape]] = {}
+ShapeRule: TypeAlias = Callable[[Any, tuple[Node, ...]], Shape]
+"""The shape of an op's value, from the op and its arguments; each rule takes its own class of ops."""
+
+SHAPE: dict[type[Op], ShapeRule] = {}
 """The shape question is asked once per node built, so it is a plain table, filled by `shape`."""
 
 
 def shape(
     op_class: type[Op],
-) -> Callable[[Callable[[Any, tuple[Node, ...]], Shape]], Callable[[Any, tuple[Node, ...]], Shape]]:
+) -> Callable[[ShapeRule], ShapeRule]:
     """Register the shape of an op's value, from its argument nodes; the rule checks the arguments."""
 
-    def register(
-        rule: Callable[[Any, tuple[Node, ...]], Shape],
-    ) -> Callable[[Any, tuple[Node, ...]], Shape]:
+    def register(rule: ShapeRule) -> ShapeRule:
         if SHAPE.get(op_class, rule) is not rule:
             raise TypeError(f"the op {op_class.__name__} has a shape already: {SHAPE[op_class].__qualname__}")
         SHAPE[op_class] = rule
@@ -239,12 +240,12 @@ class Graph(metaclass=Interned):
         return found
 
     @property
-    def inputs(self) -> tuple[Any, ...]:
+    def inputs(self) -> tuple[sympy.Basic, ...]:
         """The symbols of the inputs, in calling order."""
         return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]  # an Input
 
     @property
-    def classes(self) -> tuple[type[Any], ...]:
+    def classes(self) -> tuple[type, ...]:
         """The dataclasses and named tuples among arguments and results."""
         return classes_in(self.structure, *(a.structure for a in self.grouping))
 
@@ -321,13 +322,13 @@ class Graph(metaclass=Interned):
             self.output_nodes, self.structure, name, self.origin, self.report, self.packing
         )
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
         return METHODS["pickled"](self)
 
     def __copy__(self) -> Graph:
         return self  # it never changes
 
-    def __deepcopy__(self, memo: Any) -> Graph:
+    def __deepcopy__(self, memo: dict[int, object]) -> Graph:
         return self
 
     def __call__(self, *values: ArrayLike, **named: Any) -> Any:
@@ -380,7 +381,7 @@ def bind_op(op: Op, values: Mapping[sympy.Symbol, int]) -> Op:
     return op if old == new else type(op)(*new)
 
 
-def _bind_field(name: str, value: Any, values: Mapping[sympy.Symbol, int]) -> Any:
+def _bind_field(name: str, value: object, values: Mapping[sympy.Symbol, int]) -> object:
     if isinstance(value, Graph):
         return value.at(values)
     return bind(value, values) if name in DIM_FIELDS else value

@@ -11,10 +11,13 @@ from collections.abc import MutableMapping
 from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
 from symad.core.forking import hold_while_forking
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LOCK = RLock()
 hold_while_forking(LOCK)
@@ -35,7 +38,7 @@ def held_at_exit(owner: type, name: str) -> None:
 
 
 @cache
-def _defaults(cls: Any) -> tuple[Any, ...]:
+def _defaults(cls: type[DataclassInstance]) -> tuple[Any, ...]:
     """The default of each field of a dataclass."""
     return tuple(field.default for field in fields(cls))
 

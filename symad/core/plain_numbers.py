@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-def plain(value: Any) -> str:
+
+def plain(value: object) -> str:
     """The repr of a value, of dicts, lists and tuples too, with NumPy's numbers as Python's."""
     if isinstance(value, np.generic):
         return repr(value.item())
@@ -21,7 +24,7 @@ def plain(value: Any) -> str:
     return repr(value)
 
 
-def plain_fields(made: Any) -> str:
+def plain_fields(made: DataclassInstance) -> str:
     """The repr of a dataclass, as `dataclasses` writes it, with plain numbers."""
     shown = ", ".join(f"{f.name}={plain(getattr(made, f.name))}" for f in fields(made) if f.repr)
     return f"{type(made).__qualname__}({shown})"

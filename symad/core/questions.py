@@ -22,7 +22,7 @@ from symad.core.graph import Node, Op
 
 _dispatcher = Dispatcher()
 
-Rule = TypeVar("Rule", bound=Callable[..., Any])
+Rule = TypeVar("Rule", bound=Callable[..., object])
 
 
 class Question(Protocol):
@@ -35,7 +35,7 @@ class Question(Protocol):
         """Register an answer; its annotations say for which classes."""
 
 
-def question(declared: Callable[..., Any]) -> Question:
+def question(declared: Callable[..., object]) -> Question:
     """Declare a generic function; its docstring is the question."""
     made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]  # see Question
     lock = getattr(made, "_lock", None)  # held while rules are looked up for the first time

@@ -36,7 +36,7 @@ class DictOf:
 class DataclassOf:
     """An instance of a dataclass, or a named tuple."""
 
-    cls: type[Any]
+    cls: type
     keys: tuple[str, ...]
     items: tuple[Structure, ...]
 
@@ -61,16 +61,16 @@ def leaves(structure: Structure) -> int:
     return 1 if structure is None else sum(leaves(item) for item in structure.items)
 
 
-def field_names(cls: Any) -> tuple[str, ...]:
+def field_names(cls: type) -> tuple[str, ...]:
     """The fields of a dataclass or of a class of named tuples; empty for others."""
     if is_dataclass(cls):
         return tuple(f.name for f in fields(cls))
     return tuple(cls._fields) if issubclass(cls, tuple) and hasattr(cls, "_fields") else ()
 
 
-def classes_in(*structures: Structure) -> tuple[type[Any], ...]:
+def classes_in(*structures: Structure) -> tuple[type, ...]:
     """The dataclasses in some structures, each once."""
-    found: dict[type[Any], None] = {}
+    found: dict[type, None] = {}
     waiting = list(structures)
     while waiting:
         structure = waiting.pop(0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+import sympy
 
 from symad.core.arguments import Argument, Packing
 from symad.core.graph import Graph, Node, Structure, TupleOf, leaves
@@ -30,7 +31,7 @@ def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
     if not functions:
         raise TraceError("join needs at least one function")
     graphs = [as_graph(f, inputs=inputs) for f in functions]
-    known: dict[Any, Node] = {}
+    known: dict[sympy.Basic, Node] = {}
     for graph in graphs:
         for node in graph.input_nodes:
             symbol = symbol_of(node)

@@ -26,7 +26,7 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.graph import Graph, TupleOf
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Memory, Traceable
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import DerivativeError, EvaluationError
 from symad.library.scan import as_policy
@@ -52,7 +52,7 @@ class ChainGradient:
     sequences: int
     plan: Plan
 
-    def __call__(self, state: Any, *others: Any) -> tuple[Any, ...]:
+    def __call__(self, state: Array | float, *others: Array) -> tuple[Array | float, ...]:
         """Run the plan."""
         xs, parameters = others[: self.sequences], others[self.sequences :]
         for x in xs:
@@ -127,8 +127,8 @@ class _Run:
 
 
 def chain_gradient(
-    step: Any,
-    loss: Any,
+    step: Traceable,
+    loss: Traceable,
     length: int,
     policy: str = "binomial",
     keep: int | None = None,
@@ -172,7 +172,7 @@ def _interpreted(graph: Graph) -> Graph:
 # ---- scans with a memory policy ------------------------------------------------------------------
 
 
-def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
+def memory_plan(length: int, memory: Memory = "sqrt") -> Plan:
     """What the ``memory`` of `functions.fold` costs: states kept, steps run again, the memory curve.
 
     The forward sweep runs to the end, as the last state must be known before the backward sweep starts.
@@ -216,8 +216,10 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
             if not isinstance(length, int):
                 raise DerivativeError(f"a plan needs the number of steps; give a number for {length}")
             all_kept = node.op.policy == "recompute" or node.op.history
-            memory = {"every": node.op.number, "binomial": ("binomial", node.op.slots(length))}
-            found.append(memory_plan(length, "recompute" if all_kept else memory.get(node.op.policy, "sqrt")))
+            slots = node.op.slots(length)
+            memory: dict[str, Memory] = {"every": node.op.number, "binomial": ("binomial", slots)}
+            kept = "recompute" if all_kept else memory.get(node.op.policy, "sqrt")
+            found.append(memory_plan(length, kept))
     return found
 
 

@@ -18,7 +18,7 @@ from symad.tracing.sessions import body
 from symad.tracing.wrapped import number
 
 
-def remat(f: Traceable, inputs: Inputs | None = None) -> Any:
+def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., object]:
     """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
 
     Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
@@ -40,7 +40,7 @@ def remat(f: Traceable, inputs: Inputs | None = None) -> Any:
     inside = f"the part {getattr(f, '__name__', 'f')} of remat"
 
     @wraps(f)
-    def part(*args: Array | float, **options: Any) -> Any:
+    def part(*args: Any, **options: Any) -> object:
         given = [number(v) for v in _leaves((args, options)) if isinstance(v, Proxy)]
         if not given:
             return f(*args, **options)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import sympy
@@ -22,9 +23,12 @@ from symad.tracing import as_graph
 from symad.tracing.sessions import is_tracing
 from symad.transforms.batches import batch_outputs
 
+Axes: TypeAlias = "int | Sequence[Axes] | Mapping[str, Axes] | None"
+"""Where the axis of the batch stands: one place for all, or one for each argument or part of it."""
+
 
 @without_collecting
-def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
+def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph:
     """``f`` over a batch: every output gets a leading batch axis.
 
     Args:
@@ -41,7 +45,7 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     arguments = graph.arguments
     if not _is_axis(in_axes) and not isinstance(in_axes, (list, tuple)):
         raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
-    axes = (in_axes,) * len(arguments) if _is_axis(in_axes) else tuple(in_axes)
+    axes = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else (in_axes,) * len(arguments)
     if len(axes) != len(arguments):
         raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
     spread = [
@@ -76,7 +80,7 @@ def vmap(f: Traceable, in_axes: Any = 0, inputs: Inputs | None = None) -> Graph:
     return Graph(tuple(nodes), outputs, graph.structure, f"{graph.name}_vmap", "", None, graph.grouping)
 
 
-def _is_axis(axis: Any) -> bool:
+def _is_axis(axis: object) -> bool:
     return axis is None or (isinstance(axis, int) and not isinstance(axis, bool))
 
 

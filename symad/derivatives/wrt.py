@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.core.arguments import Argument, Packing, Part, argument_of
+from symad.core.arguments import Argument, Packing, Part, Results, argument_of
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import Graph, Node, Origin
 from symad.core.identifiers import identifier, printed, short_name
@@ -152,7 +151,7 @@ def grouping_of(entries: Sequence[Entry]) -> tuple[Argument, ...]:
     return arguments if any(a.structure is not None for a in arguments) else ()
 
 
-def _entry(graph: Graph, entry: Any, by_symbol: Mapping[Any, Node]) -> Entry:
+def _entry(graph: Graph, entry: Wrt, by_symbol: Mapping[sympy.Basic, Node]) -> Entry:
     """One entry of ``wrt``."""
     if isinstance(entry, sympy.Basic) and entry in by_symbol:
         return Entry(argument_of(entry), (by_symbol[entry],))
@@ -164,7 +163,7 @@ def _entry(graph: Graph, entry: Any, by_symbol: Mapping[Any, Node]) -> Entry:
     return _named(graph, entry)
 
 
-def _named(graph: Graph, entry: Any) -> Entry:
+def _named(graph: Graph, entry: Wrt) -> Entry:
     """The argument of a position, the argument or input of a name, or an error."""
     arguments = _arguments(graph)
     if isinstance(entry, int) and not isinstance(entry, bool):
@@ -262,7 +261,7 @@ def value_labels(graph: Graph) -> tuple[str, ...]:
     return tuple(f"{graph.name}_{k}" for k in range(1, len(graph.output_nodes) + 1))
 
 
-def packing_of(graph: Graph, selection: Selection, results: Any, extra: int = 0) -> Packing:
+def packing_of(graph: Graph, selection: Selection, results: Results, extra: int = 0) -> Packing:
     """What packed code of a derivative makes flat; ``extra`` directions follow the inputs of the graph."""
     place = {node: k for k, node in enumerate(graph.input_nodes)}
     count = len(graph.input_nodes)

@@ -184,7 +184,7 @@ def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Array) -> Res
     return entropy(module, at, *data)
 
 
-def entropy(module: torch.nn.Module, at: Weights, scores: Array, targets: Array | float) -> Array:
+def entropy(module: torch.nn.Module, at: Weights, scores: Array, targets: Array) -> Array:
     """The cross-entropy with the options of a module."""
     scores, targets, soft = of_classes(scores, targets)
     ignore = None if soft else module.ignore_index
@@ -233,7 +233,7 @@ def connectionist(module: nn.CTCLoss, at: Weights, *data: Array) -> Result:
     if batched and len(labels.shape) == 1:
         labels = padded(labels, counts)
     steps, counts = (v if len(np.shape(v)) == batched else v[0] for v in (steps, counts))
-    loss = ctc(log_probabilities, labels, steps, counts, module.blank)
+    loss: Any = ctc(log_probabilities, labels, steps, counts, module.blank)
     if module.zero_infinity:
         loss = np.where(loss == np.inf, 0.0, loss)
     if module.reduction == "mean":

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -102,7 +102,7 @@ def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     return _trace_sympy(f, None, () if wrt is None else entries_of(_listed(wrt), "wrt"))
 
 
-def made_of(f: Traceable) -> Any:
+def made_of(f: Traceable) -> Traceable:
     """The graph that a function was made of, such as that of `symad.function`; anything else as it is."""
     graph = getattr(f, "graph", None)
     return graph if isinstance(graph, Graph) else f
@@ -115,7 +115,7 @@ def _closed(graph: Graph) -> Graph:
     return graph
 
 
-def _listed(wrt: Wrt | None) -> Any:
+def _listed(wrt: Wrt | None) -> Sequence[Wrt | None]:
     return wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
 
 
@@ -153,11 +153,13 @@ def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, s
     return Graph(nodes, tuple(outputs), structure, "f", "", None, grouping)
 
 
-def _is_leaf(entry: Any) -> bool:
+def _is_leaf(entry: object) -> bool:
     return not is_container(entry)
 
 
-def _grouped(inputs: Inputs | None) -> tuple[dict[Any, Any], tuple[Argument, ...], list[Any]]:
+def _grouped(
+    inputs: Inputs | None,
+) -> tuple[dict[sympy.Basic, sympy.Symbol], tuple[Argument, ...], list[sympy.Basic]]:
     """The arguments, empty where each is one input of its own name, and all inputs in order.
 
     Before them the symbols that stand for indices and expressions among the inputs.
@@ -186,7 +188,7 @@ def _without_column(output: Node) -> Node:
     return reshape(output, output.shape[:1]) if column else output
 
 
-def _check_complete(order: Sequence[Any], present: Iterable[Any]) -> None:
+def _check_complete(order: Sequence[sympy.Basic], present: Iterable[sympy.Basic]) -> None:
     given = set(order)
     if missing := sorted((s for s in present if s not in given), key=natural_order):
         undefined = [s for s in missing if isinstance(s, AppliedUndef)]
@@ -229,7 +231,11 @@ def _told(symbol: sympy.Symbol) -> str:
     return ", ".join(f"{k}={v}" for k, v in given.items()) or "without assumptions"
 
 
-def natural_order(symbol: sympy.Symbol) -> Any:
+NaturalOrder: TypeAlias = "tuple[list[tuple[int, int, str]], list[tuple[str, str]], str]"
+"""The pieces of a name, its assumptions, and its class."""
+
+
+def natural_order(symbol: sympy.Symbol) -> NaturalOrder:
     """The key of the natural order of names: runs of digits count as numbers, so x2 stands before x10.
 
     Symbols of one name stand in the order of their assumptions, whatever the hash seed.
@@ -244,7 +250,7 @@ MOST_NESTED = 100
 """The depth to which lists and dicts may be nested; those that hold themselves end here."""
 
 
-def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Any]]:
+def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Traceable]]:
     """The structure of lists, tuples and dicts, and its SymPy leaves in order.
 
     Raises:

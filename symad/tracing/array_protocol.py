@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike, Index
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+Function: TypeAlias = Callable[..., Any]
+"""A function of NumPy, or the answer that traced values give to it."""
+
+FUNCTIONS: dict[Function, Function] = {}
 """NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
 
-UFUNCS: dict[Any, Callable[..., Any]] = {}
+UFUNCS: dict[np.ufunc | None, Function] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
 
 METHODS = frozenset(
@@ -50,7 +53,7 @@ def write_elements(array: ArrayLike, key: Index, value: ArrayLike) -> None:
 
 @singledispatch
 def call_function(
-    array: ArrayLike, function: Any, args: tuple[ArrayLike, ...], options: dict[str, Any]
+    array: ArrayLike, function: Function, args: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
     """``function(*args, **options)`` for a function of NumPy of which ``array`` is an argument."""
     _no_rule(array, "NumPy's functions")
@@ -58,7 +61,7 @@ def call_function(
 
 @singledispatch
 def call_ufunc(
-    array: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    array: ArrayLike, ufunc: np.ufunc, method: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
     """A method of a ufunc, such as ``__call__`` or ``reduce``, of which ``array`` is an input."""
     _no_rule(array, "NumPy's ufuncs")

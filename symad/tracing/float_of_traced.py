@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class _LikeFloat(type):
     """The class of the stand-in."""
 
-    def __call__(cls, *args: Any, **options: Any) -> Any:
+    def __call__(cls, *args: Any, **options: Any) -> Array | float:
         """The number itself if it is traced, else what ``float`` makes of the arguments."""
         if len(args) == 1 and not options and holds_traced(args[0]):
             return _one_number(unfilled(args[0]))
@@ -38,7 +38,7 @@ class _LikeFloat(type):
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, float)
 
-    def __subclasscheck__(cls, other: Any) -> bool:
+    def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, float)
 
     def __eq__(cls, other: object) -> bool:
@@ -55,7 +55,7 @@ class TracedFloat(float, metaclass=_LikeFloat):
     """What NumPy takes it for where it stands for a dtype."""
 
 
-def _one_number(value: Array) -> Any:
+def _one_number(value: Array) -> Array | float:
     """A traced value of one element as a number, as NumPy converts arrays of one element.
 
     Raises:

@@ -5,13 +5,13 @@ For s_k = f(s_{k−1}), k = 1..n, a stretch is what lies between two kept states
 binomial schedule: Griewank and Walther, "Algorithm 799: revolve" (2000).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, Number
+from symad.core.arrays import Array
 
 
 def beta(slots: int, repeats: int) -> int:
@@ -45,19 +45,24 @@ def places(length: int, distance: int, slots: int) -> list[int]:
     return [*found[1:], length]
 
 
-def advance(step: Any, state: "Number", xs: "tuple[Array, ...]", start: int, stop: int) -> Any:
+def advance(
+    step: "Callable[..., Array]", state: "Array", xs: "tuple[Array, ...]", start: int, stop: int
+) -> "Array":
     """The state after the steps start + 1, ..., stop."""
     for t in range(start, stop):
         state = step(state, *[x[t] for x in xs])
     return state
 
 
-def keep_states(step: Any, state: "Number", xs: "tuple[Array, ...]", stops: "Sequence[int]") -> Any:
+def keep_states(
+    step: "Callable[..., Array]", state: "Array", xs: "tuple[Array, ...]", stops: "Sequence[int]"
+) -> "np.ndarray":
     """The states at these places, along axis 0."""
-    kept, start = None, 0
+    kept: np.ndarray = np.empty(0)
+    start = 0
     for k, stop in enumerate(stops):
         state = advance(step, state, xs, start, stop)
-        if kept is None:
+        if not k:
             first = np.asarray(state)
             kept = np.empty((len(stops), *first.shape), dtype=first.dtype)
         kept[k], start = state, stop
@@ -65,16 +70,16 @@ def keep_states(step: Any, state: "Number", xs: "tuple[Array, ...]", stops: "Seq
 
 
 def reverse_chain(
-    step: Any,
-    pulled: Any,
-    xs: Any,
-    states: "Sequence[Number]",
+    step: "Callable[..., Array]",
+    pulled: "Callable[..., Sequence[Array]]",
+    xs: "tuple[Array, ...]",
+    states: "Sequence[Array]",
     stops: "Sequence[int]",
     slots: int,
-    bar: Any,
+    bar: "Array",
     history: bool,
-    outs: Any,
-) -> "Number":
+    outs: "Sequence[tuple[np.ndarray, bool]]",
+) -> "Array":
     """The cotangent of s_0; those of the inputs of steps and of constants are written into ``outs``.
 
     ``pulled(state, x[first:last]..., bar)`` pulls back through a stretch from its first state;

@@ -213,7 +213,7 @@ class Diffusion:
         return trace_model(self.loss, self.shapes, *data, *class_shapes(samples, self.classes))
 
     def draw(self, x: Array, steps: int, alpha_bar: Array, rng: np.random.Generator,
-             c: Any = None, hidden: float = 0.0) -> tuple[Any, ...]:  # fmt: skip
+             c: Any = None, hidden: float = 0.0) -> tuple[Array, ...]:  # fmt: skip
         """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c]).
 
         A share ``hidden`` of the classes becomes 0, so that the network also learns to do without.
@@ -225,7 +225,15 @@ class Diffusion:
             return found
         return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
 
-    def guided(self, p: Any, x: Array, time: Any, c: Array, guidance: float, alpha_bar: Any = None) -> Array:
+    def guided(
+        self,
+        p: Mapping[str, Array],
+        x: Array,
+        time: Array,
+        c: Array | None,
+        guidance: float,
+        alpha_bar: Array | float,
+    ) -> Array:
         """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
         Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
@@ -236,7 +244,13 @@ class Diffusion:
         return (1 + guidance) * noise - guidance * self.noise(p, x, time, alpha_bar, np.zeros_like(c))
 
     def noise_at(
-        self, p: Mapping[str, Array], x: Array, t: int, alpha_bar: Array, c: Any = None, guidance: float = 0.0
+        self,
+        p: Mapping[str, Array],
+        x: Array,
+        t: int,
+        alpha_bar: Array,
+        c: Array | None = None,
+        guidance: float = 0.0,
     ) -> Array:
         """ε_θ, or the `guided` one, of points (N, d) at the step t of a schedule."""
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)

@@ -152,7 +152,7 @@ class GAN:
         inputs = with_class(x, c, self.classes)
         return (self.critic_network.apply(part(p, "c_"), inputs) + p["c_bias"])[:, 0]
 
-    def slopes(self, p: Any, x: Any, c: Array | None = None) -> Array:
+    def slopes(self, p: Mapping[str, Array], x: Array, c: Any = None) -> Array:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""
 
         def total(q: Mapping[str, Array], x: Array, c: Array | None = None) -> Array:
@@ -195,7 +195,7 @@ class GAN:
         z, *given = self.draw_codes(len(x), rng, c)
         return (x, z, rng.uniform(size=len(x)), *given)
 
-    def draw_codes(self, count: int, rng: np.random.Generator, c: Array | None = None) -> tuple[Any, ...]:
+    def draw_codes(self, count: int, rng: np.random.Generator, c: Any = None) -> tuple[Array, ...]:
         """Random inputs of the generator's loss: (z[, c])."""
         return (rng.standard_normal((count, int(self.code))), *([c] if self.classes else []))
 

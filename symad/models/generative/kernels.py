@@ -221,7 +221,7 @@ def feature_dimension(n: int, degree: int) -> int:
 def reconstruct(matrix: Array) -> np.ndarray:
     """Points (N, rank), one a row, whose scalar products are the kernel matrix.
 
-    Any rotation of them gives the same matrix; these are its eigenvectors times the square roots of
+    Every rotation of them gives the same matrix; these are its eigenvectors times the square roots of
     its eigenvalues, so degenerate matrices are no exception.
 
     Raises:

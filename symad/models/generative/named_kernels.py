@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -29,7 +28,7 @@ from symad.models.generative import kernels
 from symad.models.generative.gaussian_process import log_density
 from symad.models.layers.options import refuse_complex
 
-Matrix = Callable[[Any, Any, Any], Any]
+Matrix = Callable[[Array, Array, "Array | None"], Array]
 """(parameters (P,), xs, ys or None) -> (N, M)."""
 
 
@@ -101,7 +100,7 @@ def ConstantKernel(constant_value: float = 1.0) -> Kernel:
 def WhiteKernel(noise_level: float = 1.0) -> Kernel:
     """ν on the diagonal of a matrix of points with themselves, 0 elsewhere."""
 
-    def matrix(v: Array, xs: Array, ys: Array) -> Array:
+    def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
         return v[0] * eye(xs.shape[0]) if ys is None else 0.0 * (xs @ ys.T)
 
     return Kernel((float(noise_level),), matrix)

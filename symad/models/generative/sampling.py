@@ -24,7 +24,7 @@ import symad
 from symad.core.arrays import Array
 from symad.errors import SymadError
 
-Force = Callable[[Any], Any]
+Force = Callable[[Any], Array]
 """From a position to ∇ log π there."""
 
 

@@ -10,7 +10,6 @@ Hochreiter (2016) for elu, Misra (2020) for mish.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def gelu_tanh(x: Array) -> Array:
     return x * (1 + np.tanh(float(np.sqrt(2 / np.pi)) * (x + 0.044715 * x**3))) / 2
 
 
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": relu,
     "sigmoid": sigmoid,

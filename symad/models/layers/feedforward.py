@@ -12,7 +12,6 @@ parameters of one are the transposes of those of the other. Source: Goodfellow, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ class FeedForward:
         """The mean squared error of the readout against Y, in the shape of the readout."""
         return mean_squared_error(self.apply(p, X), Y)
 
-    def classification_loss(self, p: Mapping[str, Array], X: Array, y: Array) -> Any:
+    def classification_loss(self, p: Mapping[str, Array], X: Array, y: Array) -> Array | float:
         """The cross-entropy of softmax(readout) against the classes y (N,)."""
         scores = self.apply(p, X)
         return cross_entropy(scores if self.convention == "right" else scores.T, y)

@@ -45,7 +45,7 @@ def masked_cross_entropy(scores: Array, targets: Array, mask: Array) -> Array:
 
 
 def class_losses(
-    log_p: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
+    log_p: Any, targets: Any, weights: Array | None = None, smoothing: float = 0.0, ignore: int | None = None
 ) -> tuple[Any, Any]:
     """−Σ_k w_k q_k log p_k at every position, and the weight of the position in a mean: both (...).
 

@@ -34,7 +34,7 @@ def soft_margin(score: Array, sign: Array) -> Array:
     return softplus(-score * sign)
 
 
-def hinge_embedding(distance: Any, sign: Any, margin: float = 1.0) -> Array:
+def hinge_embedding(distance: Array, sign: Any, margin: float = 1.0) -> Array:
     """X where y = 1, max(0, m − x) where y = −1, elementwise."""
     refuse_complex("a loss", distance, sign)
     return np.where(sign == 1, distance, relu(margin - distance))
@@ -59,7 +59,9 @@ def cosine_embedding(a: Array, b: Array, sign: Any, margin: float = 0.0) -> Arra
     return np.where(sign == 1, 1 - found, relu(found - margin))
 
 
-def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, weights: Any = None) -> Array:
+def multi_margin(
+    scores: Any, classes: Array, p: int = 1, margin: float = 1.0, weights: Array | None = None
+) -> Array:
     """Σ_{k≠j} w_j max(0, m − x_j + x_k)^p / K for classes j (...).
 
     Raises:

@@ -19,7 +19,6 @@ method: Hairer, Nørsett & Wanner, "Solving ordinary differential equations I", 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from symad.functions import fold, scan
 from symad.tracing import trace
 from symad.tracing.proxy import Proxy
 
-Field = Callable[..., Any]
+Field = Callable[..., Array]
 """f(x, t, θ...) -> x′ of the shape of x."""
 
 
@@ -56,7 +55,7 @@ def rk4(field: Field, x: Array, t: Array | float, h: Array, *theta: Array) -> Ar
     return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-METHODS: dict[str, Callable[..., Any]] = {"euler": euler, "heun": heun, "rk4": rk4}
+METHODS: dict[str, Callable[..., Array]] = {"euler": euler, "heun": heun, "rk4": rk4}
 
 
 def integrate(

@@ -46,7 +46,7 @@ def model(cls: type[Model]) -> type[Model]:
     for name, method in list(vars(cls).items()):
         if isfunction(method) and list(signature(method).parameters)[1:2] == ["p"]:
             setattr(cls, name, _with_parameters(method))
-    own: Callable[[Any], None] | None = cls.__dict__.get("__post_init__")
+    own: Callable[[Model], None] | None = cls.__dict__.get("__post_init__")
 
     def check(self: Any) -> None:
         for name, annotation in cls.__annotations__.items():
@@ -61,7 +61,7 @@ def model(cls: type[Model]) -> type[Model]:
     return dataclass(frozen=True)(cls)
 
 
-def refuse_complex(asked: str, *values: Any) -> None:
+def refuse_complex(asked: str, *values: object) -> None:
     """Refuse arrays of complex numbers, of which NumPy would compute something else than what is meant.
 
     Raises:
@@ -113,7 +113,7 @@ def _fits(given: Shape, wanted: Shape) -> bool:
     return len(given) == len(wanted) and all(a == b for a, b in known)
 
 
-def _check(model: Any, name: str, annotation: str) -> None:
+def _check(model: object, name: str, annotation: str) -> None:
     value, kind = getattr(model, name), type(model).__name__
     if value is None and annotation.endswith("None"):
         return

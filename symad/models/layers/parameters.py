@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,15 @@ from symad.core.graph import Graph
 from symad.errors import ShapeError
 from symad.tracing import trace
 
+Value = TypeVar("Value")
+
 Shapes: TypeAlias = "dict[str, Shape]"
 Parameters: TypeAlias = "dict[str, np.ndarray]"
 
 
-def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) -> Graph:
+def trace_model(
+    f: Callable[..., Array | float | tuple[Array, ...]], shapes: Mapping[str, Shape], *data: Shape | Array
+) -> Graph:
     """The graph of ``f(parameters, *data)``: its inputs are the parameters, by name, then the data.
 
     Args:
@@ -33,7 +37,7 @@ def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) 
     """
     names = [*shapes, *list(inspect.signature(f).parameters)[1 : 1 + len(data)]]
 
-    def flat(*values: Array) -> Array | tuple[Array, ...]:
+    def flat(*values: Array) -> Array | float | tuple[Array, ...]:
         return f(dict(zip(shapes, values, strict=False)), *values[len(shapes) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -82,7 +86,7 @@ def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape],
     return start
 
 
-def prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def prefixed(prefix: str, values: Mapping[str, Value]) -> dict[str, Value]:
     """The same values under longer names."""
     return {prefix + name: value for name, value in values.items()}
 

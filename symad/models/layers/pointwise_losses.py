@@ -120,10 +120,11 @@ def divergence(log_probability: Array, target: Array, log_target: bool = False) 
 
 
 def poisson(
-    predicted: Any, target: Any, logarithmic: bool = True, epsilon: float = 1e-8, full: bool = False
+    predicted: Array, target: Array, logarithmic: bool = True, epsilon: float = 1e-8, full: bool = False
 ) -> Array:
     """e^z − y z, or μ − y log(μ + ε); ``full`` adds Stirling's y log y − y + log(2πy)/2 where y > 1."""
     check_pair(predicted, target)
+    loss: Array
     if logarithmic:
         loss = np.exp(predicted) - target * predicted
     else:
@@ -131,7 +132,7 @@ def poisson(
     if not full:
         return loss
     large = np.where(target > 1, target, 1.0)
-    stirling = large * np.log(large) - large + np.log(2 * np.pi * large) / 2
+    stirling: Array = large * np.log(large) - large + np.log(2 * np.pi * large) / 2
     return loss + np.where(target > 1, stirling, 0.0)
 
 

@@ -12,9 +12,9 @@ networks" (2016), equation 2; E, "A proposal on machine learning via dynamical s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim
@@ -47,7 +47,7 @@ class ResNet:
     hidden: Dim
     outputs: Dim
     layers: Dim
-    step: Any = 1
+    step: float | sympy.Expr = 1
     activation: str = "tanh"
     memory: Memory = "all"
 
@@ -96,6 +96,6 @@ class ResNet:
         """The mean squared error."""
         return mean_squared_error(self.apply(p, x), y)
 
-    def classification_loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Any:
+    def classification_loss(self, p: Mapping[str, Array], x: Array, y: Array) -> Array | float:
         """The cross-entropy with integer targets y (N,)."""
         return cross_entropy(self.apply(p, x), y)

@@ -27,7 +27,7 @@ from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import ShapeError
 from symad.tracing import trace
 
-Part = Callable[..., Any]
+Part = Callable[..., Array]
 """F or G: (half, θ...) -> an array of the shape of the half."""
 
 

@@ -11,8 +11,6 @@ Source: Goodfellow, Bengio & Courville, "Deep Learning" (2016), sections 4.1 and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
@@ -40,7 +38,7 @@ def argmax(z: Array, alpha: Array | float = 1.0) -> Array:
     return np.sum(weights(z, alpha) * (1.0 * arange(z.shape[-1])), axis=-1)
 
 
-def _positive(alpha: Any) -> Any:
+def _positive(alpha: Array | float) -> Array | float:
     if isinstance(alpha, (int, float)) and not alpha > 0:
         raise SymadError(f"the temperature alpha={alpha} must be > 0; its limit 0 is np.max and np.argmax")
     return alpha

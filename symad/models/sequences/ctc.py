@@ -37,7 +37,9 @@ def log_sum(x: Array, axis: int) -> Array:
     return np.where(total > 0, made, NEVER)
 
 
-def ctc(log_probabilities: Any, labels: Array, steps: Array | None, counts: Any, blank: int = 0) -> Any:
+def ctc(
+    log_probabilities: Any, labels: Array, steps: Array | None, counts: Array | None, blank: int = 0
+) -> Array:
     """−log p(l) of each sequence: (N,), or a number.
 
     Args:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.graph import Graph
+from symad.core.signatures import Traceable
 from symad.derivatives.implicit import implicit
 from symad.derivatives.jacobian import jacobian
 from symad.derivatives.vmap import vmap
@@ -104,7 +104,9 @@ class Deer:
 
 
 def deer(
-    step: Any, inputs: Sequence[tuple[int, ...]] | None = None, compiled: Callable[[Graph], Any] | None = None
+    step: Traceable,
+    inputs: Sequence[tuple[int, ...]] | None = None,
+    compiled: Callable[[Graph], Callable[..., np.ndarray]] | None = None,
 ) -> Deer:
     """A recurrence for parallel evaluation.
 

@@ -15,8 +15,7 @@ Sources: Sutskever, Vinyals & Le (2014); Bahdanau, Cho & Bengio (2015), section 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from symad.models.layers.parameters import Parameters, Shapes, glorot, initial, 
 from symad.models.sequences import lstm
 
 
-def context(s: Array, h: Array, score: Any) -> tuple[Array, Array]:
+def context(s: Array, h: Array, score: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
     """The weights a (..., T) and the context c = Σ_j a_j h_j (..., d).
 
     Args:
@@ -117,7 +116,7 @@ class EncoderDecoder:
             return lstm.step(h, c, driven, W_h)
         return np.tanh(driven[0] + h @ W_h[0].T), c
 
-    def encode(self, p: Mapping[str, Array], x: Array) -> tuple[Any, Any]:
+    def encode(self, p: Mapping[str, Array], x: Array) -> tuple[Array, tuple[Array, Array]]:
         """The encoder's states (N, T, d), and the last state (h, c): x (N, T) tokens."""
         vectors = np.swapaxes(lookup(p["E_x"], x), 0, 1)
         zero = np.zeros_like(vectors[0, :, :1]) + np.zeros_like(p["b_f"][0])
@@ -139,7 +138,7 @@ class EncoderDecoder:
         s, _, summaries = scan(lambda carried, e: self.emit(p, h, carried[:2], e), start, vectors)
         return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
-    def emit(self, p: Any, h: Array, state: Any, e: Array) -> tuple[Array, ...]:
+    def emit(self, p: Mapping[str, Array], h: Array, state: tuple[Array, ...], e: Array) -> tuple[Array, ...]:
         """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -47,7 +46,7 @@ def generate(
     seed: int = 0,
     temperature: float = 1.0,
     top: int | None = None,
-    step: Any = None,
+    step: Callable[..., tuple[Array, Array, Array]] | None = None,
 ) -> list[int]:
     """``count`` tokens after a prompt, with a cache of keys and values.
 

@@ -33,7 +33,7 @@ from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 from symad.models.sequences.rnn import check_sequence, zero_state
 
-State = tuple[Any, ...]
+State = tuple[Array, ...]
 """(h,), or of an LSTM (h, c)."""
 
 GATES = {"rnn": "h", "lstm": "ifgo", "gru": "rzn"}
@@ -48,7 +48,7 @@ def rnn_step(
 
 
 def lstm_step(
-    a: Mapping[str, Array], r: Mapping[str, Any], state: State, sigma: Callable[[Array], Array] | None
+    a: Mapping[str, Array], r: Mapping[str, Array], state: State, sigma: Callable[[Array], Array] | None
 ) -> State:
     """(h, c), before the projection."""
     i, f, o = (sigmoid(a[k] + r[k]) for k in "ifo")
@@ -155,7 +155,13 @@ class Recurrent:
                 made[name] = concatenate([parts[self.order[k]] for k in places], axis=0)
         return made
 
-    def apply(self, p: Any, x: Array, initial: Any = None, lengths: Any = None) -> tuple[Any, Any]:
+    def apply(
+        self,
+        p: Mapping[str, Array],
+        x: Array,
+        initial: Array | State | None = None,
+        lengths: Array | None = None,
+    ) -> tuple[Array, Any]:
         """(output, last states): the states are h, or (h, c) of an LSTM, each (layers D, N, ·).
 
         Args:
@@ -188,7 +194,7 @@ class Recurrent:
 
     def _layer(
         self, p: Mapping[str, Array], place: str, x: Array, start: State, seen: Array | None
-    ) -> tuple[Any, State]:
+    ) -> tuple[Array, State]:
         """Outputs (T, ..., d_out) of one layer in one direction, and its last state."""
         backward = place.endswith("_reverse")
         step, sigma = STEPS[self.kind], activation(self.activation)
@@ -229,7 +235,7 @@ class Recurrent:
             for g, part in zip(self.order, parts, strict=True)
         }
 
-    def _starts(self, p: Mapping[str, Array], x: Array, initial: Any) -> list[State]:
+    def _starts(self, p: Mapping[str, Array], x: Array, initial: Array | State | None) -> list[State]:
         """The first state of every layer and direction."""
         count = len(self.places)
         if initial is None:

@@ -97,7 +97,7 @@ def attention(
     return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias, **options), V)
 
 
-def _check(Q: Array, K: Array, **added: Any) -> None:
+def _check(Q: Array, K: Array, **added: Array | None) -> None:
     """Refuse what does not fit: features, masks, conditions in the place of numbers, complex numbers.
 
     Raises:
@@ -114,8 +114,8 @@ def _check(Q: Array, K: Array, **added: Any) -> None:
         pairs = zip(ends[::-1], wanted[::-1], strict=False)
         if any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
             raise ShapeError(
-                f"attention: {name} {format_shape(value.shape)} of queries {format_shape(Q.shape)} and keys "
-                f"{format_shape(K.shape)}"
+                f"attention: {name} {format_shape(getattr(value, 'shape', ()))} of queries "
+                f"{format_shape(Q.shape)} and keys {format_shape(K.shape)}"
             )
 
 

@@ -11,7 +11,6 @@ Shapes: tokens (B, n), chosen and seen (B, n), W (classes, d), c (classes,). Sou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -79,8 +78,8 @@ class Encoder:
         return pooled @ p["W"].T + p["c"]
 
     def classification_loss(
-        self, p: Mapping[str, Array], tokens: Array, labels: Array, seen: Any = None
-    ) -> Any:
+        self, p: Mapping[str, Array], tokens: Array, labels: Array, seen: Array | None = None
+    ) -> Array | float:
         """The cross-entropy of the classes: tokens (B, n), labels (B,)."""
         return cross_entropy(self.classify(p, tokens, seen), labels)
 

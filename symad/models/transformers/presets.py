@@ -62,9 +62,9 @@ PRESETS = {
 }
 
 
-def parameter_counts(model: Transformer) -> dict[str, Any]:
+def parameter_counts(model: Transformer) -> dict[str, Dim]:
     """Matrix parameters by their place: embedding, attention, block, total; biases and norms apart."""
-    groups: dict[str, Any] = {"embedding": 0, "attention": 0, "block": 0, "others": 0}
+    groups: dict[str, Dim] = {"embedding": 0, "attention": 0, "block": 0, "others": 0}
     for name, shape in model.shapes.items():
         kind = name.split("_", 1)[-1]
         if name in ("E", "U"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.errors import ShapeError
 from symad.models.layers.parameters import Parameters, check_shapes
 from symad.models.transformers.transformer import Transformer
@@ -21,7 +22,7 @@ from symad.models.transformers.transformer import Transformer
 class Named:
     """The arrays of a state dict by name, with what was not read."""
 
-    def __init__(self, asked: str, state: Mapping[str, Any], ends: str) -> None:
+    def __init__(self, asked: str, state: Mapping[str, Array], ends: str) -> None:
         """``ends`` is the end of the first name, which tells what stands before all names."""
         self.asked, self.state = asked, state
         first = [name for name in state if name.endswith(ends)]
@@ -62,7 +63,7 @@ class Named:
             raise ShapeError(f"{self.asked}: no place for {', '.join(rest)}")
 
 
-def gpt2(state: Mapping[str, Any], heads: int) -> tuple[Transformer, Parameters]:
+def gpt2(state: Mapping[str, Array], heads: int) -> tuple[Transformer, Parameters]:
     """A model of GPT-2's shape and its parameters; sizes come from the arrays.
 
     Args:
@@ -106,7 +107,7 @@ def gpt2(state: Mapping[str, Any], heads: int) -> tuple[Transformer, Parameters]
 
 
 def llama(
-    state: Mapping[str, Any],
+    state: Mapping[str, Array],
     heads: int,
     base: float = 10000.0,
     epsilon: float = 1e-5,

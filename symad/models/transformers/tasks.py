@@ -16,7 +16,7 @@ Goodfellow, Bengio & Courville, "Deep Learning" (2016), section 10.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def summary(model: SequenceModel, p: Mapping[str, Array], x: Array, readout: str
 
 def classification_loss(
     model: SequenceModel, p: Mapping[str, Array], x: Array, labels: Array, readout: str = "last"
-) -> Any:
+) -> Array | float:
     """The cross-entropy of one class for each sequence of a batch: x (T, N, d), labels (N,)."""
     return cross_entropy(summary(model, p, x, readout), labels)
 

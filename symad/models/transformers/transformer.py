@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -210,7 +209,7 @@ class Transformer:
 
         return self._layers(p, x, mix, memory)
 
-    def loss(self, p: Mapping[str, Array], tokens: Array, targets: Array) -> Any:
+    def loss(self, p: Mapping[str, Array], tokens: Array, targets: Array) -> Array | float:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
         return cross_entropy(self.scores(p, tokens), targets)
 
@@ -253,7 +252,11 @@ class Transformer:
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
     def _layers(
-        self, p: Mapping[str, Array], x: Array, mix: Callable[[int, Any, Any], Any], memory: Array | None
+        self,
+        p: Mapping[str, Array],
+        x: Array,
+        mix: Callable[[int, Mapping[str, Array], Array], Array],
+        memory: Array | None,
     ) -> Array:
         """All layers, and the last norm: ``mix`` attends, given the layer's number, its parameters and x."""
         for k in range(self.layers):
@@ -261,7 +264,9 @@ class Transformer:
             x = self._residuals(layer, x, partial(mix, k, layer), memory)
         return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
-    def _residuals(self, layer: Mapping[str, Array], x: Array, mix: Any, memory: Array | None) -> Array:
+    def _residuals(
+        self, layer: Mapping[str, Array], x: Array, mix: Callable[[Array], Array], memory: Array | None
+    ) -> Array:
         """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
@@ -282,7 +287,7 @@ class Transformer:
     # ---- generation
 
     def step(
-        self, p: Mapping[str, Array], token: Array, K: Array, V: Array, memory: Any = None
+        self, p: Mapping[str, Array], token: Array, K: Array, V: Array, memory: Array | None = None
     ) -> tuple[Array, Array, Array]:
         """Scores after one more token, from the keys and values of the tokens before it.
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy
 
-from symad.core.arrays import Number
 from symad.core.dims import Dim, Shape, as_dim, plus, same_shape, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
@@ -344,11 +343,11 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> 
 # ---- values --------------------------------------------------------------------------------------
 
 
-def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Number]:
+def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Array]:
     """The body on numbers."""
     local = op.body.input_nodes
 
-    def step(*values: Array | float) -> Number:
+    def step(*values: Array | float) -> Array:
         return unchecked(op.body.output_nodes, dict(zip(local, (*values, *constants), strict=True)))[0]
 
     return step

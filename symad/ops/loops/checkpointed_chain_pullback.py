@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Number
 from symad.core.dims import Dim, Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, rebuild, shape, topological
 from symad.core.questions import (
@@ -106,7 +105,7 @@ def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
     args, kept, bar = values[:-2], values[-2], values[-1]
     xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
 
-    def pulled(state: Any, *rest: Any) -> list[Number]:
+    def pulled(state: Array, *rest: Array) -> list[Array]:
         stretch = stretch_pullback(op, len(rest[0]), tuple(np.shape(c) for c in constants))
         point = dict(zip(stretch.input_nodes, (state, *rest[:-1], *constants, rest[-1]), strict=True))
         return unchecked(stretch.output_nodes, point)

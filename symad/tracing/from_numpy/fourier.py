@@ -7,7 +7,9 @@ traced values, and leaves all others to SciPy.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from types import NotImplementedType
 from typing import TYPE_CHECKING, Any
 
 from symad.core.users_line import users_line
@@ -26,7 +28,9 @@ class Refusing:
     __ua_domain__ = "numpy.scipy.fft"
 
     @staticmethod
-    def __ua_function__(method: Any, args: tuple[ArrayLike, ...], options: Any) -> Any:
+    def __ua_function__(
+        method: Callable[..., Any], args: tuple[ArrayLike, ...], options: dict[str, ArrayLike]
+    ) -> NotImplementedType:
         """SciPy calls this with each of its transforms."""
         if holds_traced(tuple(args)) or holds_traced(tuple(options.values())):
             raise TraceError(
@@ -35,7 +39,7 @@ class Refusing:
         return NotImplemented
 
 
-def transforms_refused() -> AbstractContextManager[Any]:
+def transforms_refused() -> AbstractContextManager[None]:
     """A context in which scipy.fft refuses traced values; nothing where it is not loaded."""
     fft = sys.modules.get("scipy.fft")
     return nullcontext() if fft is None else fft.set_backend(Refusing)

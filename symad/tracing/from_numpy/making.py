@@ -119,7 +119,7 @@ def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
     """Functions made by np.vectorize: the function of numbers is traced once and applied elementwise."""
 
     @wraps(original)
-    def call(self: Any, *args: Array, **options: Any) -> Any:
+    def call(self: np.vectorize, *args: Array, **options: Array) -> Any:
         if not holds_traced(args) or options or self.signature is not None or self.excluded:
             return original(self, *args, **options)
         return inline(trace_function(self.pyfunc, [()] * len(args)), list(unfilled(args)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.errors import TraceError
 
 STORAGE = frozenset(
@@ -27,7 +28,7 @@ LAYOUT = ("C", "K", "A", "F", None)
 """Orders of memory, for functions in which they do not change the order of elements."""
 
 
-def cannot_matter(name: str, value: Any, default: Any, layout: bool) -> bool:
+def cannot_matter(name: str, value: object, default: object, layout: bool) -> bool:
     """Whether an option that is not read leaves the numbers as they are."""
     if value is None or value is np._NoValue or value is default or name in STORAGE:
         return True
@@ -55,7 +56,7 @@ ADVICE = {
 """What to do instead of an option."""
 
 
-def refuse(call: str, name: str, value: Any) -> None:
+def refuse(call: str, name: str, value: object) -> None:
     """Raise the error of an option that is not read.
 
     Raises:
@@ -80,10 +81,10 @@ def bound(
     function: Callable[..., Any],
     answer: Callable[..., Any],
     call: str,
-    args: tuple[Any, ...],
-    options: Mapping[str, Any],
+    args: tuple[ArrayLike, ...],
+    options: Mapping[str, ArrayLike],
     layout: bool,
-) -> tuple[list[Any], dict[str, Any]]:
+) -> tuple[list[ArrayLike], dict[str, ArrayLike]]:
     """The arguments for an answer, from those of a call of the function; ``call`` is its name.
 
     Raises:
@@ -95,8 +96,8 @@ def bound(
     if given is None:
         given = inspect.signature(answer)
         options = {k: v for k, v in options.items() if _read(call, known, k, v, None, layout)}
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
+    positional: list[ArrayLike] = []
+    named: dict[str, ArrayLike] = {}
     arguments = given.bind(*args, **options).arguments
     variadic = any(p.kind is p.VAR_POSITIONAL for p in given.parameters.values())
     for name, value in arguments.items():
@@ -114,7 +115,9 @@ def bound(
     return positional, named
 
 
-def _read(call: str, known: Mapping[str, Any], name: str, value: Any, default: Any, layout: bool) -> bool:
+def _read(
+    call: str, known: Mapping[str, inspect.Parameter], name: str, value: object, default: object, layout: bool
+) -> bool:
     """Whether an answer reads an option; False where it does not matter.
 
     Raises:

@@ -6,7 +6,7 @@ The answers stand in `symad.tracing.from_numpy.functions`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
-from symad.tracing.array_protocol import FUNCTIONS, call_function
+from symad.tracing.array_protocol import FUNCTIONS, Function, call_function
 from symad.tracing.from_numpy.elements.chosen import Chosen
 from symad.tracing.from_numpy.elements.filled import written
 from symad.tracing.from_numpy.options import bound
@@ -46,17 +46,20 @@ UNSUPPORTED = {
 
 NO_FFT = "values are real; write sums of cosines and sines, or convolutions with np.convolve"
 
-LAYOUT: set[Any] = set()
+LAYOUT: set[Function] = set()
 """Functions whose ``order`` is that of memory, and leaves the elements where they are."""
 
 
-def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Answer = TypeVar("Answer", bound=Callable[..., object])
+
+
+def implements(*functions: Function | None, layout: bool = False) -> Callable[[Answer], Answer]:
     """Register the answer to some NumPy functions; None stands for one this NumPy lacks.
 
     The answer reads the options that are parameters of it; see `symad.tracing.from_numpy.options`.
     """
 
-    def register(answer: Callable[..., Any]) -> Callable[..., Any]:
+    def register(answer: Answer) -> Answer:
         for function in filter(None, functions):
             FUNCTIONS[function] = answer
             if layout:
@@ -68,7 +71,7 @@ def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[...,
 
 @call_function.register(Proxy)
 def call_function_traced(
-    array: Array, function: Any, args: tuple[ArrayLike, ...], options: dict[str, Any]
+    array: Array, function: Function, args: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
     """A NumPy function on arguments that hold a proxy.
 

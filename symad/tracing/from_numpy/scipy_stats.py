@@ -31,7 +31,7 @@ TAILS = {"cdf": (0.0, 1.0), "logcdf": (-np.inf, 0.0), "sf": (1.0, 0.0), "logsf":
 QUANTILES = {"ppf": 1, "isf": -1}
 """The inverses of cdf and sf, and their directions."""
 
-Formula = Callable[..., Any]
+Formula = Callable[..., Array]
 
 WAYS: dict[str, tuple[tuple[str, Formula], ...]] = {
     "pdf": (("_pdf", np.positive), ("_logpdf", np.exp)),
@@ -48,7 +48,7 @@ WAYS: dict[str, tuple[tuple[str, Formula], ...]] = {
 """How each method follows from the private ones that a distribution may define."""
 
 
-def t_log_density(x: Array, df: Array) -> Any:
+def t_log_density(x: Array, df: Array) -> Array:
     """log Γ((ν + 1)/2) − log Γ(ν/2) − log(νπ)/2 − (ν + 1)/2 log(1 + x²/ν)."""
     from scipy.special import gammaln
 
@@ -56,7 +56,7 @@ def t_log_density(x: Array, df: Array) -> Any:
     return whole - (df + 1) / 2 * np.log1p(x * x / df)
 
 
-def lognormal_log_density(x: Array, s: Array) -> Any:
+def lognormal_log_density(x: Array, s: Array) -> Array:
     """−log²x/(2s²) − log(s x √(2π))."""
     return -(np.log(x) ** 2) / (2 * s**2) - np.log(s * x * np.sqrt(2 * np.pi))
 
@@ -133,7 +133,7 @@ def _is_numeric(formula: ArrayLike) -> bool:
     return getattr(formula, "__qualname__", "").startswith(("rv_continuous.", "rv_generic.", "rv_discrete."))
 
 
-def _inside(found: Any, y: Array, support: tuple[Array, Array], outside: tuple[float, float]) -> Any:
+def _inside(found: Array, y: Array, support: tuple[Array, Array], outside: tuple[float, float]) -> Array:
     """A value inside of the support, and those below and above it."""
     (low, high), (below, above) = support, outside
     if not _is(low, -np.inf):
@@ -141,12 +141,12 @@ def _inside(found: Any, y: Array, support: tuple[Array, Array], outside: tuple[f
     return found if _is(high, np.inf) else np.where(y <= high, found, above)
 
 
-def _is(bound: Any, value: float) -> bool:
+def _is(bound: Array | float, value: float) -> bool:
     """Whether a bound of a support is a number, and this one."""
     return not holds_traced(bound) and bool(np.all(bound == value))
 
 
-def _quantile(found: Any, name: str, q: Any, loc: Any, scale: Any, support: tuple[Array, Array]) -> Any:
+def _quantile(found: Array, name: str, q: Any, loc: Any, scale: Any, support: tuple[Array, Array]) -> Array:
     """The quantile for 0 < q < 1, the ends of the support at 0 and 1, NaN elsewhere."""
     first, last = (end * scale + loc for end in support[:: QUANTILES[name]])
     ends = np.where(q == 0, first, np.where(q == 1, last, np.nan))

@@ -78,7 +78,7 @@ def empty(shape: Sizes) -> Proxy:
     )
 
 
-def _offsets(rows: Dim, columns: Dim) -> Any:
+def _offsets(rows: Dim, columns: Dim | None) -> Proxy:
     """j − i of a matrix: (rows, columns)."""
     across, down = Proxy(iota(_dim(rows if columns is None else columns))), Proxy(iota(_dim(rows)))
     return across[None, :] - down[:, None]
@@ -101,7 +101,7 @@ def tri(N: Dim, M: Dim | None = None, k: int = 0) -> np.ndarray:
     return np.where(_offsets(N, M) <= k, 1, 0)
 
 
-def arange(start_or_stop: Dim, stop: Dim | None = None, step: Dim = 1) -> Any:
+def arange(start_or_stop: Dim, stop: Dim | None = None, step: Dim = 1) -> Array:
     """start, start + 1, ..., stop − 1."""
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     if step not in (1, None):
@@ -109,7 +109,7 @@ def arange(start_or_stop: Dim, stop: Dim | None = None, step: Dim = 1) -> Any:
     return np.add(Proxy(iota(_dim(plus(end, -start)))), number_of(start))
 
 
-def linspace(start: Dim, stop: Dim, num: Dim = 50, endpoint: bool = True) -> Any:
+def linspace(start: Dim, stop: Dim, num: Dim = 50, endpoint: bool = True) -> Array:
     """``num`` equidistant numbers from start to stop, along a new first axis."""
     count = _dim(num)
     steps = sympy.Max(count - 1, 1) if endpoint else count

@@ -79,7 +79,7 @@ def logaddexp2(a: Node, b: Node) -> Node:
     return div(apply(logaddexp, mul(a, two), mul(b, two)), two)
 
 
-def scaled(factor: Any, a: Node) -> Node:
+def scaled(factor: tuple[sympy.Expr, sympy.Expr], a: Node) -> Node:
     """A constant multiple; the factor is a SymPy number."""
     numerator, denominator = factor
     return div(mul(a, constant(numerator)), constant(denominator))
@@ -95,7 +95,7 @@ def elementwise_sum(a: Node, b: Node) -> Proxy:
 # ---- tables -------------------------------------------------------------------------------------
 
 
-def _inverted(prefix: str) -> dict[str, Any]:
+def _inverted(prefix: str) -> dict[str, sympy.FunctionClass]:
     """Function names under a module, and their SymPy heads, from the table the evaluator uses."""
     return {name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)}
 
@@ -223,7 +223,7 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
     return ("axis", "keepdims") if name == "vecdot" else ()
 
 
-def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
+def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Proxy:
     options.setdefault("axis", 0)
     if name != "logaddexp":
         return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
@@ -234,19 +234,23 @@ def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: 
     return Proxy(reshape(y, kept) if options.get("keepdims") else y)
 
 
-def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
+def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Proxy:
     axis = options.get("axis", 0)
     if name in RUNNING:
         return running(RUNNING[name], inputs[0], axis)
     return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
 
 
-def _outer(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
+def _outer(
+    ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]
+) -> Proxy | tuple[Proxy, ...]:
     a, b = map(as_node, inputs)
     return _call(ufunc, name, (Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b)), options)
 
 
-def _call(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _call(
+    ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Proxy | tuple[Proxy, ...]:
     if name in LOGICAL:
         return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
     if name in BITWISE:
@@ -271,14 +275,14 @@ def _call(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str
     return elementwise(make, *inputs)
 
 
-def _vecdot(a: Any, b: Any, axis: int = -1, keepdims: bool = False) -> Any:
+def _vecdot(a: ArrayLike, b: ArrayLike, axis: int = -1, keepdims: bool = False) -> Any:
     """Σ a b along an axis of both, counted before they broadcast together."""
     x, y = (moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))
     found: Any = elementwise_sum(number(x), number(y))
     return np.expand_dims(found, axis) if keepdims else found
 
 
-def _with_vector(name: str, a: ArrayLike, b: ArrayLike) -> Any:
+def _with_vector(name: str, a: ArrayLike, b: ArrayLike) -> Proxy:
     """Matrices times vectors, or vectors times matrices, on the last axes."""
     left, right = Proxy(number(a)), Proxy(number(b))
     if name == "matvec":

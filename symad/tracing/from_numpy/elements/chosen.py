@@ -6,16 +6,19 @@ the whole, reductions on the elements that count, and ``y[mask] = f(x[mask])`` i
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import DTypeLike
 
-from symad.core.arrays import Axis
+from symad.core.arrays import Array
 from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.ops.arrays.sources import ArrayConstant, iota
+from symad.tracing.array_protocol import Function
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import Wrapped, is_condition, number
 
@@ -28,7 +31,7 @@ ELEMENTWISE = {
 }  # fmt: skip
 """Functions that are elementwise, as ufuncs are."""
 
-REDUCTIONS: dict[Any, dict[str, Any]] = {
+REDUCTIONS: dict[Function, dict[str, float]] = {
     np.sum: {}, np.mean: {}, np.prod: {}, np.any: {}, np.all: {},
     np.max: {"initial": -np.inf}, np.min: {"initial": np.inf},
 }  # fmt: skip
@@ -54,12 +57,12 @@ class Chosen(NDArrayOperatorsMixin):
         return axes
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """Double precision, as for every traced value."""
         return self.values.dtype
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Proxy:
         """How many numbers there are, a traced value."""
         return np.sum(Proxy(number(np.broadcast_to(self._mask(), self.values.shape))))
 
@@ -71,7 +74,7 @@ class Chosen(NDArrayOperatorsMixin):
             self._refuse(f"the attribute {name!r}")
         raise AttributeError(f"elements chosen by a condition have no attribute {name!r}")
 
-    def astype(self, dtype: Any, **options: Any) -> Chosen:
+    def astype(self, dtype: DTypeLike, **options: bool | str) -> Chosen:
         """The same elements, for floating-point types."""
         return Chosen(self.values.astype(dtype), self.mask)
 
@@ -85,13 +88,13 @@ class Chosen(NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         self._refuse("the truth value")
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         self._refuse("a loop over")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         self._refuse("a NumPy array")
 
-    def __getitem__(self, key: Any) -> Chosen:
+    def __getitem__(self, key: Index | Chosen) -> Chosen:
         """Elements chosen again, by a condition on those chosen."""
         if isinstance(key, Chosen) and key.mask._node is self.mask._node and not key.is_place:
             return Chosen(self.values, self.mask & key.values)
@@ -106,7 +109,7 @@ class Chosen(NDArrayOperatorsMixin):
             "data; keep all elements: np.where(mask, x, other), or a sum with where=mask"
         )
 
-    def _mask(self) -> Any:
+    def _mask(self) -> Array:
         """The mask with an axis of length 1 for each further axis of the values."""
         return self.mask.reshape(*self.mask.shape, *(1,) * (self.values.ndim - self.mask.ndim))
 
@@ -127,7 +130,9 @@ class Chosen(NDArrayOperatorsMixin):
         self.values, self.is_place = found.values, False
         return self
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: Function, types: Collection[type], args: Sequence[ArrayLike], options: dict[str, Any]
+    ) -> Any:
         """The functions of NumPy that are elementwise, or reduce."""
         if function in REDUCTIONS and args[0] is self and set(options) <= {"axis"}:
             return self._reduced(function, *args[1:], **options)
@@ -138,7 +143,7 @@ class Chosen(NDArrayOperatorsMixin):
             return self.size
         self._refuse(f"np.{function.__name__}")
 
-    def _reduced(self, function: Any, axis: Axis = None) -> Any:
+    def _reduced(self, function: Any, axis: Any = None) -> Any:
         axes = tuple(range(self.mask.ndim))
         if axis not in (None, 0) or (axis == 0 and self.ndim < 1):
             self._refuse(f"np.{function.__name__}(axis={axis})")
@@ -162,7 +167,7 @@ class Chosen(NDArrayOperatorsMixin):
         return value.values
 
 
-def chosen(values: Proxy, key: Any) -> Chosen | None:
+def chosen(values: Proxy, key: Index | Chosen) -> Chosen | None:
     """``values[key]`` for a traced mask, or for positions that a condition chose; None for other keys."""
     places = _places(key)
     if places is not None:
@@ -172,7 +177,7 @@ def chosen(values: Proxy, key: Any) -> Chosen | None:
     return None
 
 
-def chosen_by(a: Any, key: Any) -> Any:
+def chosen_by(a: Proxy, key: Index | Chosen) -> Chosen | None:
     """The elements that a traced mask, or positions that a condition chose, name; None for other keys."""
     first = key[0] if isinstance(key, tuple) and key else key
     if isinstance(first, (int, slice, np.ndarray)) or first is None or first is Ellipsis:

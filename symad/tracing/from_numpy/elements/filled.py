@@ -7,17 +7,18 @@ finds no number that looks right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 from weakref import ref
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array, ArrayLike, Index
 from symad.core.dims import format_shape
 from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.ops.arrays.sources import array_constant
+from symad.tracing.array_protocol import Function
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.wrapped import Wrapped
@@ -30,7 +31,7 @@ class Filled(np.ndarray):
     _owner: Session
     _root: Filled | None
     _views: list[ref[Filled]]
-    _source: tuple[Filled, Any] | None
+    _source: tuple[Filled, Index] | None
 
     def __array_finalize__(self, source: ArrayLike) -> None:
         """NumPy calls this for each new array, also for views and copies of another one."""
@@ -98,7 +99,7 @@ class Filled(np.ndarray):
 
     # ---- NumPy's protocols
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Array:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """A ufunc on this array; what it writes into an array is assigned to it."""
         out = options.pop("out", None) or ()
         if not (holds_traced(inputs) or holds_traced(tuple(options.values())) or holds_traced(out)):
@@ -112,7 +113,9 @@ class Filled(np.ndarray):
         found = getattr(ufunc, method)(*map(unfilled, inputs), **{k: unfilled(v) for k, v in options.items()})
         return written(found, out) if out else found
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Array | bool:
+    def __array_function__(
+        self, function: Function, types: Iterable[type], args: Iterable[Any], options: Mapping[str, Any]
+    ) -> Array | bool:
         """A function of NumPy on this array."""
         if holds_traced(args) or holds_traced(tuple(options.values())):
             return function(*unfilled(args), **{k: unfilled(v) for k, v in options.items()})
@@ -147,7 +150,7 @@ def refilled(found: Any) -> Any:
     return found.view(Filled) if own else found
 
 
-def written(found: Array | tuple[Array, ...], out: tuple[Array, ...]) -> Any:
+def written(found: Array | tuple[Array, ...], out: tuple[Array, ...]) -> Array | tuple[Array, ...]:
     """Results that a function was asked to write into arrays; the arrays."""
     results = found if isinstance(found, tuple) else (found,)
     for target, result in zip(out, results, strict=True):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import sympy
@@ -39,9 +40,13 @@ def getitem(a: Node, key: Index) -> Node:
     return _basic(a, keys)
 
 
-def _expand(a: Node, keys: Sequence[Index]) -> list[Any]:
+Key: TypeAlias = "int | slice | EllipsisType | sympy.Expr | Node | np.ndarray | None"
+"""A key of one axis, or None for a new one."""
+
+
+def _expand(a: Node, keys: Sequence[Index]) -> list[Key]:
     """One key for each axis, and None for each new one; the ellipsis is written out."""
-    found: list[Any] = []
+    found: list[Key] = []
     for key in keys:
         found.extend(_prepared(a, key))
     used = sum(k is not None and k is not Ellipsis for k in found)
@@ -55,7 +60,7 @@ def _expand(a: Node, keys: Sequence[Index]) -> list[Any]:
     return [*found, *fill]
 
 
-def _prepared(a: Node, key: Index) -> list[Any]:
+def _prepared(a: Node, key: Index) -> list[Key]:
     """A key with arrays as nodes and known masks as positions."""
     if key is None or key is Ellipsis or isinstance(key, (slice, sympy.Expr)):
         return [key]
@@ -146,14 +151,14 @@ def _place(bound: float | sympy.Expr, length: Dim) -> Dim:
 # ---- integer arrays -----------------------------------------------------------------------------
 
 
-def _advanced(a: Node, keys: Sequence[Any]) -> Node:
+def _advanced(a: Node, keys: Sequence[Key]) -> Node:
     """Integer arrays, which broadcast together; integers beside them count as arrays.
 
     The axes they index are replaced by the axes of the arrays, in place if they are neighbours and
     in front otherwise.
     """
     rest = [slice(None) if _is_index(key) else key for key in keys]
-    arrays = [key for key in keys if _is_index(key)]
+    arrays: list[Any] = [key for key in keys if _is_index(key)]
     places = [k for k, key in enumerate(keys) if _is_index(key)]
     axes = tuple([k - keys[:k].count(None) for k in places])
     what = name_of(a)
@@ -209,5 +214,5 @@ def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) ->
     return array_constant(np.ravel_multi_index(np.broadcast_arrays(*values), tuple(lengths)))
 
 
-def _constant_array(op: Any) -> Any:
+def _constant_array(op: Any) -> np.ndarray:
     return op.array if isinstance(op, ArrayConstant) else np.asarray(op.value)

@@ -14,6 +14,7 @@ from symad.tracing.sharing import check_owned
 
 if TYPE_CHECKING:
     from symad.core.arrays import Index
+    from symad.tracing.from_numpy.elements.chosen import Chosen
 
 
 class Slice(Proxy):
@@ -51,7 +52,7 @@ class Slice(Proxy):
 
 
 @read_elements.register(Proxy)
-def read_elements_traced(array: Proxy, key: Index) -> Proxy:
+def read_elements_traced(array: Proxy, key: Index) -> Proxy | Chosen:
     """A number, a slice that follows the array, or the elements that a condition chooses."""
     if (elements := chosen_by(array, key)) is not None:
         return elements

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array, ArrayLike, Axis
-from symad.core.dims import as_dim, format_shape, same_shape
+from symad.core.dims import Dim, as_dim, format_shape, same_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
@@ -40,7 +41,7 @@ def _depth(arrays: ArrayLike) -> int:
     return depths.pop() + 1
 
 
-def _leaves(arrays: ArrayLike) -> list[Any]:
+def _leaves(arrays: ArrayLike) -> list[ArrayLike]:
     return [leaf for a in arrays for leaf in _leaves(a)] if isinstance(arrays, list) else [arrays]
 
 
@@ -52,7 +53,7 @@ def _joined(arrays: ArrayLike, depth: int, rank: int) -> Any:
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Each vector repeated along the axes of the others; "xy" exchanges the first two axes."""
     vectors: list[Any] = [np.ravel(Proxy(as_node(x))) for x in xi]
     if indexing not in ("xy", "ij"):
@@ -67,7 +68,7 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> Any:
 
 @implements(np.linspace)
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             axis: int = 0) -> Any:  # fmt: skip
+             axis: int = 0) -> Array | tuple[Array, Array]:  # fmt: skip
     """Equal steps from start to stop, along a new axis."""
     ends = np.broadcast_arrays(Proxy(number(start)), Proxy(number(stop)))
     first, last = ends
@@ -89,7 +90,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Proxy:
 
 
 @implements(np.delete)
-def delete(arr: ArrayLike, obj: Array, axis: Axis = None) -> Array:
+def delete(arr: ArrayLike, obj: int | slice | Sequence[int], axis: Axis = None) -> Array:
     """Without the elements at known positions of an axis."""
     value, k, count = _known_axis("np.delete", arr, axis)
     return np.take(value, np.delete(np.arange(count), obj), axis=k)
@@ -136,7 +137,7 @@ def bincount(x: Array, weights: ArrayLike | None = None, minlength: int = 0) -> 
         ShapeError: x and the weights differ in length; in evaluation: a position out of range.
     """
     places = as_node(x) if isinstance(x, Proxy) else array_constant(np.asarray(x, np.int64))
-    length: Any = minlength
+    length: Dim = minlength
     if not isinstance(x, Proxy):
         length = max(minlength, int(np.max(x, initial=-1)) + 1)
     elif not minlength:
@@ -151,13 +152,13 @@ def bincount(x: Array, weights: ArrayLike | None = None, minlength: int = 0) -> 
 
 
 @implements(getattr(np, "unstack", None))
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts along an axis, as a tuple."""
     value: Any = Proxy(as_node(x))
     return tuple(np.moveaxis(value, axis, 0))
 
 
 @implements(getattr(np, "astype", None))
-def astype(x: Any, dtype: Any, /) -> Proxy:
+def astype(x: ArrayLike, dtype: DTypeLike, /) -> Proxy:
     """The value itself, for types of floating point."""
     return Proxy(as_node(x)).astype(dtype)

@@ -39,7 +39,7 @@ def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Array, to_end: Array | None = None, to_begin: Array | None = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: Array | None = None) -> Array:
     """Differences of neighbours, in one axis, with values before and behind."""
     parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
     return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
@@ -60,7 +60,9 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 
 
 @implements(np.gradient)
-def gradient(f: Array, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int = 1
+) -> Array | tuple[Array, ...]:
     """Differences of second order inside, of order ``edge_order`` (1 or 2) at the ends.
 
     With steps h before and k behind a place:
@@ -80,7 +82,7 @@ def gradient(f: Array, *varargs: Any, axis: Axis = None, edge_order: int = 1) ->
     return found[0] if len(axes) == 1 else tuple(found)
 
 
-def _slopes(values: Any, axis: int, spacing: Any, edge_order: int) -> Any:
+def _slopes(values: Any, axis: int, spacing: Array, edge_order: int) -> Array:
     f = np.moveaxis(values, axis, -1)
     count = f.shape[-1]
     if isinstance(count, int) and count <= edge_order:
@@ -94,7 +96,7 @@ def _slopes(values: Any, axis: int, spacing: Any, edge_order: int) -> Any:
     return np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis)
 
 
-def _edge(f: Any, steps: Any, order: int) -> Any:
+def _edge(f: Array, steps: Array, order: int) -> Array:
     """The slope at the first place, by a line through two or a parabola through three."""
     h = steps[0]
     slope = (f[..., 1:2] - f[..., :1]) / h
@@ -108,7 +110,7 @@ def _edge(f: Any, steps: Any, order: int) -> Any:
 
 
 @implements(np.convolve)
-def convolve(a: Array, v: Array, mode: str = "full") -> Proxy:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Proxy:
     """y_t = Σ_k a_{t−k} v_k, of vectors; the shorter one is cut into its elements."""
     (long, n), (short, m) = sorted(
         (_vector(x, "np.convolve") for x in (a, v)), key=lambda pair: pair[1], reverse=True
@@ -155,7 +157,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 @implements(np.interp)
 def interp(
-    x: ArrayLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: Any = None,
 ) -> Array:
     """Straight lines between the points (xp, fp), xp ascending; the values at the ends beyond them.
 
@@ -186,7 +193,7 @@ def interp(
     return np.where(_array(points) < places[0], first, outside)
 
 
-def _periodic(x: ArrayLike, xp: Array, fp: Array, period: Any) -> Any:
+def _periodic(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, period: Any) -> Array:
     """The table in one period, with one point more at each end."""
     if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
         raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")

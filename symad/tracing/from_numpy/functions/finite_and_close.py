@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool |
 
 
 @implements(np.piecewise)
-def piecewise(x: ArrayLike, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: Any,
+    funclist: Sequence[Any],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """Functions of x, or numbers, where conditions hold; the last that holds counts, 0 where none does.
 
     Each function is called with the whole of x: it acts elementwise, as its use here means. One function
@@ -114,7 +121,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Any, *args: Any, **kw: Any)
     if len(funclist) not in (len(tests), len(tests) + 1):
         raise TraceError(f"np.piecewise was given {len(tests)} conditions and {len(funclist)} functions")
     made = [f(value, *args, **kw) if callable(f) else f for f in funclist]
-    found = made[-1] if len(funclist) > len(tests) else 0
+    found: Any = made[-1] if len(funclist) > len(tests) else 0
     for test, piece in zip(tests, made, strict=False):
         found = np.where(test, piece, found)
     return np.broadcast_to(found, value.shape)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy
@@ -46,33 +46,33 @@ def stack(arrays: list[Array] | list[Proxy] | tuple[Proxy, ...], axis: int = 0) 
 
 
 @implements(np.vstack)
-def vstack(tup: list[Array] | list[Proxy]) -> Proxy:
+def vstack(tup: Sequence[ArrayLike]) -> Proxy:
     """Rows below each other."""
     return concatenate([atleast_2d(Proxy(as_node(a))) for a in tup], 0)
 
 
 @implements(np.hstack)
-def hstack(tup: list[Proxy]) -> Proxy:
+def hstack(tup: Sequence[ArrayLike]) -> Proxy:
     """Columns beside each other; vectors end to end."""
     arrays = [atleast_1d(Proxy(as_node(a))) for a in tup]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 @implements(np.column_stack)
-def column_stack(tup: list[Proxy]) -> Proxy:
+def column_stack(tup: Sequence[ArrayLike]) -> Proxy:
     """Vectors as columns beside each other."""
     nodes = [as_node(a) for a in tup]
     return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)
 
 
 @implements(np.append)
-def append(arr: Array, values: Array, axis: Axis = None) -> Proxy:
+def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Proxy:
     """Values after the array."""
     return concatenate([arr, values], axis)
 
 
 @implements(np.split)
-def split(ary: Array, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length, equal ones for a number of them."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -82,10 +82,10 @@ def split(ary: Array, indices_or_sections: int | Sequence[int], axis: int = 0) -
     return array_split(ary, indices_or_sections, axis)
 
 
-def _split_along(axis: int) -> Any:
+def _split_along(axis: int) -> Callable[..., list[Proxy]]:
     """The function that splits along one axis."""
 
-    def split_axis(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> Any:
+    def split_axis(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Proxy]:
         return split(ary, indices_or_sections, axis)
 
     return split_axis
@@ -96,13 +96,13 @@ implements(np.dsplit)(_split_along(2))
 
 
 @implements(np.hsplit)
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> Proxy:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Proxy]:
     """Pieces along the second axis; along the only one of a vector."""
     return split(ary, indices_or_sections, min(1, len(as_node(ary).shape) - 1))
 
 
 @implements(np.array_split)
-def array_split(ary: Array, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
     """The pieces NumPy makes of an axis of known length."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -114,7 +114,7 @@ def array_split(ary: Array, indices_or_sections: int | Sequence[int], axis: int 
 
 
 @implements(np.repeat)
-def repeat(a: Array, repeats: int | Array, axis: Axis = None) -> Proxy:
+def repeat(a: ArrayLike, repeats: int | Array, axis: Axis = None) -> Proxy:
     """Every element several times in a row: one number of times, or one for each element.
 
     Raises:
@@ -138,7 +138,7 @@ def repeat(a: Array, repeats: int | Array, axis: Axis = None) -> Proxy:
 
 
 @implements(np.tile)
-def tile(A: Array, reps: Sizes) -> Proxy:
+def tile(A: ArrayLike, reps: Sizes) -> Proxy:
     """The array repeated along its axes."""
     node = as_node(A)
     counts = as_shape(reps if isinstance(reps, (tuple, list)) else (reps,))
@@ -151,7 +151,7 @@ def tile(A: Array, reps: Sizes) -> Proxy:
 
 
 @implements(np.roll)
-def roll(a: Array, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
+def roll(a: ArrayLike, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
     """Elements moved around the end of an axis."""
     node = as_node(a)
     if axis is None:
@@ -172,7 +172,7 @@ def roll(a: Array, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
 
 
 @implements(np.flip)
-def flip(m: Array, axis: Axis = None) -> Proxy:
+def flip(m: ArrayLike, axis: Axis = None) -> Proxy:
     """Axes in reverse direction."""
     node = as_node(m)
     for k in normal_axes(axis, len(node.shape)):
@@ -181,20 +181,20 @@ def flip(m: Array, axis: Axis = None) -> Proxy:
 
 
 @implements(np.fliplr)
-def fliplr(m: Array) -> Proxy:
+def fliplr(m: ArrayLike) -> Proxy:
     """The second axis reversed."""
     return flip(m, 1)
 
 
 @implements(np.flipud)
-def flipud(m: Array) -> Proxy:
+def flipud(m: ArrayLike) -> Proxy:
     """The first axis reversed."""
     return flip(m, 0)
 
 
 @implements(np.pad)
 def pad(
-    array: Array,
+    array: ArrayLike,
     pad_width: ArrayLike,
     mode: str = "constant",
     constant_values: ArrayLike = 0,
@@ -249,7 +249,7 @@ def _widths(pad_width: ArrayLike, rank: int) -> list[list[int]]:
 
 
 @implements(np.take)
-def take(a: Array, indices: Any, axis: Axis = None, mode: Any = "raise") -> Proxy:
+def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, mode: str = "raise") -> Proxy:
     """The elements at some positions of an axis; positions beyond it are errors, wrap around or are cut.
 
     Raises:
@@ -265,7 +265,7 @@ def take(a: Array, indices: Any, axis: Axis = None, mode: Any = "raise") -> Prox
 
 
 @implements(np.take_along_axis)
-def take_along_axis(arr: Array, indices: Array, axis: Axis = -1) -> Proxy:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Proxy:
     """For each line along an axis, its elements at the positions given for that line."""
     node, places = as_node(arr), as_node(indices)
     (k,) = normal_axes(axis, len(node.shape))
@@ -281,7 +281,7 @@ def take_along_axis(arr: Array, indices: Array, axis: Axis = -1) -> Proxy:
 
 
 @implements(np.diagonal)
-def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
     """A diagonal of two axes, as the last axis."""
     node = as_node(a)
     rank = len(node.shape)
@@ -308,7 +308,7 @@ def _shorter(a: Dim, b: Dim, node: Node) -> Dim:
 
 
 @implements(np.diag)
-def diag(v: Array, k: int = 0) -> Proxy:
+def diag(v: ArrayLike, k: int = 0) -> Proxy:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     node = number(v)
     if len(node.shape) == 2:
@@ -323,24 +323,24 @@ def diag(v: Array, k: int = 0) -> Proxy:
 
 
 @implements(np.diagflat)
-def diagflat(v: Array, k: int = 0) -> Proxy:
+def diagflat(v: ArrayLike, k: int = 0) -> Proxy:
     """The matrix with all elements of v on its diagonal."""
     return diag(Proxy(shaping.flatten(number(v))), k)
 
 
 @implements(np.tril)
-def tril(m: Array, k: int = 0) -> Proxy:
+def tril(m: ArrayLike, k: int = 0) -> Proxy:
     """The elements with column − row ≤ k, zeros elsewhere."""
     return _triangle(m, "<=", k)
 
 
 @implements(np.triu)
-def triu(m: Array, k: int = 0) -> Proxy:
+def triu(m: ArrayLike, k: int = 0) -> Proxy:
     """The elements with column − row ≥ k, zeros elsewhere."""
     return _triangle(m, ">=", k)
 
 
-def _triangle(m: Array, relation: str, k: int) -> Proxy:
+def _triangle(m: ArrayLike, relation: str, k: int) -> Proxy:
     node = number(m)
     if len(node.shape) == 1:
         node = broadcast_to(node, (node.shape[0], node.shape[0]))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, ArrayLike, Axis
+from symad.core.arrays import ArrayLike, Axis
 from symad.core.dims import broadcast_shapes, format_shape, plus
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
@@ -35,7 +35,7 @@ from symad.tracing.wrapped import as_node, number
 
 
 @implements(np.linalg.solve)
-def solve(a: Array, b: Array) -> Proxy:
+def solve(a: ArrayLike, b: ArrayLike) -> Proxy:
     """X with a X = b; stacks of matrices broadcast."""
     matrix, right = number(a), number(b)
     if len(right.shape) == 1 and len(matrix.shape) == 2:
@@ -51,26 +51,26 @@ def solve(a: Array, b: Array) -> Proxy:
 
 
 @implements(np.linalg.inv)
-def inv(a: Array) -> Proxy:
+def inv(a: ArrayLike) -> Proxy:
     """The inverse."""
     return Proxy(solve_det.inverse(number(a)))
 
 
 @implements(np.linalg.det)
-def det(a: Array) -> Proxy:
+def det(a: ArrayLike) -> Proxy:
     """The determinant."""
     return Proxy(solve_det.determinant(number(a)))
 
 
 @implements(np.linalg.slogdet)
-def slogdet(a: Array) -> tuple[Proxy, Proxy]:
+def slogdet(a: ArrayLike) -> tuple[Proxy, Proxy]:
     """(sign of det a, log |det a|); the sign is a step function."""
     matrix = number(a)
     return Proxy(determinant_sign(matrix)), Proxy(log_absolute_determinant(matrix))
 
 
 @implements(np.linalg.cholesky)
-def cholesky(a: Array, *, upper: bool = False) -> Proxy:
+def cholesky(a: ArrayLike, *, upper: bool = False) -> Proxy:
     """The lower Cholesky factor, or its transpose."""
     factor = lower_factor(number(a))
     return Proxy(matrix_transpose(factor) if upper else factor)
@@ -84,7 +84,7 @@ class EighResult(NamedTuple):
 
 
 @implements(np.linalg.eigh)
-def eigh(a: Array, UPLO: str = "L") -> EighResult:
+def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, from one of its triangles."""
     lower = _lower(a, UPLO)
     return EighResult(Proxy(eigenvalues(lower)), Proxy(eigenvectors(lower)))
@@ -104,7 +104,7 @@ def _lower(a: ArrayLike, triangle: str) -> Node:
 
 
 @implements(np.linalg.svd)
-def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Proxy:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Proxy:
     """The singular values, descending.
 
     Raises:
@@ -136,13 +136,13 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Proxy:
 
 
 @implements(np.linalg.matrix_power)
-def matrix_power(a: Array, n: int) -> Proxy:
+def matrix_power(a: ArrayLike, n: int) -> Proxy:
     """The product of n factors a; negative n inverts."""
     return Proxy(power_of_matrix(number(a), int(n)))
 
 
 @implements(np.linalg.norm)
-def norm(x: Array, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Proxy:
+def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """Vector norms 1, 2, inf, −inf, any other number p, and 0, the number of elements that are not 0.
 
     Matrix norms fro, nuc, ±1, ±2, ±inf.
@@ -196,7 +196,7 @@ def _matrix_norm(node: Node, axes: tuple[int, ...], order: float | str) -> Node:
 
 
 @implements(getattr(np.linalg, "vector_norm", None))
-def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Proxy:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Proxy:
     """The norm of all elements, or along some axes."""
     node = number(x)
     axes = normal_axes(axis, len(node.shape))

@@ -24,7 +24,7 @@ from symad.tracing.wrapped import broadcast, number
 
 
 @implements(np.argsort)
-def argsort(a: Array, axis: Axis = -1) -> Proxy:
+def argsort(a: ArrayLike, axis: Axis = -1) -> Proxy:
     """The positions that sort an axis; equal elements keep their order."""
     node, k = along(a, axis)
     if not node.shape:
@@ -36,14 +36,14 @@ def argsort(a: Array, axis: Axis = -1) -> Proxy:
 
 
 @implements(np.sort)
-def sort(a: Array, axis: Axis = -1) -> Proxy:
+def sort(a: ArrayLike, axis: Axis = -1) -> Proxy:
     """The elements in ascending order; each keeps its derivative."""
     node, k = along(a, axis)
     return take_along_axis(Proxy(node), argsort(Proxy(node), k), k)
 
 
 @implements(np.argmax)
-def argmax(a: Array, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
+def argmax(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
     """The position of the largest element, the first of equals."""
     return _first_extreme("max", a, axis, keepdims)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, format_shape, times
 from symad.core.graph import Node
 from symad.errors import ShapeError
@@ -26,7 +26,7 @@ from symad.tracing.wrapped import as_node, matrix_product, number
 
 
 @implements(np.dot)
-def dot(a: Array, b: Array) -> Proxy:
+def dot(a: ArrayLike, b: ArrayLike) -> Proxy:
     """NumPy's dot: the last axis of a with the last but one of b."""
     left, right = number(a), number(b)
     if not left.shape or not right.shape:
@@ -40,13 +40,13 @@ def dot(a: Array, b: Array) -> Proxy:
 
 
 @implements(np.vdot)
-def vdot(a: Array, b: Array) -> Proxy:
+def vdot(a: ArrayLike, b: ArrayLike) -> Proxy:
     """Σ a b over all elements."""
     return dot(Proxy(shaping.flatten(number(a))), Proxy(shaping.flatten(number(b))))
 
 
 @implements(np.inner)
-def inner(a: Array, b: Array) -> Proxy:
+def inner(a: ArrayLike, b: ArrayLike) -> Proxy:
     """Σ over the last axes of both."""
     return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)
 
@@ -58,7 +58,7 @@ def linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> Proxy:
 
 
 @implements(np.outer)
-def outer(a: Array, b: Array) -> Proxy:
+def outer(a: ArrayLike, b: ArrayLike) -> Proxy:
     """a_i b_j of all elements."""
     left, right = shaping.flatten(number(a)), shaping.flatten(number(b))
     return Proxy(contract(["i", "j"], "ij", left, right))
@@ -73,7 +73,7 @@ def linalg_tensordot(
 
 
 @implements(np.tensordot)
-def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> Proxy:
     """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
     left, right = number(a), number(b)
     if isinstance(axes, (int, np.integer)):
@@ -91,7 +91,7 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Proxy:
 
 
 @implements(np.einsum, layout=True)
-def einsum(subscripts: str | ArrayLike, *operands: Array) -> Proxy:
+def einsum(subscripts: str | ArrayLike, *operands: ArrayLike) -> Proxy:
     """The contraction of NumPy's subscripts, implicit output and ellipses included.
 
     The subscripts are a string, or lists of numbers behind each operand. The order of products is chosen
@@ -116,7 +116,7 @@ def einsum(subscripts: str | ArrayLike, *operands: Array) -> Proxy:
     )
 
 
-def _from_lists(arguments: tuple[ArrayLike, ...]) -> tuple[str, tuple[Any, ...]]:
+def _from_lists(arguments: tuple[ArrayLike, ...]) -> tuple[str, tuple[ArrayLike, ...]]:
     """Operands, each followed by its list of numbers, as a string of letters and the operands.
 
     Raises:
@@ -184,7 +184,7 @@ def _squeezed(inputs: list[list[str]], nodes: list[Node]) -> tuple[list[list[str
 
 
 @implements(np.kron)
-def kron(a: Array, b: Array) -> Proxy:
+def kron(a: ArrayLike, b: ArrayLike) -> Proxy:
     """The Kronecker product of arrays with equally many axes."""
     left, right = number(a), number(b)
     rank = max(len(left.shape), len(right.shape))
@@ -197,7 +197,7 @@ def kron(a: Array, b: Array) -> Proxy:
 
 @implements(np.cross)
 def cross(
-    a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Proxy:
     """The vector product of vectors of length 3 along an axis of each; ``axis`` names all three.
 
@@ -212,7 +212,7 @@ def cross(
     return moveaxis(Proxy(stacking.stack(nodes, len(nodes[0].shape))), -1, axisc)
 
 
-def _vectors_last(a: Array, axis: int) -> Proxy:
+def _vectors_last(a: ArrayLike, axis: int) -> Proxy:
     """An array with one axis, of length 3, moved to the end."""
     whole: Any = Proxy(number(a))
     (k,) = normal_axes(axis, whole.ndim)
@@ -228,7 +228,7 @@ def linalg_cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Proxy:
 
 
 @implements(np.trace)
-def trace(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
     """The sum of a diagonal."""
     return sum_(diagonal(a, offset, axis1, axis2), -1)
 

@@ -53,7 +53,7 @@ def _how_many(node: Node, axes: Sequence[int], where: ArrayLike) -> Node:
     return sum_axes(number(Proxy(broadcast_to(condition(where), node.shape))), axes)
 
 
-def _joined(y: Proxy, initial: Any, combine: Callable[..., Node]) -> Proxy:
+def _joined(y: Proxy, initial: ArrayLike | None, combine: Callable[..., Node]) -> Proxy:
     """A reduced value combined with a first one."""
     if initial is np._NoValue or initial is None:
         return y
@@ -62,7 +62,7 @@ def _joined(y: Proxy, initial: Any, combine: Callable[..., Node]) -> Proxy:
 
 @implements(np.sum)
 def sum_(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -86,7 +86,7 @@ def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLi
 @implements(np.average)
 def average(
     a: ArrayLike, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The mean, or Σ w a / Σ w; with the sum of the weights if ``returned``."""
     values: Any = Proxy(number(a))
     if weights is None:
@@ -107,13 +107,13 @@ def average(
 
 @implements(np.var)
 def var(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
-    ddof: Any = 0,
+    ddof: ArrayLike = 0,
     keepdims: bool = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: ArrayLike = True,
+    mean: ArrayLike | None = None,
+    correction: ArrayLike | None = None,
 ) -> Proxy:
     """Σ (a − mean)² / (count − ddof); ``correction`` is another name of ddof."""
     node = number(a)
@@ -136,13 +136,13 @@ def _missing(value: ArrayLike) -> bool:
 
 @implements(np.std)
 def std(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
-    ddof: Any = 0,
+    ddof: ArrayLike = 0,
     keepdims: bool = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: ArrayLike = True,
+    mean: ArrayLike | None = None,
+    correction: ArrayLike | None = None,
 ) -> Proxy:
     """The square root of the variance; its derivative is 0 where all elements agree, as for norms at 0."""
     squares = var(a, axis, ddof, keepdims, where, mean, correction)._node
@@ -151,7 +151,7 @@ def std(
 
 @implements(np.prod)
 def prod(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -170,7 +170,7 @@ def prod(
 
 @implements(np.max, np.amax)
 def max_(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -182,7 +182,7 @@ def max_(
 
 @implements(np.min, np.amin)
 def min_(
-    a: Array,
+    a: ArrayLike,
     axis: Axis = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -216,7 +216,7 @@ def _extreme(
 
 
 @implements(np.ptp)
-def ptp(a: Array, axis: Axis = None, keepdims: bool = False) -> Proxy:
+def ptp(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """Max − min."""
     largest, smallest = (f(a, axis, keepdims)._node for f in (max_, min_))
     return Proxy(sub(largest, smallest))
@@ -246,19 +246,19 @@ def _may_be_empty(node: Node, axis: Axis) -> bool:
 
 
 @implements(np.count_nonzero)
-def count_nonzero(a: Array, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
+def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
     """The number of elements that are not 0; a step function."""
     return sum_(Proxy(condition(a)), axis, keepdims)
 
 
 @implements(np.cumsum)
-def cumsum(a: Array, axis: Axis = None) -> Proxy:
+def cumsum(a: ArrayLike, axis: Axis = None) -> Proxy:
     """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a loop of n steps for a symbolic length."""
     return _prefixes(a, axis, add, 0)
 
 
 @implements(np.cumprod)
-def cumprod(a: Array, axis: Axis = None) -> Proxy:
+def cumprod(a: ArrayLike, axis: Axis = None) -> Proxy:
     """y_i = Π_{j ≤ i} a_j, in the same way."""
     return _prefixes(a, axis, mul, 1)
 
@@ -327,7 +327,7 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
 
 @implements(np.diff)
 def diff(
-    a: Array, n: int = 1, axis: int = -1, prepend: Array | None = None, append: Array | None = None
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Proxy:
     """Differences of neighbours, n times, of the array with values before and behind."""
     node = number(a)

@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 
 @implements(np.shape)
-def shape_(a: Array) -> Any:
+def shape_(a: ArrayLike) -> Shape:
     """The dimensions."""
     return as_node(a).shape
 
 
 @implements(np.ndim)
-def ndim(a: Array) -> int:
+def ndim(a: ArrayLike) -> int:
     """The number of axes."""
     return len(as_node(a).shape)
 
 
 @implements(np.size)
-def size_(a: Array, axis: Axis = None) -> Any:
+def size_(a: ArrayLike, axis: Axis = None) -> Dim:
     """The number of elements."""
     node = as_node(a)
     return size([node.shape[k] for k in normal_axes(axis, len(node.shape))])
 
 
 @implements(np.reshape)
-def reshape_(a: Array, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None) -> Proxy:
+def reshape_(a: ArrayLike, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None) -> Proxy:
     """The same elements, row by row, under another shape; one −1 is worked out.
 
     ``order="F"``: column by column, the first axis fastest, in both shapes.
@@ -91,14 +91,14 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> int:
 
 
 @implements(np.ravel)
-def ravel(a: Array, order: str = "C") -> Proxy:
+def ravel(a: ArrayLike, order: str = "C") -> Proxy:
     """All elements in one axis, row by row, or column by column for ``order="F"``."""
     node = as_node(a)
     return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
 
 
 @implements(np.transpose)
-def transpose(a: Array, axes: Axis = None) -> Proxy:
+def transpose(a: ArrayLike, axes: Axis = None) -> Proxy:
     """Axes in another order, reversed by default."""
     node = as_node(a)
     rank = len(node.shape)
@@ -109,7 +109,7 @@ def transpose(a: Array, axes: Axis = None) -> Proxy:
 
 
 @implements(np.swapaxes)
-def swapaxes(a: Array, axis1: int, axis2: int) -> Proxy:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Proxy:
     """Two axes exchanged."""
     order = list(range(len(as_node(a).shape)))
     ((i,), (j,)) = (normal_axes(k, len(order)) for k in (axis1, axis2))
@@ -118,7 +118,7 @@ def swapaxes(a: Array, axis1: int, axis2: int) -> Proxy:
 
 
 @implements(np.moveaxis)
-def moveaxis(a: Array, source: Any, destination: Any) -> Proxy:
+def moveaxis(a: ArrayLike, source: Axis, destination: Axis) -> Proxy:
     """Axes moved to other positions."""
     rank = len(as_node(a).shape)
     moved = normal_axes(source, rank)
@@ -128,7 +128,7 @@ def moveaxis(a: Array, source: Any, destination: Any) -> Proxy:
 
 
 @implements(np.expand_dims)
-def expand_dims(a: Array, axis: Axis) -> Proxy:
+def expand_dims(a: ArrayLike, axis: Axis) -> Proxy:
     """New axes of length 1."""
     node = as_node(a)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -138,7 +138,7 @@ def expand_dims(a: Array, axis: Axis) -> Proxy:
 
 
 @implements(np.squeeze)
-def squeeze(a: Array, axis: Axis = None) -> Proxy:
+def squeeze(a: ArrayLike, axis: Axis = None) -> Proxy:
     """Axes of length 1 removed."""
     node = as_node(a)
     axes = (
@@ -154,19 +154,19 @@ def squeeze(a: Array, axis: Axis = None) -> Proxy:
 
 
 @implements(np.atleast_1d)
-def atleast_1d(*arys: Array) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Scalars get an axis."""
     return _each(arys, lambda node: reshape(node, node.shape or (1,)))
 
 
 @implements(np.atleast_2d)
-def atleast_2d(*arys: Array) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Proxy | list[Proxy]:
     """Vectors become rows."""
     return _each(arys, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
 
 
 @implements(np.atleast_3d)
-def atleast_3d(*arys: Array) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Proxy | list[Proxy]:
     """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
     added = {0: (1, 2), 1: (1, 1), 2: (0, 1)}
 
@@ -187,7 +187,7 @@ def _each(arrays: Sequence[ArrayLike], change: Callable[[Node], Node]) -> Any:
 
 
 @implements(np.broadcast_to)
-def broadcast_to_(array: Array, shape: Sizes) -> Proxy:
+def broadcast_to_(array: ArrayLike, shape: Sizes) -> Proxy:
     """NumPy's broadcasting."""
     return Proxy(
         broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -195,7 +195,7 @@ def broadcast_to_(array: Array, shape: Sizes) -> Proxy:
 
 
 @implements(np.broadcast_arrays)
-def broadcast_arrays(*args: Array) -> Any:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Proxy, ...]:
     """All arrays under their common shape."""
     nodes = [as_node(a) for a in args]
     common = broadcast_shapes(*[n.shape for n in nodes])
@@ -203,7 +203,7 @@ def broadcast_arrays(*args: Array) -> Any:
 
 
 @implements(np.zeros_like, layout=True)
-def zeros_like(a: Array, shape: Sizes | None = None) -> Proxy:
+def zeros_like(a: ArrayLike, shape: Sizes | None = None) -> Proxy:
     """Zeros."""
     return full_like(a, 0, shape=shape)
 
@@ -215,13 +215,13 @@ def empty_like(prototype: ArrayLike, shape: Sizes | None = None) -> Proxy:
 
 
 @implements(np.ones_like, layout=True)
-def ones_like(a: Array, shape: Sizes | None = None) -> Proxy:
+def ones_like(a: ArrayLike, shape: Sizes | None = None) -> Proxy:
     """Ones."""
     return full_like(a, 1, shape=shape)
 
 
 @implements(np.full_like, layout=True)
-def full_like(a: Array, fill_value: Array, shape: Shape | None = None) -> Proxy:
+def full_like(a: ArrayLike, fill_value: ArrayLike, shape: Any = None) -> Proxy:
     """One value everywhere."""
     return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
@@ -230,7 +230,9 @@ def full_like(a: Array, fill_value: Array, shape: Shape | None = None) -> Proxy:
 
 
 @implements(np.where)
-def where(condition: Array, x: Array | float | None = None, y: Array | float | None = None) -> Proxy:
+def where(
+    condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None
+) -> Any:
     """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
     if x is None or y is None:
         return nonzero(condition)
@@ -238,7 +240,7 @@ def where(condition: Array, x: Array | float | None = None, y: Array | float | N
 
 
 @implements(np.nonzero)
-def nonzero(a: Array) -> tuple[Chosen, ...]:
+def nonzero(a: ArrayLike) -> tuple[Chosen, ...]:
     """The positions of the elements that are not 0, to index arrays of the same shape by."""
     from symad.tracing.from_numpy.elements import chosen
 
@@ -246,13 +248,13 @@ def nonzero(a: Array) -> tuple[Chosen, ...]:
 
 
 @implements(np.flatnonzero)
-def flatnonzero(a: ArrayLike) -> Proxy:
+def flatnonzero(a: ArrayLike) -> Chosen:
     """The positions of the elements that are not 0, all axes in one."""
     return nonzero(np.ravel(Proxy(condition_node(a))))[0]
 
 
 @implements(np.select)
-def select_(condlist: list[Proxy], choicelist: list[Proxy], default: ArrayLike = 0) -> Proxy:
+def select_(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Proxy:
     """The choice of the first condition that holds."""
     pairs = zip(reversed(condlist), reversed(choicelist), strict=True)
     return reduce(lambda rest, pair: where(pair[0], pair[1], rest), pairs, Proxy(number(default)))
@@ -260,12 +262,12 @@ def select_(condlist: list[Proxy], choicelist: list[Proxy], default: ArrayLike =
 
 @implements(np.clip)
 def clip(
-    a: Array,
-    a_min: Array | float | None = None,
-    a_max: Array | None = None,
+    a: ArrayLike,
+    a_min: ArrayLike | float | None = None,
+    a_max: ArrayLike | None = None,
     *,
-    min: Array | None = None,
-    max: Array | None = None,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
 ) -> Proxy:
     """The value, kept between two bounds; at a bound the derivative is 1/2."""
     node = number(a)
@@ -277,25 +279,25 @@ def clip(
     return Proxy(node)
 
 
-def _is(bound: Array | float, value: float) -> bool:
+def _is(bound: ArrayLike, value: float) -> bool:
     """Whether a bound is this number."""
     return isinstance(bound, (float, np.floating)) and bound == value
 
 
 @implements(np.copy, np.real_if_close, np.ascontiguousarray, layout=True)
-def same(a: Array) -> Proxy:
+def same(a: ArrayLike) -> Proxy:
     """The value itself."""
     return Proxy(as_node(a))
 
 
 @implements(np.real)
-def real(val: Array) -> Proxy:
+def real(val: ArrayLike) -> Proxy:
     """The value itself."""
     return Proxy(as_node(val))
 
 
 @implements(np.imag)
-def imag(val: Array) -> Proxy:
+def imag(val: ArrayLike) -> Proxy:
     """0: every value is real."""
     return full_like(val, 0)
 
@@ -307,13 +309,13 @@ def iscomplexobj(x: ArrayLike) -> bool:
 
 
 @implements(np.iscomplex)
-def iscomplex(x: ArrayLike) -> Array:
+def iscomplex(x: ArrayLike) -> Any:
     """False everywhere, an array of NumPy, on which code may branch."""
     return np.zeros([d if isinstance(d, int) else 1 for d in as_node(x).shape], dtype=bool)[()]
 
 
 @implements(np.isreal)
-def isreal(x: ArrayLike) -> Proxy:
+def isreal(x: ArrayLike) -> Array:
     """True everywhere."""
     return ~iscomplex(x)
 
@@ -325,6 +327,6 @@ def isrealobj(x: ArrayLike) -> bool:
 
 
 @implements(np.result_type)
-def result_type(*arrays_and_dtypes: ArrayLike) -> Any:
+def result_type(*arrays_and_dtypes: ArrayLike) -> np.dtype[np.float64]:
     """Double precision."""
     return np.dtype(np.float64)

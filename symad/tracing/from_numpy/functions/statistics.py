@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import ArrayLike, Axis
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.errors import ShapeError
 from symad.ops.elementwise.selection import compare
 from symad.tracing.from_numpy.registry import implements
@@ -49,7 +50,7 @@ def cov(
     return np.squeeze((centred * both) @ centred.T / (total - lost))
 
 
-def _weights(given: Any, rows: Any) -> Any:
+def _weights(given: ArrayLike | None, rows: Array) -> Any:
     return np.ones(rows.shape[1]) if given is None else Proxy(number(given))
 
 
@@ -129,14 +130,18 @@ def nanmin(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     return _extreme_present(np.min, np.inf, a, axis, keepdims)
 
 
-def _extreme_present(extreme: Any, last: float, a: ArrayLike, axis: Any, keepdims: bool) -> Any:
+def _extreme_present(
+    extreme: Callable[..., Any], last: float, a: ArrayLike, axis: Any, keepdims: bool
+) -> Any:
     values, present = _present(a)
     found = extreme(np.where(present, values, last), axis=axis, keepdims=keepdims)
     return np.where(np.any(present, axis=axis, keepdims=keepdims), found, np.nan)
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: ArrayLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Proxy:
+def nan_to_num(
+    x: ArrayLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
     """Numbers in place of NaN and of infinite elements, by default the largest of double precision."""
     value: Any = Proxy(number(x))
     largest = np.finfo(np.float64).max
