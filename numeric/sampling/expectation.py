@@ -11,7 +11,7 @@ import numpy as np
 import symad
 from symad.core.graph import Graph
 from symad.core.plain_numbers import plain_fields
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.lowering import lower
 from symad.tracing import as_graph
@@ -34,7 +34,7 @@ class Estimate:
 
 
 def expectation(
-    f: Traceable, samples: Any, data: Mapping[Any, Any] | None = None, *, inputs: Inputs | None = None
+    f: Traceable, samples: Tree, data: ByInput | None = None, *, inputs: Inputs | None = None
 ) -> Estimate:
     """The mean of f over independent samples.
 

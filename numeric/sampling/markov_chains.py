@@ -19,6 +19,7 @@ import numpy as np
 import symad
 from symad import functions
 from symad.core.graph import Graph
+from symad.core.signatures import ByInput, Tree
 from symad.errors import EvaluationError
 from symad.models.generative.sampling import hamiltonian, leapfrog
 from symad.numeric.lowering import lower
@@ -28,7 +29,7 @@ from symad.numeric.solvers.solver_variables import Unknowns, is_scalar
 Array = np.ndarray
 
 
-def metropolis(log_density: Graph, x0: Any, **options: Any) -> Draws:
+def metropolis(log_density: Graph, x0: Tree, **options: Any) -> Draws:
     """Random-walk Metropolis: propose x + h Z, accept with probability min(1, π(x')/π(x)).
 
     Takes the options of `hmc` except ``leaps``. Needs no gradient; with ``step=None`` the step is tuned to
@@ -37,7 +38,7 @@ def metropolis(log_density: Graph, x0: Any, **options: Any) -> Draws:
     return _run(log_density, x0, leaps=0, **options)
 
 
-def langevin(log_density: Graph, x0: Any, **options: Any) -> Draws:
+def langevin(log_density: Graph, x0: Tree, **options: Any) -> Draws:
     """Metropolis-adjusted Langevin (MALA): propose x + (h²/2) ∇log π(x) + h Z: `hmc` with one leap.
 
     Takes the options of `hmc` except ``leaps``; with ``step=None`` tuned to accept 0.574.
@@ -45,7 +46,7 @@ def langevin(log_density: Graph, x0: Any, **options: Any) -> Draws:
     return _run(log_density, x0, leaps=1, **options)
 
 
-def hmc(log_density: Graph, x0: Any, leaps: int = 10, **options: Any) -> Draws:
+def hmc(log_density: Graph, x0: Tree, leaps: int = 10, **options: Any) -> Draws:
     """Hamiltonian Monte Carlo: draw momenta, follow the leapfrog path, accept by the energy error.
 
     Args:
@@ -69,15 +70,15 @@ def hmc(log_density: Graph, x0: Any, leaps: int = 10, **options: Any) -> Draws:
 
 def _run(
     log_density: Graph,
-    x0: Any,
+    x0: Tree,
     *,
     leaps: int,
-    data: Mapping[Any, Any] | None = None,
+    data: ByInput | None = None,
     count: int = 1000,
     warmup: int = 500,
     chains: int = 4,
     step: float | None = None,
-    scale: Any = 1.0,
+    scale: Tree = 1.0,
     spread: float = 0.1,
     jitter: float = 0.1,
     seed: int = 0,
@@ -98,7 +99,7 @@ def _run(
     return Chains(target, points, leaps, jitter).run(keys[1], count, warmup, step)
 
 
-def _sizes(problem: Unknowns, scale: Any) -> Array:
+def _sizes(problem: Unknowns, scale: Tree) -> Array:
     """The scale as a flat vector."""
     if isinstance(scale, Mapping):
         named = {str(k): v for k, v in scale.items()}

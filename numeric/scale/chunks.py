@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from uuid import uuid4
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import solve_dims
@@ -30,12 +31,28 @@ class Shaped:
     """An array of which only the shape is known."""
 
     shape: tuple[int, ...]
-    dtype: ClassVar[Any] = np.dtype(np.float64)
+    dtype: ClassVar[np.dtype[np.float64]] = np.dtype(np.float64)
 
     @property
     def nbytes(self) -> int:
         """The bytes that it would take."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+class DaskArray(Protocol):
+    """What is read of a Dask array: its form, and where it is cut."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; not a number where Dask does not know one."""
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """For each axis the lengths of its parts."""
+
+
+Data: TypeAlias = "np.ndarray | DaskArray"
+"""An array that is cut: of NumPy or of Dask."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +70,10 @@ class Chunks:
 
     lengths: tuple[int, ...]
     values: tuple[Any, ...]
-    data: tuple[Any, ...]
+    data: tuple[Data, ...]
     cut: Cut
     lazy: bool
-    sizes: Mapping[Any, int]
+    sizes: Mapping[sympy.Symbol, int]
 
     @property
     def edges(self) -> list[int]:
@@ -95,7 +112,7 @@ def _delayed_blocks(arrays: Sequence[Any]) -> list[list[Any]]:
     return [[Delayed(key, graph, layer=name) for key in some] for some in keys]
 
 
-def _views(array: Array, axis: int, edges: Sequence[int]) -> list[Array]:
+def _views(array: Any, axis: int, edges: Sequence[int]) -> list[Array]:
     lead = (slice(None),) * axis
     return [array[(*lead, slice(a, b))] for a, b in pairwise(edges)]
 

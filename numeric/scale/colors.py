@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
 import symad
 from symad.core.arguments import Argument, SignatureOf, bind, flat_values
 from symad.core.dims import size
 from symad.core.graph import Graph
-from symad.core.signatures import Inputs, Traceable, Wrt
+from symad.core.signatures import Inputs, Over, Traceable, Tree, Wrt
 from symad.core.structures import TupleOf
 from symad.derivatives.wrt import select
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
+from symad.sparsity.coloring.result import Coloring
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = np.ndarray
 
@@ -29,12 +34,12 @@ class ColoredDerivative:
     name: str
     arguments: tuple[Argument, ...]
     kernel: Distributed
-    coloring: Any
+    coloring: Coloring
     directions: tuple[Array, ...]
 
     __signature__ = SignatureOf()
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: Tree, **named: Tree) -> csr_array:
         """The derivative as a ``csr_array``, by position or by name."""
         given = flat_values(self.arguments, bind(self.name, self.arguments, values, named))
         products = self.kernel(*given, *self.directions)
@@ -68,7 +73,7 @@ def sparse_jacobian(
 def sparse_hessian(
     f: Traceable,
     wrt: Wrt | None = None,
-    over: Mapping[Any, int] | None = None,
+    over: Over | None = None,
     *,
     inputs: Inputs | None = None,
     **options: Any,
@@ -103,7 +108,7 @@ def sparse_hessian(
     return _colored(whole, symad.hvp(graph, wrt), coloring, wrt, options, over)
 
 
-def _inputs(graph: Graph, wrt: Wrt | None) -> list[Any]:
+def _inputs(graph: Graph, wrt: Wrt | None) -> list[sympy.Basic]:
     """The inputs that ``wrt`` selects, one by one."""
     symbols = dict(zip(graph.input_nodes, graph.inputs, strict=True))
     return [symbols[node] for node in select(graph, wrt).nodes]
@@ -112,10 +117,10 @@ def _inputs(graph: Graph, wrt: Wrt | None) -> list[Any]:
 def _colored(
     whole: Graph,
     products: Graph,
-    coloring: Any,
-    wrt: list[Any],
+    coloring: Coloring,
+    wrt: list[sympy.Basic],
     options: Mapping[str, Any],
-    over: Mapping[Any, int] | None = None,
+    over: Over | None = None,
 ) -> ColoredDerivative:
     """All colored products as one batch, cut along the colors or along the data."""
     nodes = select(whole, wrt).nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from symad.core.arguments import bind as bind_arguments
 from symad.core.arguments import flat_values
 from symad.core.dims import bind
 from symad.core.graph import Node
+from symad.core.signatures import Tree
 from symad.numeric.scale.chunks import Shaped, chunks_of
 from symad.numeric.scale.distribute import Distributed
 
@@ -71,7 +72,7 @@ def _bytes(count: float) -> str:
     return f"{count:.3g} TB"
 
 
-def plan(kernel: Distributed, **values: Any) -> Forecast:
+def plan(kernel: Distributed, **values: Tree) -> Forecast:
     """The cost of a call of a distributed function.
 
     Args:
@@ -117,9 +118,9 @@ def _workers(kernel: Distributed) -> int:
     return cores() if kernel.scheduler else thread_count(kernel.threads)
 
 
-def _number(expression: sympy.Expr, sizes: Mapping[Any, int]) -> int:
+def _number(expression: sympy.Expr, sizes: Mapping[sympy.Symbol, int]) -> int:
     return int(expression.subs(sizes)) if hasattr(expression, "subs") else int(expression)
 
 
-def _node_bytes(node: Node, sizes: Mapping[Any, int]) -> int:
+def _node_bytes(node: Node, sizes: Mapping[sympy.Symbol, int]) -> int:
     return 8 * int(np.prod([int(bind(dim, sizes)) for dim in node.shape], dtype=np.int64))

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from symad.core.arguments import SignatureOf, bind, flat_values
+import sympy
+
+from symad.core.arguments import Argument, SignatureOf, bind, flat_values
 from symad.core.arrays import Array
 from symad.core.dims import bind as bind_dims
 from symad.core.escaping import visible
 from symad.core.graph import Graph
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Over, Traceable, Tree
 from symad.core.structures import pack
 from symad.errors import EvaluationError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.numeric.scale.chunks import Chunks, chunks_of
-from symad.numeric.scale.engines import SCHEDULERS, Pace, by_dask, dask_parts, in_threads, thread_count
+from symad.numeric.scale.chunks import Chunks, DaskArray, chunks_of
+from symad.numeric.scale.engines import (
+    SCHEDULERS,
+    Client,
+    Pace,
+    by_dask,
+    dask_parts,
+    in_threads,
+    thread_count,
+)
 from symad.numeric.scale.tasks import Job
 from symad.saving.save_load import dumps
 from symad.splitting import Splitting, splits
@@ -44,7 +54,7 @@ class Distributed:
     graph: Graph
     certificate: Splitting
     job: Job
-    client: Any = None
+    client: Client | None = None
     scheduler: str | None = None
     threads: int | None = None
     rows: int | None = None
@@ -61,7 +71,7 @@ class Distributed:
         )
 
     @property
-    def arguments(self) -> Any:
+    def arguments(self) -> tuple[Argument, ...]:
         """What it is called with, in order."""
         return self.graph.arguments
 
@@ -73,11 +83,11 @@ class Distributed:
         return found
 
     @cached_property
-    def _after(self) -> Callable[[tuple[tuple[Any, int], ...]], Kernel]:
+    def _after(self) -> Callable[[tuple[tuple[sympy.Symbol, int], ...]], Kernel]:
         """What is left to do with the combined values; their shapes need not tell all sizes."""
         return lru_cache(maxsize=8)(lambda sizes: lower(self.plan.after.at(dict(sizes))))
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: Tree, **named: Tree) -> Any:
         """The function at these values."""
         chunks = self.chunks(*values, **named)
         found = self.run(chunks)
@@ -89,19 +99,19 @@ class Distributed:
             return pack(plan.after.structure, [by_node[o] for o in plan.after.output_nodes])
         return self._after(tuple(chunks.sizes.items()))(*inputs)
 
-    def chunks(self, *values: Any, **named: Any) -> Chunks:
+    def chunks(self, *values: Tree, **named: Tree) -> Chunks:
         """The values of all inputs, checked, with the data cut."""
         given = bind(self.graph.name, self.graph.arguments, values, named)
         flat = flat_values(self.graph.arguments, given)
         return chunks_of(self.graph.ungrouped(), self.plan.cut, flat, self.rows)
 
-    def run(self, chunks: Chunks) -> tuple[Any, ...]:
+    def run(self, chunks: Chunks) -> tuple[Array, ...]:
         """The combined values of the parts."""
         if self.client is not None or self.scheduler is not None or chunks.lazy:
             return by_dask(self.job, chunks, self.client, self.scheduler, self.timeout)
         return in_threads(self.job, chunks, thread_count(self.threads), self.pace)
 
-    def lazy(self, *values: Any, **named: Any) -> Any:
+    def lazy(self, *values: Tree, **named: Tree) -> Any:
         """The function as Dask arrays, computed when they are asked for: of functions that are rows alone.
 
         Raises:
@@ -119,7 +129,7 @@ class Distributed:
             plan.after.structure, [self._rows(places[o], parts, chunks) for o in plan.after.output_nodes]
         )
 
-    def _rows(self, k: int, parts: Sequence[Array], chunks: Chunks) -> Any:
+    def _rows(self, k: int, parts: Sequence[Array], chunks: Chunks) -> DaskArray:
         from dask import array, delayed
 
         axis, node = self.plan.pieces[k].axis, self.plan.local.output_nodes[k]
@@ -142,8 +152,8 @@ def _first_block(values: tuple[Array, ...], k: int) -> Array:
 
 def distribute(
     f: Traceable,
-    over: Mapping[Any, int],
-    client: Any = None,
+    over: Over,
+    client: Client | None = None,
     *,
     scheduler: str | None = None,
     threads: int | None = None,

@@ -10,12 +10,13 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache
 from time import monotonic, thread_time
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from symad.errors import EvaluationError
@@ -50,7 +51,41 @@ def thread_count(threads: int | None) -> int:
 BLAS_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-def one_blas_thread(backend: str) -> AbstractContextManager[Any]:
+class Future(Protocol):
+    """A value that workers compute."""
+
+    @property
+    def key(self) -> Hashable:
+        """Its name in the cluster."""
+
+    def result(self, timeout: float) -> Values:
+        """The value; raises TimeoutError where it is not there in time."""
+
+    def cancel(self) -> None:
+        """Give it up."""
+
+
+class Client(Protocol):
+    """What is asked of a client of Dask's cluster."""
+
+    @property
+    def scheduler(self) -> Any:
+        """The connection to the scheduler."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """The threads of each worker."""
+
+    def compute(self, tree: Any) -> Future:
+        """Begin a delayed computation."""
+
+    def run_on_scheduler(self, function: Callable[..., Asked], **arguments: object) -> Asked:
+        """What a function finds on the scheduler."""
+
+
+Asked = TypeVar("Asked")
+
+
+def one_blas_thread(backend: str) -> AbstractContextManager[object]:
     """BLAS libraries use one thread each, where threadpoolctl is installed to tell them."""
     found = _blas_libraries(backend)
     return nullcontext() if found is None else found.limit(limits=1)
@@ -198,7 +233,9 @@ def dask_parts(job: Job, chunks: Chunks) -> list[Any]:
     ]
 
 
-def by_dask(job: Job, chunks: Chunks, client: Any, scheduler: str | None, timeout: float | None) -> Values:
+def by_dask(
+    job: Job, chunks: Chunks, client: Client | None, scheduler: str | None, timeout: float | None
+) -> Values:
     """All parts by one of Dask's schedulers, or on the workers of a client.
 
     Raises:
@@ -224,7 +261,7 @@ STEP, GRACE = 2.0, 30.0
 """Seconds between two looks at a running computation, and seconds that a cluster may stay without workers."""
 
 
-def _result(job: Job, client: Any, future: Any, timeout: float | None) -> Values:
+def _result(job: Job, client: Client, future: Future, timeout: float | None) -> Values:
     """The result, or an error where the time is up or all workers are gone for good."""
     began = alive = monotonic()
     while True:
@@ -264,7 +301,7 @@ def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Valu
     return values
 
 
-def _default_client() -> Any:
+def _default_client() -> Client | None:
     """The client that Dask uses by itself, if one is open."""
     try:
         return sys.modules["distributed"].default_client() if "distributed" in sys.modules else None
@@ -276,7 +313,7 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _named(job: Job, client: Any, future: Any, error: Exception) -> ChunkError:
+def _named(job: Job, client: Client, future: Future, error: Exception) -> ChunkError:
     """What a cluster knows of a task that failed: the chunk that needed it, and the worker."""
     from distributed import KilledWorker
 
@@ -288,7 +325,7 @@ def _named(job: Job, client: Any, future: Any, error: Exception) -> ChunkError:
     return ChunkError(job.name, chunk, f"worker {', '.join(workers) or 'unknown'}", _told(error))
 
 
-def _blamed(dask_scheduler: Any, key: Any) -> tuple[int, list[str]]:
+def _blamed(dask_scheduler: Any, key: Hashable) -> tuple[int, list[str]]:
     """The number of the part that an erred task belongs to (−1 if none), and where it ran."""
     task = dask_scheduler.tasks.get(key)
     blamed = getattr(task, "exception_blame", None)
@@ -306,7 +343,7 @@ def _blamed(dask_scheduler: Any, key: Any) -> tuple[int, list[str]]:
     return -1, sorted(blamed.erred_on or ())
 
 
-def _dask() -> Any:
+def _dask() -> ModuleType:
     try:
         import dask
     except ImportError:

@@ -12,6 +12,7 @@ import numpy as np
 import symad
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph
+from symad.core.signatures import ByInput, Over, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import is_dask
 from symad.numeric.scale.colors import sparse_hessian
@@ -48,11 +49,11 @@ class Parts(Unknowns):
 
     @staticmethod
     def of(
-        f: Any,
-        x0: Any,
-        data: Mapping[Any, Any],
-        over: Mapping[Any, int],
-        inputs: Any,
+        f: Traceable,
+        x0: Tree,
+        data: ByInput,
+        over: Over,
+        inputs: Inputs | None,
         options: Mapping[str, Any],
     ) -> tuple[Parts, Vector]:
         """The unknowns, and their first values in one vector; all sizes but that of the parts are numbers.
@@ -68,19 +69,19 @@ class Parts(Unknowns):
         form, pairs = by_name.start(x0, given)
         start = by_name.values(pairs)
         graph = whole.ungrouped()
-        inputs = [str(s) for s in graph.inputs]
-        check_names(graph.name, inputs, start, given)
+        places = [str(s) for s in graph.inputs]
+        check_names(graph.name, places, start, given)
         arrays = {k: np.asarray(v, dtype=np.float64) for k, v in start.items()}
         shapes = [
             (k, n.shape, tuple((arrays[k] if k in arrays else given[k]).shape))
-            for k, n in zip(inputs, graph.input_nodes, strict=True)
+            for k, n in zip(places, graph.input_nodes, strict=True)
         ]
         length = cut_of(graph, over).length
         sizes = {s: v for s, v in solve_dims(shapes).items() if s != length}
         names = tuple(start)
         made = Parts(
             graph.at(sizes), names, tuple(arrays[k].shape for k in names),
-            {inputs.index(k): given[k] for k in given}, form,
+            {places.index(k): given[k] for k in given}, form,
             tuple(by_name.structure(name) for name, _ in pairs),
             {str(k): v for k, v in over.items()}, options,
         )  # fmt: skip
@@ -139,11 +140,11 @@ class Parts(Unknowns):
 
 
 def minimize(
-    f: Any,
-    x0: Any,
+    f: Traceable,
+    x0: Tree,
     *,
-    data: Mapping[Any, Any],
-    over: Mapping[Any, int],
+    data: ByInput,
+    over: Over,
     method: str = "newton",
     tolerance: float = 1e-8,
     iterations: int = 500,
@@ -224,11 +225,11 @@ class Residuals(Parts):
 
 
 def least_squares(
-    f: Any,
-    x0: Any,
+    f: Traceable,
+    x0: Tree,
     *,
-    data: Mapping[Any, Any],
-    over: Mapping[Any, int],
+    data: ByInput,
+    over: Over,
     method: str = "levenberg-marquardt",
     tolerance: float = 1e-10,
     iterations: int = 500,

@@ -24,7 +24,7 @@ from symad.numeric.solvers.newton import Minimum
 
 Array = np.ndarray
 
-FAMILIES: dict[str, Callable[[Any, Any], Any]] = {
+FAMILIES: dict[str, Callable[[Array, Array], Array]] = {
     "gaussian": lambda eta, y: (y - eta) ** 2 / 2,
     "binomial": lambda eta, y: functions.softplus(eta) - y * eta,
     "poisson": lambda eta, y: np.exp(eta) - y * eta,
@@ -62,7 +62,7 @@ class LinearModel:
 
 
 def glm(
-    X: Any,
+    X: Array,
     y: Array,
     family: str = "binomial",
     *,
@@ -125,7 +125,7 @@ def _loss(family: str, columns: int, intercept: bool, penalty: float) -> Graph:
     n = sympy.Symbol("n", integer=True, positive=True)
     term = FAMILIES[family]
 
-    def loss(X: Any, y: Array, beta: Any) -> Any:
+    def loss(X: Array, y: Array, beta: Array) -> Array:
         slopes = beta[:columns]
         eta = X @ slopes + (beta[columns] if intercept else 0)
         total = term(eta, y).sum()

@@ -10,8 +10,10 @@ import sympy
 
 import symad
 from symad import functions
+from symad.core.arrays import Array
 from symad.core.dims import is_concrete
 from symad.core.graph import Graph
+from symad.core.signatures import ByInput, Traceable
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.sampling.expectation import Estimate
 from symad.numeric.scale.chunks import is_dask
@@ -23,16 +25,15 @@ if TYPE_CHECKING:
     from symad.core.dims import Shape
     from symad.core.signatures import Inputs
 
-Array = np.ndarray
 
 PARTS = 64
 """The default number of parts into which values are cut; many parts keep many workers evenly busy."""
 
 
 def sweep(
-    f: Any,
-    values: Mapping[Any, Any],
-    shared: Mapping[Any, Any] | None = None,
+    f: Traceable,
+    values: ByInput,
+    shared: ByInput | None = None,
     *,
     inputs: Inputs | None = None,
     **options: Any,
@@ -71,7 +72,7 @@ def _in_parts(options: Mapping[str, Any], count: int) -> dict[str, Any]:
     return {"rows": max(1, -(-count // PARTS)), **options}
 
 
-def _check(graph: Graph, names: Sequence[str], many: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _check(graph: Graph, names: Sequence[str], many: Mapping[str, Array], given: Mapping[str, Array]) -> None:
     unknown = [k for k in (*many, *given) if k not in names]
     missing = [k for k in names if k not in many and k not in given]
     if unknown or missing or not many:
@@ -81,7 +82,7 @@ def _check(graph: Graph, names: Sequence[str], many: Mapping[str, Any], given: M
         )
 
 
-def _check_lengths(many: Mapping[str, Any]) -> None:
+def _check_lengths(many: Mapping[str, Array]) -> None:
     lengths = {k: np.shape(v)[:1] for k, v in many.items()}
     if len(set(lengths.values())) > 1 or () in lengths.values():
         shapes = ", ".join(f"{k} {np.shape(v)}" for k, v in many.items())
@@ -90,17 +91,17 @@ def _check_lengths(many: Mapping[str, Any]) -> None:
 
 # ---- Monte Carlo ------------------------------------------------------------------------------------
 
-DRAWS: dict[str, Callable[..., Any]] = {"normal": functions.randn, "uniform": functions.rand}
+DRAWS: dict[str, Callable[..., Array]] = {"normal": functions.randn, "uniform": functions.rand}
 
 
 def monte_carlo(
-    f: Any,
-    draws: Mapping[Any, str],
+    f: Traceable,
+    draws: Mapping[sympy.Basic | str, str],
     samples: int,
-    shared: Mapping[Any, Any] | None = None,
+    shared: ByInput | None = None,
     *,
     seed: int = 0,
-    inputs: Any = None,
+    inputs: Inputs | None = None,
     **options: Any,
 ) -> Estimate:
     """The mean of f over random inputs, with its standard error.
@@ -141,11 +142,12 @@ def monte_carlo(
     # Moments about a typical value keep their digits.
     pilot = np.asarray(value(0.0, *rest, np.zeros(graph.outputs[0].shape)[()])[0])
     n = sympy.Symbol("n", integer=True, positive=True)
-    inputs = [("sample", (n,)), *((k, given[k].shape) for k in names if k in given), ("pilot", pilot.shape)]
-    many = symad.vmap(value, [0, *(None for _ in inputs[1:])])
+    known = [(k, given[k].shape) for k in names if k in given]
+    sizes: list[tuple[str, Shape]] = [("sample", (n,)), *known, ("pilot", pilot.shape)]
+    many = symad.vmap(value, [0, *(None for _ in sizes[1:])])
     sums = symad.trace(
         lambda *values: tuple(part.sum(axis=0) for part in many(*values)),
-        [_array(name, shape) for name, shape in inputs],
+        [_array(name, shape) for name, shape in sizes],
     )
     kernel = distribute(sums, {"sample": 0}, **_in_parts(options, samples))
     first, second = kernel(_numbers(samples, kernel), *rest, pilot)
@@ -154,7 +156,7 @@ def monte_carlo(
     return Estimate(pilot + mean, np.sqrt(variance / samples), samples)
 
 
-def _array(name: str, shape: Shape) -> Any:
+def _array(name: str, shape: Shape) -> sympy.Basic:
     return sympy.IndexedBase(name, shape=shape) if shape else sympy.Symbol(name, real=True)
 
 
@@ -170,7 +172,7 @@ def _of_sample(
                 f"monte_carlo: {name} has the shape {nodes[name].shape}; give it numbers with graph.at"
             )
 
-    def value(sample: Any, *rest: Any) -> Any:
+    def value(sample: Array, *rest: Array) -> tuple[Array, Array]:
         *values, pilot = rest
         known = dict(zip((k for k in names if k in given), values, strict=True))
         own = functions.fold_in(key, sample)

@@ -31,7 +31,7 @@ class ChunkError(SymadError, RuntimeError):
         super().__init__(f"{function}: {where}, {worker}: {cause}")
         self.function, self.chunk, self.worker, self.cause = function, chunk, worker, cause
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[ChunkError], tuple[object, ...]]:
         return ChunkError, (self.function, self.chunk, self.worker, self.cause)
 
 
@@ -115,7 +115,7 @@ def _kernel(text: str, backend: str, dtype: str) -> Kernel:
     return again(text, backend, dtype, ())
 
 
-def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Array) -> Values:
+def part(job: Job, chunk: int, shared: Sequence[Array | None], *blocks: Array) -> Values:
     """The values of one part, ready to merge.
 
     Args:
@@ -132,7 +132,7 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Array) -> Values:
             raise SymadError(
                 f"symad {symad.__version__} is installed there, but {job.version} where it was sent"
             )
-        values = list(shared)
+        values: list[Any] = list(shared)
         for position, block in zip(job.cut, blocks, strict=True):
             values[position] = block
         if job.backend == "cupy":

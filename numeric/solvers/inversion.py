@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import sympy
@@ -19,7 +19,7 @@ def invert(
     cdf: sympy.Expr,
     x: sympy.Symbol,
     levels: Array | float,
-    parameters: Mapping[Any, Any] | None = None,
+    parameters: Mapping[sympy.Symbol, float] | None = None,
     support: tuple[float, float] = (-np.inf, np.inf),
 ) -> Array | float:
     """The quantiles F⁻¹(u), by Newton's method with the density F' kept inside a bracket.
@@ -57,7 +57,13 @@ def invert(
     return _newton(both, u, low, high)[()]
 
 
-def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: sympy.Expr) -> tuple[Array, Array]:
+ValueAndSlope: TypeAlias = "Callable[[Array], tuple[Array, Array]]"
+"""F and F′ at points."""
+
+
+def _bracket(
+    both: ValueAndSlope, u: Array, support: tuple[float, float], cdf: sympy.Expr
+) -> tuple[Array, Array]:
     """Points below and above every quantile: from ±1 outwards by doubling, within the support."""
     low, high = (np.full(u.shape, end) for end in support)
     for end, sign in ((low, -1.0), (high, 1.0)):
@@ -77,7 +83,7 @@ def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: sympy.Expr)
     return low, high
 
 
-def _newton(both: Any, u: Array, low: Array, high: Array) -> Array:
+def _newton(both: ValueAndSlope, u: Array, low: Array, high: Array) -> Array:
     """Newton's steps where they stay inside the bracket and halve it, the middle elsewhere."""
     x = (low + high) / 2
     for _ in range(200):

@@ -10,14 +10,14 @@ Madsen, Nielsen, Tingleff, "Methods for non-linear least squares problems" (2004
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symad.core.plain_numbers import plain_fields
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
 from symad.numeric.solvers.newton import EPSILON, FLAT, LONG, Step
@@ -89,9 +89,9 @@ class Fit:
 
 def least_squares(
     f: Traceable,
-    x0: Any,
+    x0: Tree,
     *,
-    data: Mapping[Any, Any] | None = None,
+    data: ByInput | None = None,
     method: str = "levenberg-marquardt",
     solver: str = "dense",
     tolerance: float = 1e-10,

@@ -8,12 +8,12 @@ trust-region problem solved to the end are SciPy's (`l-bfgs`, `trust-exact`), wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.solvers.newton import Minimum, Path, newton, newton_cg
 from symad.numeric.solvers.solver_variables import Unknowns, Vector, is_scalar
@@ -21,9 +21,9 @@ from symad.numeric.solvers.solver_variables import Unknowns, Vector, is_scalar
 
 def minimize(
     f: Traceable,
-    x0: Any,
+    x0: Tree,
     *,
-    data: Mapping[Any, Any] | None = None,
+    data: ByInput | None = None,
     method: str = "newton",
     tolerance: float = 1e-8,
     iterations: int = 500,

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import sympy
 
 from symad.core.arguments import argument_of, leaves_of
 from symad.core.graph import Graph
+from symad.core.signatures import Tree
 from symad.core.structures import Structure
 from symad.derivatives.wrt import Entry, name_of, others
 from symad.errors import EvaluationError
+
+Start: TypeAlias = "str | tuple[sympy.Basic | str, ...]"
+"""The form of a start: the unknowns that a dict names, "one" value, or a "sequence" of them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Named:
         return self.entries[name].argument.structure if name in self.entries else None
 
     def values(
-        self, pairs: Sequence[tuple[str, Any]], is_whole: Callable[[Any], bool] | None = None
+        self, pairs: Sequence[tuple[str, Tree]], is_whole: Callable[[Tree], bool] | None = None
     ) -> dict[str, Any]:
         """The values of inputs, from those of arguments; what has an unknown name stays as it is.
 
@@ -51,7 +56,7 @@ class Named:
             found |= dict(zip(map(name_of, entry.nodes), leaves, strict=True))
         return found
 
-    def start(self, x0: Any, given: Mapping[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
+    def start(self, x0: Tree, given: Mapping[str, Tree]) -> tuple[Start, list[tuple[str, Tree]]]:
         """The form of a start, and its values by name."""
         taken = [e.nodes[0] for name, e in self.entries.items() if name in given and len(e.nodes) == 1]
         free = [e.argument for e in others(self.graph, taken)]

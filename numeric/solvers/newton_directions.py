@@ -13,12 +13,15 @@ eigenvalues (Sylvester).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cho_solve_banded, cholesky_banded
 
 from symad.core.arrays import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Vector = np.ndarray
 Solve = Callable[[Vector], Vector]
@@ -81,7 +84,7 @@ def _first_definite(factor: Callable[[float], Any], diagonal: Vector) -> tuple[A
 class SparseFactors:
     """Factors of symmetric matrices of one pattern, all entries of which are stored."""
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: csr_array) -> None:
         """Find an order of the rows, and where the entries stand in it."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -103,7 +106,7 @@ class SparseFactors:
         self.below = np.flatnonzero(i >= j)
         self.in_band = ((i - j) * self.n + j)[self.below]
 
-    def modified(self, matrix: Any) -> tuple[Solve, Vector, float]:
+    def modified(self, matrix: csr_array) -> tuple[Solve, Vector, float]:
         """A solver of the scaled and shifted system, the scale S⁻¹, and the shift."""
         entries = matrix.data
         diagonal = np.zeros(self.n)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,15 @@ from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
 from symad.core.graph import Graph
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure, field_names
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
-from symad.numeric.solvers.named_values import Named
+from symad.numeric.solvers.named_values import Named, Start
 from symad.tracing import as_graph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Vector = np.ndarray
 
@@ -52,13 +55,13 @@ class Unknowns:
     graph: Graph
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
-    data: Mapping[int, Any]
-    form: Any
+    data: Mapping[int, Array]
+    form: Start
     structures: tuple[Structure, ...]
 
     @staticmethod
     def make(
-        f: Traceable, x0: Any, data: Mapping[Any, Any] | None, inputs: Inputs | None = None
+        f: Traceable, x0: Tree, data: ByInput | None, inputs: Inputs | None = None
     ) -> tuple[Unknowns, Vector]:
         """The unknowns, and the flat vector of their first values.
 
@@ -98,7 +101,7 @@ class Unknowns:
         """Values of the unknowns as one vector."""
         return np.concatenate([np.ravel(np.asarray(v, dtype=np.float64)) for v in values])
 
-    def parts(self, vector: Vector) -> list[Any]:
+    def parts(self, vector: Vector) -> list[np.ndarray]:
         """A vector as one array for each unknown; numbers for scalars."""
         return [part[()] for part in self.stacks(vector)]
 
@@ -112,13 +115,13 @@ class Unknowns:
         inputs = [str(s) for s in self.graph.inputs]
         return tuple(inputs.index(name) for name in self.names)
 
-    def arguments(self, vector: Vector) -> list[Any]:
+    def arguments(self, vector: Vector) -> list[Array]:
         """The values of all inputs, in the graph's order."""
         return self.around(self.parts(vector))
 
-    def around(self, parts: Sequence[Array] | list[float]) -> list[Array] | list[float]:
+    def around(self, parts: Sequence[Array]) -> list[Array]:
         """Values of the unknowns, with the data, as arguments in the graph's order."""
-        found = {**self.data, **dict(zip(self.places, parts, strict=True))}
+        found: dict[int, Array] = {**self.data, **dict(zip(self.places, parts, strict=True))}
         return [found[k] for k in range(len(found))]
 
     @cached_property
@@ -126,7 +129,7 @@ class Unknowns:
         """The number of elements of each unknown."""
         return tuple(int(np.prod(shape)) for shape in self.shapes)
 
-    def stacks(self, rows: Vector) -> list[Any]:
+    def stacks(self, rows: Vector) -> list[np.ndarray]:
         """Vectors (..., unknowns) as one array (..., *shape) for each unknown."""
         parts, offset = [], 0
         for shape, size in zip(self.shapes, self.sizes, strict=True):
@@ -179,15 +182,15 @@ class Unknowns:
         return lambda v: np.asarray(kernel(*self.arguments(v)))
 
     @cached_property
-    def curvature(self) -> Callable[[Vector], Any]:
+    def curvature(self) -> Callable[[Vector], Vector | csr_array]:
         """∇²f: sparse where it is known to have few entries, otherwise dense.
 
         Raises:
             EvaluationError: a dense one would fill the memory.
         """
-        chosen: list[Callable[[Vector], Any]] = []
+        chosen: list[Callable[[Vector], Vector | csr_array]] = []
 
-        def hessian(v: Vector) -> Any:
+        def hessian(v: Vector) -> Vector | csr_array:
             if not chosen:
                 chosen.append(self._sparse_hessian() if self._is_sparse(v) else self._dense_hessian())
             return chosen[0](v)
@@ -203,11 +206,11 @@ class Unknowns:
                 return False
         return n >= FEW and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= PART * n * n)
 
-    def _sparse_hessian(self) -> Callable[[Vector], Any]:
+    def _sparse_hessian(self) -> Callable[[Vector], csr_array]:
         kernel = self.lowered(symad.hessian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
 
-    def _dense_hessian(self) -> Callable[[Vector], Any]:
+    def _dense_hessian(self) -> Callable[[Vector], Vector]:
         n = sum(self.sizes)
         if n > LARGEST:
             raise EvaluationError(
@@ -247,7 +250,7 @@ class Unknowns:
         return both
 
     @cached_property
-    def sparse_jacobian(self) -> Callable[[Vector], Any]:
+    def sparse_jacobian(self) -> Callable[[Vector], csr_array]:
         """The Jacobian as a CSR array, by coloring."""
         kernel = self.lowered(symad.jacobian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
@@ -281,11 +284,11 @@ class Unknowns:
 
         return product
 
-    def flat(self, outputs: Any) -> Vector:
+    def flat(self, outputs: Tree) -> Vector:
         """The outputs of the graph as one vector."""
         return self.pack(self.leaves(outputs))
 
-    def leaves(self, outputs: Any) -> list[Any]:
+    def leaves(self, outputs: Any) -> list[Array]:
         """Nested outputs in order."""
         if isinstance(outputs, dict):
             outputs = tuple(outputs.values())
@@ -296,7 +299,7 @@ class Unknowns:
         return [outputs]
 
 
-def check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
+def check_names(graph: str, inputs: list[str], start: dict[str, Tree], given: dict[str, Tree]) -> None:
     """Raises EvaluationError for names that are no inputs, inputs without a value, and starts not finite."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:

@@ -19,11 +19,12 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.graph import Graph
+from symad.core.signatures import Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.loop import Rate
 from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
-from symad.numeric.training.parameters import Trainable
+from symad.numeric.training.parameters import Batch, Trainable
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Played:
 
 def train_in_turn(
     players: Sequence[Player],
-    parameters: Any,
-    data: Sequence[Iterable[Any]],
+    parameters: Tree,
+    data: Sequence[Iterable[Batch]],
     rounds: int,
     schedule: Rate | None = None,
     average: float = 0.99,
@@ -115,7 +116,7 @@ def train_in_turn(
     return Played(pack(values), pack(averages), losses)
 
 
-def _side(number: int, player: Player, parameters: Any) -> tuple[Trainable, list[str]]:
+def _side(number: int, player: Player, parameters: Tree) -> tuple[Trainable, list[str]]:
     """The loss of a player by its inputs, and the inputs that the player chooses."""
     problem = Trainable.of(player.loss, parameters, f"the loss of player {number}")
     try:
@@ -124,7 +125,7 @@ def _side(number: int, player: Player, parameters: Any) -> tuple[Trainable, list
         raise EvaluationError(f"player {number} {wrong}") from None
 
 
-def _next(stream: Iterator[Any], turn: int, number: int) -> Any:
+def _next(stream: Iterator[Batch], turn: int, number: int) -> Batch:
     for batch in stream:
         return batch
     raise EvaluationError(f"the data of player {number} end in round {turn}; give as many batches as steps")

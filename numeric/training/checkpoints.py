@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.signatures import Tree
 from symad.errors import EvaluationError
 from symad.numeric.training.parameters import Form, State
 from symad.saving.atomic_files import replacing
 
 
-def write_checkpoint(path: str | Path, parameters: Any, state: State, losses: list[float]) -> None:
+def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: list[float]) -> None:
     """Write parameters, the optimiser's state and the losses so far; an interruption leaves the old file.
 
     Parameters in any structure are written by name, see `symad.numeric.training.parameters.Form`.
@@ -28,7 +29,7 @@ def write_checkpoint(path: str | Path, parameters: Any, state: State, losses: li
         np.savez(file, **arrays)
 
 
-def read_checkpoint(path: str | Path, parameters: Any, state: State) -> tuple[Any, State, list[float]]:
+def read_checkpoint(path: str | Path, parameters: Tree, state: State) -> tuple[Any, State, list[float]]:
     """Read a checkpoint of a model with these parameters and an optimiser with this state.
 
     The parameters come in the structure of those given.
@@ -54,7 +55,7 @@ def read_checkpoint(path: str | Path, parameters: Any, state: State) -> tuple[An
     return read, made, [float(v) for v in losses]
 
 
-def _arrays(path: str | Path) -> dict[str, Any]:
+def _arrays(path: str | Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
@@ -62,7 +63,7 @@ def _arrays(path: str | Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is no checkpoint that can be read: {error}") from None
 
 
-def _compare(path: str | Path, wanted: dict[str, Any], found: dict[str, Any]) -> None:
+def _compare(path: str | Path, wanted: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> None:
     missing, extra = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing or extra:
         raise EvaluationError(

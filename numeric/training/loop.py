@@ -19,12 +19,12 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.arrays import Array
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.checkpoints import read_checkpoint, write_checkpoint
 from symad.numeric.training.optimisers import Arrays, Optimiser, State, clip_gradients
-from symad.numeric.training.parameters import Trainable, refuse_nan
+from symad.numeric.training.parameters import Batch, Trainable, refuse_nan
 from symad.numeric.training.schedules import Rate, staircase, warmup_cosine, warmup_root
 from symad.tracing import as_graph
 
@@ -42,8 +42,8 @@ class Trained:
 
 def train(
     loss: Traceable,
-    parameters: Any,
-    data: Iterable[Any],
+    parameters: Tree,
+    data: Iterable[Batch],
     optimiser: Optimiser,
     steps: int,
     clip: float | None = None,
@@ -114,7 +114,7 @@ def train(
     return Trained(problem.pack(values), state, losses)
 
 
-def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[Any, ...]]:
+def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[np.ndarray, ...]]:
     """Minibatches without end: all samples once, in random order, then all again in another.
 
     The samples lie along ``axis``, the same number in every array; a remainder smaller than a batch is left
@@ -134,7 +134,9 @@ def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator
     return _rounds([np.asarray(a) for a in arrays], lengths.pop(), size, seed, axis)
 
 
-def _rounds(arrays: list[Array], length: int, size: int, seed: int, axis: int) -> Iterator[tuple[Any, ...]]:
+def _rounds(
+    arrays: list[Array], length: int, size: int, seed: int, axis: int
+) -> Iterator[tuple[np.ndarray, ...]]:
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(length)
@@ -143,12 +145,12 @@ def _rounds(arrays: list[Array], length: int, size: int, seed: int, axis: int) -
             yield tuple(np.take(a, chosen, axis=axis) for a in arrays)
 
 
-def _skip(stream: Iterator[Any], done: int) -> None:
+def _skip(stream: Iterator[Batch], done: int) -> None:
     for number in range(done):
         _next(stream, number)
 
 
-def _next(stream: Iterator[Any], number: int) -> Any:
+def _next(stream: Iterator[Batch], number: int) -> Batch:
     for batch in stream:
         return batch
     raise EvaluationError(f"the data end before step {number}; give as many batches as steps")

@@ -13,11 +13,15 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from symad.core.arguments import Argument, bind, flat_values, grouped_values, leaves_of
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph
+from symad.core.signatures import Tree
 from symad.core.structures import DictOf, Structure, leaves, pack
 from symad.errors import EvaluationError
 from symad.tracing.grouping import is_container, structure_of
+
+Batch: TypeAlias = "Sequence[Tree] | Mapping[str, Tree]"
+"""The data of one step: in the order of the arguments that they are, or by name."""
 
 Arrays: TypeAlias = "dict[str, np.ndarray]"
 State: TypeAlias = "dict[str, Arrays]"
@@ -41,7 +45,7 @@ class Form:
         structure, found = structure_of(tree, "", lambda entry: not is_container(entry))
         return Form(structure, tuple(name for name, _ in found))
 
-    def arrays(self, tree: Any, what: str) -> Arrays:
+    def arrays(self, tree: Tree, what: str) -> Arrays:
         """The arrays of something in this form, by name.
 
         Raises:
@@ -49,7 +53,7 @@ class Form:
         """
         return dict(zip(self.names, leaves_of(self.structure, tree, what), strict=True))
 
-    def pack(self, arrays: Mapping[str, Any]) -> Any:
+    def pack(self, arrays: Mapping[str, ArrayLike]) -> Any:
         """Arrays by name in this form."""
         return pack(self.structure, [arrays[name] for name in self.names])
 
@@ -57,11 +61,11 @@ class Form:
 Owner = TypeVar("Owner")
 
 
-def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Any], State]:
+def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], State]:
     """The first state of an optimiser, for parameters in any structure."""
 
     @wraps(rule)
-    def start(self: Owner, parameters: Any) -> State:
+    def start(self: Owner, parameters: Tree) -> State:
         return rule(self, Form.of(parameters).arrays(parameters, "parameters"))
 
     return start
@@ -146,7 +150,7 @@ class Trainable:
             raise EvaluationError(f"chooses {', '.join(unknown) or 'nothing'}; the parameters are {shown}")
         return [name for wanted in names for name in found[wanted]]
 
-    def batch(self, given: Any) -> list[Any]:
+    def batch(self, given: Batch) -> list[Any]:
         """The values of the data inputs, from those of the arguments: a tuple, or a dict by name.
 
         Raises:
@@ -157,7 +161,7 @@ class Trainable:
             refuse_nan(name, array)
         return flat
 
-    def values(self, given: Any, title: str = "") -> list[Any]:
+    def values(self, given: Batch, title: str = "") -> list[Any]:
         """The same, without a look at the numbers; ``title`` is what takes them."""
         title = title or self.loss.name
         values = bind(title, self.data, (), given) if isinstance(given, Mapping) else list(given)
@@ -168,7 +172,7 @@ class Trainable:
             )
         return flat_values(self.data, values)
 
-    def pack(self, arrays: Mapping[str, Any]) -> Any:
+    def pack(self, arrays: Mapping[str, Array]) -> Any:
         """Parameters by the names of their inputs, as they were given."""
         whole = grouped_values(self.parameters, [arrays[name] for name in self.arrays], lambda array: array)
         if self.bare:
@@ -176,7 +180,7 @@ class Trainable:
         return dict(zip((argument.name for argument in self.parameters), whole, strict=True))
 
 
-def _is_first(arguments: Sequence[Argument], parameters: Mapping[Any, Any], names: Sequence[str]) -> bool:
+def _is_first(arguments: Sequence[Argument], parameters: Mapping[str, Tree], names: Sequence[str]) -> bool:
     """Whether a dict is the value of the first argument, not a dict of arguments."""
     structure = arguments[0].structure if arguments else None
     if structure is None:

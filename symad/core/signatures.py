@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import sympy
 
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Traceable: TypeAlias = (
     "Graph | sympy.Basic | sympy.MatrixBase | float | Callable[..., object] "
@@ -21,6 +24,15 @@ Wrt: TypeAlias = "sympy.Basic | sympy.MatrixBase | str | int | Sequence[Wrt] | M
 
 Inputs: TypeAlias = "sympy.Basic | sympy.MatrixBase | Sequence[object] | Mapping[str, object]"
 """The arguments in calling order: symbols, shapes, example arrays, and structures of them."""
+
+Tree: TypeAlias = "ArrayLike | Mapping[str, Tree] | Sequence[Tree] | DataclassInstance"
+"""Arrays in a structure: dicts, lists, tuples and dataclasses of them."""
+
+ByInput: TypeAlias = "Mapping[sympy.Basic | str, Tree]"
+"""Values of inputs, by their symbols or names."""
+
+Over: TypeAlias = "Mapping[sympy.Basic | str, int]"
+"""For each input that data are cut along, by its symbol or name, the axis."""
 
 Memory: TypeAlias = "str | int | tuple[str, int]"
 """What reverse mode keeps of a loop: "all", "sqrt", ..., every k-th state, or a policy with its number."""

@@ -60,7 +60,7 @@ def split(key: Any, count: Dim = 2) -> Array:
     return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
 
 
-def fold_in(key: Array, number: int) -> Array:
+def fold_in(key: Array, number: Array | int) -> Array:
     """The key of the stream with this number, an integer from 0 up, such as a step or a sample."""
     which = as_node(number)
     return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))

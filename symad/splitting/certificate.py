@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.dims import format_shape
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Over, Traceable
 from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
 from symad.splitting.plan import Cut, Plan, _piece, analysed, cut_of, plan_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
@@ -51,7 +50,7 @@ class Splitting(Certificate):
 
 
 @without_collecting
-def splits(f: Traceable, over: Mapping[Any, int], inputs: Inputs | None = None) -> Splitting:
+def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
     """Whether f is a sum, mean, maximum, log Σ exp or concatenation of its values on parts of the data.
 
     The data are the inputs named in ``over``, cut at the same places along the axes named there. The proof

@@ -14,6 +14,7 @@ import sympy
 
 from symad.core.dims import Dim, same_dim
 from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.signatures import Over
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import Dimension, Input, input_node
 from symad.splitting.analysis import states_of
@@ -66,7 +67,7 @@ class Cut:
         return dict(self.axes).get(position)
 
 
-def cut_of(graph: Graph, over: Mapping[Any, int]) -> Cut:
+def cut_of(graph: Graph, over: Over) -> Cut:
     """The axes named by the user.
 
     Raises:
