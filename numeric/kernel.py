@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -16,6 +16,7 @@ from symad.core.arguments import Argument, SignatureOf, as_columns
 from symad.core.arguments import bind as bind_arguments
 from symad.core.dims import Shape
 from symad.core.graph import Graph
+from symad.core.signatures import Tree
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import read_array, refuse_fractions, refuse_masked
 from symad.numeric.modules.bad_arguments import reason
@@ -41,7 +42,7 @@ class Origin:
     graph: Graph
     backend: str
     dtype: str
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Hashable], ...] = ()
     """Further options of `symad.numeric.lower`, by name."""
     lower_again: Callable[..., Kernel] | None = field(default=None, repr=False, compare=False)
     """Makes the kernel from its saved parts, in another process."""
@@ -64,7 +65,7 @@ class CheckedCall:
     on_host: bool = True
     """Whether the function reads its arguments by NumPy; one for a device names those that it cannot read."""
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: Any, **named: Tree) -> Any:
         """The function at these values."""
         if named:
             values = tuple(bind_arguments(self.name, self.arguments, values, named))
@@ -122,7 +123,7 @@ class Kernel:
     """Its header."""
     packed: bool = field(repr=False, default=False)
     """Whether the function of all inputs takes them in one vector."""
-    native: Callable[[Any, Any], Callable[[], None]] | None = field(repr=False, default=None)
+    native: Callable[[np.ndarray, np.ndarray], Callable[[], None]] | None = field(repr=False, default=None)
     """What `bind` uses where the code is compiled."""
     plain: Callable[[], Kernel] | None = field(repr=False, default=None)
     """The NumPy form of compiled code, printed when it is first asked for."""
@@ -149,7 +150,7 @@ class Kernel:
             f"dtype={self.origin.dtype!r}{options}>"
         )
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Kernel] | None, tuple[object, ...]]:
         if self.origin is None or self.origin.lower_again is None:
             raise TypeError(f"the kernel {self.name} was not made by lower(), so that it cannot be pickled")
         made = self.origin
@@ -159,7 +160,7 @@ class Kernel:
     def __copy__(self) -> Kernel:
         return self  # it never changes
 
-    def __deepcopy__(self, memo: Any) -> Kernel:
+    def __deepcopy__(self, memo: dict[int, object]) -> Kernel:
         return self
 
     @property
@@ -174,7 +175,7 @@ class Kernel:
 
     if TYPE_CHECKING:
 
-        def __call__(self, *values: Any, **named: Any) -> Any:
+        def __call__(self, *values: Tree, **named: Tree) -> Any:
             """The function at these values, by position or by name."""
             raise NotImplementedError
 
@@ -191,7 +192,7 @@ class Kernel:
             call = self.quick(call)
         object.__setattr__(self, "__call__", call)
 
-    def bind(self, x: np.ndarray, y: Any) -> Callable[[], None]:
+    def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.
 
         For calls so short that their arguments cost more than they do: compiled code works on the two

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+
+import sympy
 
 from symad.core.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
@@ -236,7 +237,7 @@ def in_place(
     return REPEATS, sparse, over, boxes, put, BY_TWOS
 
 
-def keeps_memory(itemsize: int, bounds: Mapping[Any, int]) -> ProgramPass:
+def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:
     """Of array code in NumPy; sizes that change from step to step are at most their ``bounds``."""
     run = partial(keep_memory, itemsize=itemsize, bounds=bounds)
     return ProgramPass("keep memory", run, "by twos", "large arrays take memory that earlier calls had")

@@ -9,7 +9,7 @@ from symad.numeric.backends import ArrayLibrary
 
 if TYPE_CHECKING:
     from symad.gpu.array_printer import CuPyPrinter as CuPyPrinter
-else:  # plum sees Any: it dispatches on op and library
+else:  # plum dispatches on op and library
     CuPyPrinter = Any
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +29,7 @@ WITH_VECTORS = "(m?,k),(k,n?)->(m?,n?)"
 
 
 @cache
-def product_function(dtype: str) -> Callable[..., Any]:
+def product_function(dtype: str) -> np.ufunc:
     """The function that multiplies matrices of a floating-point type, with `numpy.matmul`'s interface."""
     library = mkl()
     if library is None or compiler() is None:
@@ -43,9 +41,7 @@ def product_function(dtype: str) -> Callable[..., Any]:
     if compiled is None:
         return np.matmul
     letter = np.dtype(dtype).char
-    made: Callable[..., Any] = ufunc(
-        compiled, "product", f"{letter}{letter}->{letter}", WITH_VECTORS, addresses
-    )
+    made = ufunc(compiled, "product", f"{letter}{letter}->{letter}", WITH_VECTORS, addresses)
     return made
 
 

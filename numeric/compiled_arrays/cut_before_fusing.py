@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes
@@ -72,5 +71,5 @@ def _fit(pieces: Sequence[Node], whole: Node) -> bool:
     """Whether pieces, of known sizes, are no more than the array."""
     if not all(isinstance(d, int) for node in (*pieces, whole) for d in node.shape):
         return False
-    shapes: list[Any] = [node.shape for node in (*pieces, whole)]
+    shapes = [node.shape for node in (*pieces, whole)]
     return sum(prod(shape) for shape in shapes[:-1]) <= prod(shapes[-1])

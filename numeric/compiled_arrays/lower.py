@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from symad.core.graph import Graph
-from symad.numeric.backends import NUMPY
+from symad.numeric.backends import NUMPY, ArrayLibrary
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.printer import NativePrinter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
@@ -33,8 +33,8 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     passes = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)
     made: list[NativePrinter] = []
 
-    def printing(*args: object) -> NativePrinter:
-        made.append(NativePrinter(*args))
+    def printing(graph: Graph, library: ArrayLibrary, dtype: str) -> NativePrinter:
+        made.append(NativePrinter(graph, library, dtype))
         return made[0]
 
     fused = fuse(run_graph_passes(graph, passes, report), dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softma
 from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import IntArray
 
+if TYPE_CHECKING:
+    from symad.numeric.backends import ArrayLibrary
+
 SOFTMAX: dict[type, str] = {
     Softmax: "softmax",
     LogSoftmax: "log_softmax",
@@ -77,9 +80,9 @@ class NativePrinter(InPlacePrinter):
 
     gathers = True  # a compiled gather is faster than assignments with strides, too
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `InPlacePrinter`."""
-        super().__init__(*args)
+        super().__init__(graph, library, dtype)
         self.kernels: dict[str, tuple[str, str, str]] = {}
         """By text with the name left out: the name, types and signature of each kernel."""
         self.function_names: dict[str, str] = {}

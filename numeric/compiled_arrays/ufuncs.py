@@ -42,7 +42,7 @@ Declaration = tuple[str, str, str]
 """The name of an inner loop; its types such as "ff->f"; the signature of its cores, or nothing."""
 
 
-def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
+def compiled(source: str, declarations: Sequence[Declaration]) -> list[np.ufunc]:
     """One ufunc for each declared inner loop of a C source.
 
     Raises:
@@ -131,11 +131,13 @@ def _makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return plain(table[FROM_LOOPS]), general(table[FROM_LOOPS_AND_SIGNATURE])
 
 
-_kept: list[Any] = []
+_kept: list[object] = []
 """What ufuncs point to: they live as long as the process."""
 
 
-def ufunc(library: ctypes.CDLL, name: str, types: str, signature: str, given: Any = None) -> Any:
+def ufunc(
+    library: ctypes.CDLL, name: str, types: str, signature: str, given: ctypes.Array[Any] | None = None
+) -> np.ufunc:
     """A ufunc of one inner loop, which receives the address of ``given``, a ctypes array."""
     inputs, outputs = types.split("->")
     loop = ctypes.cast(getattr(library, name), ctypes.c_void_p).value

@@ -13,7 +13,7 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -93,12 +93,16 @@ def _binder() -> Any:
     return binder
 
 
-def pointer(array: np.ndarray) -> Any:
+CFunction: TypeAlias = "ctypes._NamedFuncPointer"
+"""A function of a library that ctypes has loaded."""
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
     """The address of an array, which it keeps alive."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def aligned_zeros(*shape: int) -> Any:
+def aligned_zeros(*shape: int) -> np.ndarray:
     """A float64 array of zeros that begins with a cache line: vector instructions read no two lines."""
     count = int(np.prod(shape))
     room = np.zeros(count + 8)
@@ -112,14 +116,16 @@ def check_sizes(x: Array, y: Array, inputs: int, outputs: int) -> None:
         raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
 
 
-def frame_of(function: Any, parts: Sequence[Any]) -> Any:
+def frame_of(function: CFunction, parts: Sequence[int | np.ndarray]) -> np.ndarray:
     """The address of a compiled function and its frame behind it, as a vector of 64-bit integers."""
     address = ctypes.cast(function, ctypes.c_void_p).value
     numbers = [p if isinstance(p, int) else p.ctypes.data for p in parts]
     return np.array([address, *numbers], dtype=np.int64)
 
 
-def bound(function: Any, parts: Sequence[Array], operations: int = SHORT + 1) -> Callable[[], None]:
+def bound(
+    function: CFunction, parts: Sequence[int | np.ndarray], operations: int = SHORT + 1
+) -> Callable[[], None]:
     """A compiled function of one frame, bound to it: a Python function without arguments.
 
     Args:

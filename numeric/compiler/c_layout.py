@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import sympy
 
 from symad.core.dims import Shape, format_shape, size
 from symad.core.graph import Graph, Node, Structure
@@ -96,7 +97,10 @@ class Layout:
 
 
 def layout_of(
-    inputs: Sequence[Node], scalars: Graph, labels: Sequence[str] = (), sizes: Mapping[Any, int] | None = None
+    inputs: Sequence[Node],
+    scalars: Graph,
+    labels: Sequence[str] = (),
+    sizes: Mapping[sympy.Symbol, int] | None = None,
 ) -> Layout:
     """The layout of a function.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 
 from symad.core.graph import TupleOf
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import SHORT
+from symad.numeric.compiler.c_calls import SHORT, CFunction
 from symad.numeric.compiler.c_compiler import compile_c
 from symad.numeric.compiler.quick_calls_source import SOURCE
 from symad.numeric.compiler.vector_arguments_source import BY_BUFFERS, BY_NUMPY
@@ -84,10 +84,10 @@ class Framed:
         parts: what else the frame has the addresses of.
     """
 
-    frame: Any
-    x: Any
-    y: Any
-    parts: Any
+    frame: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    parts: Sequence[int | np.ndarray]
 
 
 Lanes = Callable[[], "Framed | None"]
@@ -95,7 +95,7 @@ Lanes = Callable[[], "Framed | None"]
 
 
 def quick_call(
-    function: Any,
+    function: CFunction | Framed,
     results: FlatResults,
     inputs: int,
     operations: int,
@@ -157,7 +157,9 @@ def quick_call(
     return made
 
 
-def _batches(results: FlatResults, floats: bool, one: bool) -> tuple[int, Callable[[int], Any], Any]:
+def _batches(
+    results: FlatResults, floats: bool, one: bool
+) -> tuple[int, Callable[[int], np.ndarray], Callable[..., Any] | None]:
     """How results of a batch are laid out, what makes arrays for a number of points, and the last step."""
     if floats:
         return (ROWS if one else SEPARATE), np.empty, None
@@ -169,7 +171,7 @@ def _batches(results: FlatResults, floats: bool, one: bool) -> tuple[int, Callab
     return ROWS, lambda points: np.empty((total, points)), finish
 
 
-def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], Any]:
+def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], np.ndarray]:
     """What makes the memory of large results for a number of points."""
     new = new_array()
     if layout == POINTS:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
 
 from symad.core.dims import bind
 from symad.core.graph import Graph
+from symad.core.signatures import Traceable
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import layout_of
@@ -55,8 +56,8 @@ class CFile:
 
 
 def c_file(
-    f: Any,
-    sizes: Mapping[Any, int] | None = None,
+    f: Traceable,
+    sizes: Mapping[sympy.Symbol | str, int] | None = None,
     inputs: Inputs | None = None,
     limit: int = LIMIT,
     log: Callable[[str], None] | None = None,
@@ -95,7 +96,7 @@ def c_file(
     return CFile(name, source, print_header(name, layout))
 
 
-def _all_numbers(graph: Graph, sizes: Mapping[Any, int]) -> dict[sympy.Symbol, int]:
+def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sympy.Symbol, int]:
     """The numbers of all symbolic sizes.
 
     Raises:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import size
+from symad.core.arrays import Array
+from symad.core.dims import Dim, size
 from symad.core.graph import Graph, Node, topological
 from symad.core.identifiers import short_name
 from symad.core.questions import evaluate, flops
@@ -40,7 +41,7 @@ class WritingOut:
     limit: int
     count: int = 0
 
-    def values(self, outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    def values(self, outputs: Sequence[Node], point: Mapping[Node, Array]) -> list[Array]:
         """The values of some nodes, as arrays of `NodeNumber`, from those of others.
 
         Raises:
@@ -52,7 +53,7 @@ class WritingOut:
                 found[node] = self._value(node, [found[a] for a in node.args])
         return [found[node] for node in outputs]
 
-    def add(self, operations: Any) -> None:
+    def add(self, operations: Dim) -> None:
         """Count operations, or entries of an array that are only moved.
 
         Raises:
@@ -130,7 +131,7 @@ def _computed(output: Node) -> tuple[Node, ...]:
     return output.args if isinstance(output.op, CompressedRows) else (output,)
 
 
-def _packed(output: Node, values: Iterator[Any]) -> Node:
+def _packed(output: Node, values: Iterator[Array]) -> Node:
     """An output made of scalars, from the values of `_computed`, one after the other."""
     op = output.op
     if not isinstance(op, CompressedRows):

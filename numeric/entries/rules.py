@@ -38,7 +38,7 @@ NAN = constant(float("nan"))
 class Evaluator(Protocol):
     """What writes out the nodes inside of an op: of the body of a loop, of a definition."""
 
-    def values(self, outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    def values(self, outputs: Sequence[Node], point: Mapping[Node, Array]) -> list[Array]:
         """The values of some nodes, as arrays of `NodeNumber`, from those of others."""
 
 
@@ -105,7 +105,7 @@ def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Ar
     """One sum for each entry: of the products that are not known to be 0."""
     labels = sorted({label for part in op.inputs for label in part})
     kept = [*op.output, *(label for label in labels if label not in op.output)]
-    lengths: dict[Any, int] = {}
+    lengths: dict[int, int] = {}
     views = []
     for part, value in zip(op.inputs, values, strict=True):
         array = np.asarray(value, dtype=object)
@@ -122,7 +122,7 @@ def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Ar
     return made.reshape(whole[:rank])[()]
 
 
-def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> Any:
+def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> np.ndarray:
     """An array repeated along the axes that it lacks."""
     lengths = iter(array.shape)
     shape = [next(lengths) if flag else 1 for flag in there]

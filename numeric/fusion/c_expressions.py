@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
+
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.program.expressions import Compute, Read, Value
@@ -30,7 +33,7 @@ FUNCTIONS = {
 }
 
 
-def kernel_target(real: str, forms: Mapping[Any, str] = FORMS) -> C:
+def kernel_target(real: str, forms: Mapping[sympy.FunctionClass, str] = FORMS) -> C:
     """C of one real type, "double" or "float"."""
     f = "f" if real == "float" else ""
     return C(f"{real} kernels", FUNCTIONS, f"(1.0{f} / 0.0{f})", f"(0.0{f} / 0.0{f})", True, forms, f)
@@ -64,7 +67,7 @@ class Body:
         """What expressions are written for."""
         return TARGETS[self.real]
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: Number) -> str:
         """A number as C text of the real type."""
         return number(float(value), self.target).inside(Level.ATOM)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -315,7 +314,10 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
 
 
-def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node], last_axes: bool) -> Node:
+Users = Mapping[Node, Sequence[Node]]
+
+
+def _reduced(node: Node, args: Nodes, users: Users, outputs: set[Node], last_axes: bool) -> Node:
     """A sum of a chain that nobody else reads: map and reduction in one kernel."""
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):

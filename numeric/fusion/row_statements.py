@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import Body
@@ -23,7 +23,7 @@ from symad.ops.loops.scan import Local
 class RowText(ABC):
     """The text of one region; where arrays are read, and how a row is gone through, is the target's."""
 
-    def __init__(self, body: Graph, full: Any, c: Body) -> None:
+    def __init__(self, body: Graph, full: Shape, c: Body) -> None:
         """Note the order of the nodes and the level of each."""
         self.body, self.full = body, full
         self.c = c

@@ -128,7 +128,9 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
     )
 
 
-def _plain(plain: Callable[[], Kernel], parameters: Any, structure: Structure, module: str) -> Kernel:
+def _plain(
+    plain: Callable[[], Kernel], parameters: Sequence[Parameter], structure: Structure, module: str
+) -> Kernel:
     return with_door(plain(), parameters, structure, module)
 
 
@@ -144,7 +146,7 @@ class Door:
         self.names = parameter_names(p.code for p in parameters)
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
-        self.classes: dict[str, type[Any]] = {}
+        self.classes: dict[str, type] = {}
         unique = Names((*self.names, entry))
         self.inner = f"_inputs_of_{entry}"
         self.dims: dict[sympy.Basic, str] = {}
@@ -230,7 +232,7 @@ class Door:
         if not is_unusual(self.structure):
             return [f"return {result}"]
         texts = [f"parts[{k}]" for k in range(leaves(self.structure))]
-        names: dict[type[Any], str] = {}
+        names: dict[type, str] = {}
         for cls in _classes(self.structure):
             if cls is not dict and cls not in names:
                 names[cls] = self._class_names.unique(cls.__name__)
@@ -316,7 +318,7 @@ def _told(p: Parameter) -> str:
     return f"{kinds.get(type(p.structure), 'a structure')} of {safe}"
 
 
-def _classes(structure: Any) -> Iterator[type[Any]]:
+def _classes(structure: Structure) -> Iterator[type]:
     if structure is not None:
         if isinstance(structure, DataclassOf):
             yield structure.cls
@@ -324,7 +326,7 @@ def _classes(structure: Any) -> Iterator[type[Any]]:
             yield from _classes(item)
 
 
-def _key(key: Any, title: str) -> str:
+def _key(key: object, title: str) -> str:
     if isinstance(key, str):
         return repr(str(key))
     if type(key) in (int, bool):

@@ -9,10 +9,10 @@ import numpy as np
 import sympy
 
 if TYPE_CHECKING:
-    from symad.core.arrays import Array, ArrayLike
+    from symad.core.arrays import ArrayLike
 
 
-def as_floats(values: Sequence[Array]) -> list[Any] | None:
+def as_floats(values: Sequence[Any]) -> list[Any] | None:
     """The values with such numbers rounded to floats; None where there are none."""
     floats = [_rounded(value) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
-from symad.core.dims import format_shape
+from symad.core.dims import Dim, format_shape
 from symad.core.graph import DictOf, Graph, Structure
 from symad.core.identifiers import printed
 from symad.core.structures import DataclassOf, ListOf, TupleOf
@@ -23,7 +22,7 @@ def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
     ]
 
 
-def one_line(text: Any) -> str:
+def one_line(text: object) -> str:
     """Text that is safe inside a docstring or a C comment: printable, nothing that could end either."""
     kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in printed(text))
     return kept.replace("*/", "*_").replace("/*", "/_")[:200]
@@ -64,7 +63,7 @@ def _first(items: Sequence[str]) -> str:
     return ", ".join(items[:MOST_SHOWN]) + (", ..." if len(items) > MOST_SHOWN else "")
 
 
-def kind_of(shape: Sequence[Any]) -> str:
+def kind_of(shape: Sequence[Dim]) -> str:
     """What a result without a name is called."""
     return f"array {one_line(format_shape(shape))}" if shape else "scalar"
 
@@ -77,7 +76,7 @@ def _wrapped(items: Sequence[str]) -> list[str]:
 
 
 def pack_text(
-    structure: Structure, values: Sequence[str], classes: Mapping[type[Any], str] = MappingProxyType({})
+    structure: Structure, values: Sequence[str], classes: Mapping[type, str] = MappingProxyType({})
 ) -> str:
     """The expression that returns the outputs in the graph's structure; ``classes`` are of dataclasses."""
     return _pack_text(structure, iter(values), classes)
@@ -90,7 +89,7 @@ def returned(structure: Structure, values: Sequence[str]) -> str:
     return pack_text(structure, values)
 
 
-def _pack_text(structure: Structure, values: Iterator[str], classes: Mapping[type[Any], str]) -> str:
+def _pack_text(structure: Structure, values: Iterator[str], classes: Mapping[type, str]) -> str:
     if structure is None:
         return next(values)
     items = [_pack_text(item, values, classes) for item in structure.items]
@@ -105,5 +104,5 @@ def _pack_text(structure: Structure, values: Iterator[str], classes: Mapping[typ
     return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     return repr(key) if type(key) in (str, int, bool) else repr(str(key))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 import sympy
 
@@ -45,7 +44,7 @@ def symbolic_sizes(graph: Graph) -> list[sympy.Symbol]:
     return sorted(found, key=str)
 
 
-def numbers_of(graph: Graph, sizes: Mapping[Any, int]) -> dict[Any, int]:
+def numbers_of(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sympy.Symbol, int]:
     """Numbers for symbolic sizes of a graph, which are given by symbol or by name.
 
     Raises:
@@ -113,7 +112,7 @@ def doubtful(shapes: Iterable[Sequence[Dim]]) -> tuple[sympy.Expr, ...]:
     return tuple(_strongest([sympy.expand(d) for d in dict.fromkeys(sizes) if not d.is_nonnegative]))
 
 
-def size_checks(sizes: Iterable[Any], dim: Callable[[Any], str]) -> list[str]:
+def size_checks(sizes: Iterable[sympy.Expr], dim: Callable[[sympy.Expr], str]) -> list[str]:
     """Statements that refuse negative sizes; ``dim`` writes a size and names its symbols."""
     lines = []
     for size in sorted(_strongest([*dict.fromkeys(sizes)]), key=str):

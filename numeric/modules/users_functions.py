@@ -1,6 +1,6 @@
 """Functions that users implement: how generated code reaches them, and which files can hold them.
 
-A function that a module offers under its own name is imported from there. Any other (a lambda, a function
+A function that a module offers under its own name is imported from there. Another one (a lambda, a function
 inside of a function, one of ``__main__``) is looked up in `CALLS`, which lives in this process only.
 """
 
@@ -10,6 +10,7 @@ import keyword
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, topological
@@ -93,7 +94,7 @@ def import_path(function: Callable[..., Any]) -> tuple[str, str] | None:
     return None
 
 
-def check_importable(graph: Graph, path: Any) -> None:
+def check_importable(graph: Graph, path: Path | str) -> None:
     """Refuse to write a file whose functions exist in this process only.
 
     Raises:
@@ -109,7 +110,7 @@ def check_importable(graph: Graph, path: Any) -> None:
             )
 
 
-def _heads(graph: Graph) -> Iterator[Any]:
+def _heads(graph: Graph) -> Iterator[sympy.FunctionClass]:
     """The functions that a graph applies, in the bodies of its loops too."""
     for node in topological(graph.output_nodes):
         if isinstance(node.op, Apply):

@@ -38,7 +38,6 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
@@ -75,16 +74,16 @@ class Step:
 
 Call = tuple[str, tuple[str, ...]]
 """The name of a function, and the texts of its arguments."""
-Rule = Callable[[Compute, Any], "Call | None"]
+Rule = Callable[[Compute, "InPlacePrinter"], "Call | None"]
 
 
-def call_of(expression: Expression, printer: ArrayPrinter) -> Call | None:
+def call_of(expression: Expression, printer: InPlacePrinter) -> Call | None:
     """The function that an expression is, and its arguments; None if it is no function that writes arrays."""
     rule = RULES.get(type(expression.op)) if isinstance(expression, Compute) and expression.shape else None
     return None if rule is None else rule(expression, printer)  # type: ignore[arg-type]  # a `Compute`
 
 
-def operand(expression: Expression, printer: Any) -> str:
+def operand(expression: Expression, printer: InPlacePrinter) -> str:
     """The text of an operand under broadcasting."""
     if not expression.shape:
         return str(printer.number(_number(expression, printer), expression))
@@ -99,7 +98,7 @@ def operand(expression: Expression, printer: Any) -> str:
     return f"{text}[{', '.join(':' if k in op.axes else 'None' for k in range(rank))}]"
 
 
-def _factor(expression: Expression, power: int, printer: Any) -> str:
+def _factor(expression: Expression, power: int, printer: InPlacePrinter) -> str:
     """The text of a factor; a condition counts as 1 or 0 by itself."""
     if power == 1 and isinstance(expression, Compute) and expression.shape and is_indicator(expression):
         return str(printer.text_of(expression.args[0]))
@@ -145,7 +144,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     return [made[0].line(begun, printer.np), *(step.line(name, printer.np) for step in made[1:])]
 
 
-def _take(name: Name | None, printer: ArrayPrinter) -> None:
+def _take(name: Name | None, printer: InPlacePrinter) -> None:
     """See that nothing else gets a name that is used now."""
     if name is not None:
         printer.names.taken.add(name)
@@ -173,7 +172,7 @@ def _signed(signs: Sequence[int], texts: Sequence[str]) -> str:
 
 
 def _multiplied(
-    expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: ArrayPrinter
+    expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: InPlacePrinter
 ) -> str:
     """The product of some numbers^±1: NumPy divides by 0, but its own numbers are of double precision."""
     over = "*".join([t for p, t in zip(powers, texts, strict=True) if p == 1] or ["1"])
@@ -191,14 +190,14 @@ def _multiplied(
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def sum_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
+def sum_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     """a + b, a − b or −a."""
     signs: tuple[int, ...] = expression.op.signs  # type: ignore[attr-defined]  # a sum's
     name = {(1, 1): "add", (1, -1): "subtract", (-1,): "negative"}.get(signs)
     return (name, tuple([operand(a, printer) for a in expression.args])) if name else None
 
 
-def product_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
+def product_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     """a b, a/b or 1/a."""
     powers: tuple[int, ...] = expression.op.powers  # type: ignore[attr-defined]  # a product's
     name = {(1, 1): "multiply", (1, -1): "divide", (-1,): "reciprocal"}.get(powers)
@@ -206,16 +205,16 @@ def product_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     return (name, tuple([_factor(a, p, printer) for p, a in pairs])) if name else None
 
 
-def power_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
+def power_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     """Square roots; squares are products."""
     base, exponent = expression.args
     root = literal(exponent) == sympy.Rational(1, 2) and base.shape
     return ("sqrt", (operand(base, printer),)) if root else None
 
 
-def function_call(expression: Compute, printer: Any) -> Call | None:
+def function_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     """Functions of one array; the larger or smaller of two."""
-    head: Any = expression.op.head  # type: ignore[attr-defined]  # a function's
+    head: sympy.FunctionClass = expression.op.head  # type: ignore[attr-defined]  # a function's
     args = tuple([operand(a, printer) for a in expression.args])
     if head in (sympy.Max, sympy.Min):
         return ("maximum" if head is sympy.Max else "minimum", args) if len(args) == 2 else None
@@ -232,21 +231,21 @@ def function_call(expression: Compute, printer: Any) -> Call | None:
         return printer.helper("_sech", SECH), args
     if head is sympy.erfc and printer.dtype == "float32":
         return printer.helper("_erfc", ERFC), args
-    name = ufunc_name(head)
-    if name is None:
+    found = ufunc_name(head)
+    if found is None:
         return None
-    if "." in name:
+    if "." in found:
         printer.imports.add("import scipy.special")
-    return name, args
+    return found, args
 
 
-def cleared_call(expression: Compute, printer: ArrayPrinter) -> Call:
+def cleared_call(expression: Compute, printer: InPlacePrinter) -> Call:
     """A span of memory with zeros in its gaps."""
     gaps = expression.op.gaps  # type: ignore[attr-defined]  # of `Cleared`
     return printer.helper("_clear", CLEAR), (operand(expression.args[0], printer), str(gaps))
 
 
-def select_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
+def select_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     """Scores where a repeated mask holds, and −∞ elsewhere, for a softmax: the smaller of them and ±∞.
 
     A score that is hidden does not matter, whatever it is: of a number and NaN, ``fmin`` takes the number.
@@ -258,16 +257,16 @@ def select_call(expression: Compute, printer: ArrayPrinter) -> Call | None:
     return "fmin", (operand(scores, printer), limit)
 
 
-def softmax_call(expression: Compute, printer: ArrayPrinter) -> Call:
+def softmax_call(expression: Compute, printer: InPlacePrinter) -> Call:
     """A softmax over some axes."""
-    axes: Any = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
+    axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.writer.helper(helpers._softmax), (operand(expression.args[0], printer), str(axes))
 
 
-def softmax_tangent_call(expression: Compute, printer: ArrayPrinter) -> Call:
+def softmax_tangent_call(expression: Compute, printer: InPlacePrinter) -> Call:
     """The derivative of a softmax p along t."""
     p, t = (operand(a, printer) for a in expression.args)
-    axes: Any = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
+    axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.helper("_softmax_tangent", SOFTMAX_TANGENT), (p, t, str(axes))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from symad.ops.elementwise.selection import Select
 from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows, IntArray
 
+if TYPE_CHECKING:
+    from symad.numeric.backends import ArrayLibrary
+
 
 class InPlacePrinter(ArrayPrinter):
     """The state of one NumPy module, with the lifetimes of its arrays."""
@@ -57,9 +60,9 @@ class InPlacePrinter(ArrayPrinter):
     gathers = False
     """Whether entries of sparse matrices are gathered even if they could be assigned with even steps."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `ArrayPrinter`."""
-        super().__init__(*args)
+        super().__init__(graph, library, dtype)
         self.lasting: set[Node] = set()
         """Nodes whose memory is never overwritten: that of results, and of values from outside."""
         self.starts: set[Node] = set()

@@ -10,12 +10,12 @@ on cache lines, where arithmetic on those in the cache is up to twice as fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from string import Template
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -93,10 +93,10 @@ LAID_OUT = '''def _laid_out(array, shape):
 
 
 @cache
-def new_array(holder: str = "threading.local()") -> Callable[..., Any]:
+def new_array(holder: str = "threading.local()") -> Callable[..., np.ndarray]:
     """`_new` of generated code, for results of compiled code that is called by the library itself."""
     imports = "import itertools, math, sys, threading, types\nimport numpy as np\n\n"
-    made: Callable[..., Any] = compile_source("_new", imports + kept_by(holder)).function
+    made: Callable[..., np.ndarray] = compile_source("_new", imports + kept_by(holder)).function
     return made
 
 
@@ -104,7 +104,7 @@ _one_at_a_time = Lock()
 hold_while_forking(_one_at_a_time)
 
 
-def shared_memory(size: int) -> Any:
+def shared_memory(size: int) -> np.ndarray:
     """Bytes for what one thread begins and others end, kept for the process.
 
     The C library gives the memory of threads back to the system when it is freed, and with it the pages: an
@@ -155,7 +155,7 @@ def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
     return f"{printer.helper('_laid_out', LAID_OUT)}({printer.text[arg]}, {printer.dims(node.shape)})"
 
 
-def _joined(before: Any, after: Any) -> list[int]:
+def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
     """The axes that become one with the next, where axes are joined only."""
     found: list[int] = []
     k = 0

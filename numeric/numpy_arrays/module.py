@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import sympy
 
@@ -39,7 +38,7 @@ def print_array_module(
     graph: Graph,
     library: ArrayLibrary,
     dtype: str,
-    printing: Any = ArrayPrinter,
+    printing: Callable[[Graph, ArrayLibrary, str], ArrayPrinter] = ArrayPrinter,
     labels: Sequence[str] = (),
     needed: Sequence[sympy.Expr] = (),
     report: list[PassReport] | None = None,

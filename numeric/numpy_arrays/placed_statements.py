@@ -19,6 +19,7 @@ from symad.ops.arrays.shaping import Broadcast, Reshape
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 
 class Placed:
@@ -67,7 +68,7 @@ class Placed:
         """Whether the memory of a node is kept from call to call; not that of results which nothing reads."""
         return node in self.steps and self.steps[node][0].kept
 
-    def text_of(self, expression: Expression, printer: Any) -> str:
+    def text_of(self, expression: Expression, printer: ArrayPrinter) -> str:
         """The text of a value, or of a constant that stands where it is read."""
         if isinstance(expression, Read):
             node = self.nodes.get(expression.value)

@@ -7,7 +7,7 @@ with 1 are exact, and infinities and NaN pass.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.dims import size
 from symad.core.graph import Node
@@ -58,7 +58,7 @@ def _ones(shape: Shape, printer: ArrayPrinter) -> str:
     return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.type_text})"
 
 
-def _reshaped(text: str, rows: Any, columns: Any, printer: Any) -> str:
+def _reshaped(text: str, rows: Shape, columns: Shape, printer: ArrayPrinter) -> str:
     """A matrix: some axes joined, then the others."""
     if len(rows) == len(columns) == 1:
         return text

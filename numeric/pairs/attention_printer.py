@@ -6,7 +6,7 @@ them one for its slopes and one for its second derivative; the helpers below wal
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
@@ -222,7 +222,7 @@ def tuple_text(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-def functions_of(op: AttentionOp, printer: Any) -> dict[str, str]:
+def functions_of(op: AttentionOp, printer: ArrayPrinter) -> dict[str, str]:
     """The names of the functions of the module that compute a score, by kind."""
     score = score_of(op.score.expression, op.mask.expression, op.given)
     key = (op.score, op.mask, op.parameters)

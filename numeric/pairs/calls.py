@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes
 
 def called(
     inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Array], library: Library = NUMPY
-) -> list[Any]:
+) -> list[Array]:
     """The outputs at these values of the inputs."""
     return list(kernel_of(inputs, outputs, dtype, library)(*values))
 

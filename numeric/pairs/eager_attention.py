@@ -178,11 +178,11 @@ def cotangents(
     return AttentionCotangents(q_bar, k_bar, v_bar, dict(zip(names, more, strict=True)))
 
 
-def _dtype_of(value: Array) -> Any:
+def _dtype_of(value: Array) -> np.dtype[Any]:
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
-def attention_traffic(length: Dim, width: Any, block: Any) -> dict[str, Any]:
+def attention_traffic(length: Dim, width: Dim, block: Dim) -> dict[str, sp.Expr]:
     """Elements moved between slow and fast memory by one attention head of N tokens, width d.
 
     Standard (three passes, Dao et al. 2022, algorithm 0): read Q, K, write S, read S, write P, read

@@ -42,7 +42,7 @@ class PairCotangents:
 
 
 def pairwise(
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None = None,
@@ -80,7 +80,7 @@ def pairwise(
 
 def reduced(
     library: Library,
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None,
@@ -99,7 +99,7 @@ def reduced(
 
 
 def pairwise_vjp(
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None,
@@ -135,7 +135,7 @@ def pairwise_vjp(
 
 def cotangents(
     library: Library,
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None,
@@ -184,7 +184,7 @@ class _Call:
     @staticmethod
     def make(
         library: Library,
-        f: Callable[..., Any] | sp.Basic,
+        f: Callable[..., object] | sp.Basic,
         x: Array,
         y: Array,
         b: Array | None,

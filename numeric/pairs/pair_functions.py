@@ -13,7 +13,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import sympy as sp
 
@@ -92,7 +91,7 @@ class PairFunction:
 
 
 def trace_pair(
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     dimension: int,
     sizes: Mapping[str, int | None] | None = None,
 ) -> PairFunction:
@@ -113,7 +112,7 @@ def trace_pair(
 
 
 def expression_of(
-    f: Callable[..., Any] | sp.Basic, dimension: int, sizes: Mapping[str, int | None] | None = None
+    f: Callable[..., object] | sp.Basic, dimension: int, sizes: Mapping[str, int | None] | None = None
 ) -> sp.Expr:
     """What f is as an expression in reads x[k], y[k], the parameters, and their entries by name."""
     if isinstance(f, sp.MatrixBase):
@@ -122,7 +121,7 @@ def expression_of(
 
 
 @lru_cache(maxsize=256)
-def _trace_pair(f: Any, dimension: int, sizes: tuple[tuple[str, int | None], ...]) -> PairFunction:
+def _trace_pair(f: sp.Expr, dimension: int, sizes: tuple[tuple[str, int | None], ...]) -> PairFunction:
     """The same for an expression, kept by it."""
     x = tuple(sp.Dummy(f"x_{k}", real=True) for k in range(dimension))
     y = tuple(sp.Dummy(f"y_{k}", real=True) for k in range(dimension))
@@ -154,7 +153,7 @@ def _parameter(name: str, size: int | None) -> PairParameter:
     return PairParameter(name, size, symbols, sp.Dummy(name, real=True))
 
 
-def _from_function(f: Callable[..., Any], dimension: int, sizes: Mapping[str, int | None]) -> sp.Expr:
+def _from_function(f: Callable[..., object], dimension: int, sizes: Mapping[str, int | None]) -> sp.Expr:
     """What a function returns for points and parameters that are reads of indexed symbols."""
     if not callable(f):
         raise TraceError(f"f is {f!r}; give a function of (x, y) or a SymPy expression")
@@ -187,7 +186,7 @@ def _column(name: str, size: int) -> sp.MatrixExpr:
 
 
 def _from_expression(
-    f: Any,
+    f: sp.Basic,
     x: tuple[sp.Symbol, ...],
     y: tuple[sp.Symbol, ...],
     parameters: tuple[PairParameter, ...],

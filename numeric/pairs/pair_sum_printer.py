@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -95,7 +95,7 @@ def traced(op: PairOp, node: Node) -> PairFunction:
     return trace_pair(op.formula.expression, int(node.args[0].shape[1]), sizes)
 
 
-def functions_of(op: PairOp, node: Node, printer: Any) -> tuple[str, str]:
+def functions_of(op: PairOp, node: Node, printer: ArrayPrinter) -> tuple[str, str]:
     """The names of the functions for k and for its partials."""
     key = (op.formula, op.parameters, node.args[0].shape[1])
     number = printer.scores.setdefault(key, len(printer.scores) + 1)

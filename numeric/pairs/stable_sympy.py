@@ -241,7 +241,7 @@ def topological(exprs: Sequence[sp.Basic]) -> list[sp.Basic]:
     return list(dict.fromkeys(order))
 
 
-def constant(expr: sp.Basic) -> Any | None:
+def constant(expr: sp.Basic) -> bool | float | None:
     """The Python number of a SymPy number or truth value, else None."""
     if expr is sp.true or expr is sp.false:
         return bool(expr)

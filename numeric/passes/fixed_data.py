@@ -12,9 +12,9 @@ small, and X'X w − X'y is a difference of two that are not. The result is used
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import product as combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, op_of, topological
@@ -144,7 +144,9 @@ class _Gathering:
         """The array of a node that has no terms."""
         return self.made[node]
 
-    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+    def product(
+        self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> Term:
         """Names that live factors have wait for their sums; data are contracted."""
         return product(terms, labels, output, self._reduced)
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy
 
+from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import Dim, bind, solve_dims
 from symad.core.graph import bind_op, pack
 from symad.core.questions import evaluate, question
@@ -40,7 +42,7 @@ from symad.ops.arrays.shaping import slices
 from symad.ops.linalg.root import newton
 
 
-def run_program(program: Program, values: Sequence[Any]) -> Any:
+def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
     """The results of a program at these values, packed as the program says."""
     arrays = [np.asarray(v, float)[()] for v in values]
     declared = [(v.stem, v.shape, np.shape(a)) for v, a in zip(program.inputs, arrays, strict=True)]
@@ -53,7 +55,7 @@ def run_program(program: Program, values: Sequence[Any]) -> Any:
 class State:
     """What has been computed so far."""
 
-    def __init__(self, dims: Mapping[Any, int], known: dict[Value, Any]) -> None:
+    def __init__(self, dims: Mapping[sympy.Symbol, int], known: dict[Value, Any]) -> None:
         self.dims = dims
         self.known = known
 
@@ -62,7 +64,7 @@ class State:
         for statement in block:
             execute(statement, self)
 
-    def assign(self, statement: Assign, made: Any) -> None:
+    def assign(self, statement: Assign, made: Number) -> None:
         """What is written over a value is seen by all that shares its memory: mistakes are found out."""
         if statement.over is not None:
             place = self.known.pop(statement.over)
@@ -79,7 +81,7 @@ class State:
         moving = 0 if position.index is None else position.sign * int(self.known[position.index])
         return self.size(position.offset) + moving
 
-    def places(self, place: Place) -> Any:
+    def places(self, place: Place) -> int | slice | None:
         """What NumPy takes for one place of an index."""
         if isinstance(place, Position):
             return self.place(place)

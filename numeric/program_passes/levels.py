@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import groupby
-from typing import Any
+
+import sympy
 
 from symad.numeric.program.expressions import Compute, Value, values_read
 from symad.numeric.program.program import Program
@@ -29,13 +30,13 @@ def in_parts(program: Program) -> Program:
     return program.with_statements(tuple(parts or [Part(())]))
 
 
-def by_levels(program: Program, together: Collection[Any]) -> Program:
+def by_levels(program: Program, together: Collection[sympy.FunctionClass]) -> Program:
     """The program with each part ordered by levels; SymPy heads in ``together`` are evaluated together."""
     made = (s.with_block(_ordered(s.block, together)) if s.block else s for s in program.statements)
     return program.with_statements(tuple(made))
 
 
-def _ordered(block: Block, together: Collection[Any]) -> Block:
+def _ordered(block: Block, together: Collection[sympy.FunctionClass]) -> Block:
     """Assignments level by level, and on each level by kind of function."""
     level: dict[Value, int] = {}
     rows: list[tuple[int, str, Assign]] = []

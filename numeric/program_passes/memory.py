@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sympy
 
@@ -110,7 +110,7 @@ def is_long(shape: Shape, least: int) -> bool:
     return not all(isinstance(d, int) for d in shape) or prod(shape) >= least
 
 
-def ufunc_name(head: Any) -> str | None:
+def ufunc_name(head: sympy.FunctionClass) -> str | None:
     """The ufunc of a head, for generated code."""
     found = NUMPY.functions.get(head)
     if found is None or found.module not in ("numpy", "scipy.special"):

@@ -25,7 +25,7 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 if TYPE_CHECKING:
     Positions = tuple[int, ...]
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Positions = Any
 
 
@@ -47,13 +47,13 @@ def by_sign(signs: tuple[int, ...]) -> Positions:
 
 @operands.dispatch
 def operands_of_sum(op: Add, expression: Compute, dtype: str) -> Positions:
-    """Any term."""
+    """Every term."""
     return by_sign(op.signs)
 
 
 @operands.dispatch
 def operands_of_product(op: Mul, expression: Compute, dtype: str) -> Positions:
-    """Any factor."""
+    """Every factor."""
     return by_sign(op.powers)
 
 

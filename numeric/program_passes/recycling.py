@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+
+import sympy
 
 from symad.core.dims import Shape
 from symad.numeric.program.program import Program
@@ -19,7 +20,7 @@ SMALLEST = 1 << 16
 """Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
 
 
-def keep_memory(program: Program, itemsize: int, bounds: Mapping[Any, int]) -> Program:
+def keep_memory(program: Program, itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> Program:
     """The program with `kept` memory of results, where they are large.
 
     Args:
@@ -44,12 +45,12 @@ def keep_memory(program: Program, itemsize: int, bounds: Mapping[Any, int]) -> P
     return program.with_statements(tuple(map(kept, program.statements)))
 
 
-def is_large(shape: Shape, itemsize: int, bounds: Mapping[Any, int]) -> bool:
+def is_large(shape: Shape, itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> bool:
     """Whether an array is known to be so large that its memory is kept."""
     return most_elements(shape, bounds) * itemsize >= SMALLEST
 
 
-def most_elements(shape: Shape, bounds: Mapping[Any, int]) -> int:
+def most_elements(shape: Shape, bounds: Mapping[sympy.Symbol, int]) -> int:
     """The largest number of elements of an array; 0 if it is not known."""
     lengths = [d if isinstance(d, int) else d.subs(bounds) for d in shape]
     return prod(map(int, lengths)) if all(getattr(d, "is_Integer", True) for d in lengths) else 0

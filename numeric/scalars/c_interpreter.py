@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import sympy
@@ -24,7 +23,7 @@ from symad.core.arrays import Array
 from symad.library.scalar_functions import xlogy
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.scalars.joined_steps import JOINED
-from symad.numeric.scalars.level_runs import Run
+from symad.numeric.scalars.level_runs import OpName, Run
 from symad.numeric.targets.c_functions import (
     HELPERS,
     PACKED,
@@ -253,9 +252,9 @@ class Form:
 
 
 @cache
-def forms() -> dict[Any, Form]:
+def forms() -> dict[OpName, Form]:
     """The C form of every operation and function, in the order of their codes."""
-    found: dict[Any, Form] = {}
+    found: dict[OpName, Form] = {}
     for name, template in ARITHMETIC.items():
         found[name] = Form(template, ("a", "b", "c")[: 1 if name in ONE else 3 if name in THREE else 2])
     two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy, logaddexp}
@@ -271,9 +270,9 @@ def forms() -> dict[Any, Form]:
 
 
 @cache
-def codes() -> dict[tuple[Any, tuple[str, ...]], int]:
+def codes() -> dict[tuple[OpName, tuple[str, ...]], int]:
     """The number of every operation with places for operands, then of those with slices and single values."""
-    found: dict[tuple[Any, tuple[str, ...]], int] = {}
+    found: dict[tuple[OpName, tuple[str, ...]], int] = {}
     for function, form in forms().items():
         found[function, ("places",) * len(form.names)] = len(found)
     for function in SIMPLE:
@@ -322,7 +321,7 @@ def _switch(cases: list[str]) -> str:
     return "\n".join(f"            case {code}: {case} break;" for code, case in enumerate(cases))
 
 
-def _point_case(function: Any, kinds: tuple[str, ...]) -> str:
+def _point_case(function: OpName, kinds: tuple[str, ...]) -> str:
     """The loop over a run's places, or over its slices."""
     if function in PACKED:
         return (
@@ -368,10 +367,10 @@ def check_runs(runs: Sequence[Run]) -> None:
     """Raises NotInC if the runs use an operation that C has not."""
     for run in runs:
         if run.function not in forms():
-            raise NotInC(getattr(run.function, "__name__", run.function))
+            raise NotInC(getattr(run.function, "__name__", str(run.function)))
 
 
-def tables(runs: Sequence[Run], slices: bool = True) -> tuple[Any, Any]:
+def tables(runs: Sequence[Run], slices: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """The runs as rows (code, start, length, offset), and the places of their operands.
 
     Args:

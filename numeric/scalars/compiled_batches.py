@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import sympy
@@ -67,7 +66,7 @@ class Batches:
         flat = Graph(self.graph.input_nodes, outputs, TupleOf((None,) * len(outputs)), self.graph.name)
         return lower_arrays.lower(vmap(flat), "float64")
 
-    def at_points(self, columns: Sequence[np.ndarray]) -> Any:
+    def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
         points = columns[0].size
         if not self._is_large(points):

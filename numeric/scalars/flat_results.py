@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.core.graph import Graph, Node, pack
 from symad.ops.elementwise.selection import Condition
 from symad.ops.sparse.csr import CompressedRows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from symad.core.structures import Structure
 
 
 def returns_truth(graph: Graph, packed: bool) -> bool:
@@ -24,9 +29,9 @@ def returns_truth(graph: Graph, packed: bool) -> bool:
 class FlatResults:
     """The outputs of a graph in a vector: the entries of one after those of another."""
 
-    structure: Any
+    structure: Structure
     shapes: tuple[tuple[int, ...], ...]
-    matrices: tuple[Any, ...]
+    matrices: tuple[csr_array | None, ...]
     """For sparse outputs the matrix of zeros, whose copies are the results; None for others."""
 
     @classmethod
@@ -40,7 +45,7 @@ class FlatResults:
         return cls(graph.structure, shapes, matrices)
 
     @cached_property
-    def places(self) -> tuple[tuple[slice, tuple[int, ...], Any], ...]:
+    def places(self) -> tuple[tuple[slice, tuple[int, ...], csr_array | None], ...]:
         """Of each output: where it stands in the vector, its shape, and its matrix of zeros."""
         ends = list(accumulate(map(prod, self.shapes), initial=0))
         spans = (slice(*span) for span in pairwise(ends))
@@ -57,11 +62,11 @@ class FlatResults:
         one = self.structure is None and bool(self.shapes[0]) and self.matrices[0] is None
         return self.shapes[0] if one else None
 
-    def split(self, flat: Any) -> Any:
+    def split(self, flat: np.ndarray) -> Any:
         """The outputs at one point, from the vector (total,)."""
         if self.whole is not None:
             return flat.reshape(self.whole)
-        parts: list[Any] = []
+        parts: list[np.ndarray | csr_array] = []
         for place, shape, matrix in self.places:
             if matrix is not None:
                 parts.append(_filled(flat[place], matrix))
@@ -71,9 +76,9 @@ class FlatResults:
                 parts.append(flat[place].reshape(shape))
         return pack(self.structure, parts)
 
-    def at_points(self, rows: Any, batch: tuple[int, ...]) -> Any:
+    def at_points(self, rows: np.ndarray, batch: tuple[int, ...]) -> Any:
         """The outputs at a batch of points, from rows (total, points) with one element at all points each."""
-        parts: list[Any] = []
+        parts: list[np.ndarray | csr_array] = []
         for place, shape, matrix in self.places:
             if not shape:
                 parts.append(rows[place.start].reshape(batch))
@@ -83,7 +88,7 @@ class FlatResults:
         return pack(self.structure, parts)
 
 
-def _matrix(output: Node) -> Any:
+def _matrix(output: Node) -> csr_array | None:
     """The matrix of zeros that a sparse output is copied from; None for other outputs."""
     op = output.op
     if not isinstance(op, CompressedRows):
@@ -96,7 +101,7 @@ def _matrix(output: Node) -> Any:
     return matrix
 
 
-def _filled(entries: Any, matrix: Any) -> Any:
+def _filled(entries: np.ndarray, matrix: csr_array) -> csr_array | np.ndarray:
     """A sparse matrix from its entries (nnz,), dense ones (..., m, n) from entries (..., nnz)."""
     if entries.ndim == 1:
         made = object.__new__(type(matrix))

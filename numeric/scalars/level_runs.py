@@ -8,14 +8,14 @@ layers) read slices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
 
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.ops.arrays.sources import Constant, constant_value
@@ -26,6 +26,9 @@ from symad.ops.elementwise.selection import Compare, Logic, Select
 
 Array = np.ndarray
 
+
+OpName: TypeAlias = "str | tuple[str, Any] | sympy.FunctionClass"
+"""An arithmetic operation, an input's number or a constant's bytes, or a function of SymPy."""
 
 MANY = 32
 """So many operations with the same constant make a run of their own, which needs no places for it."""
@@ -40,7 +43,7 @@ RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
 class Run:
     """``values[start : start + n] = function(values[operands[0]], ...)`` with n places each."""
 
-    function: Any
+    function: OpName
     """The name of an arithmetic operation, or a SymPy head."""
     start: int
     operands: tuple[Array, ...]
@@ -70,11 +73,11 @@ class Steps:
 
     def __init__(self) -> None:
         self.operations: list[tuple[Any, tuple[int, ...]]] = []
-        self.numbers: dict[tuple[Any, tuple[int, ...]], int] = {}
+        self.numbers: dict[tuple[OpName, tuple[int, ...]], int] = {}
         self.constants: dict[float, int] = {}
         self.inputs = 0
 
-    def value(self, function: Any, *operands: int) -> int:
+    def value(self, function: OpName, *operands: int) -> int:
         """The number of an operation, old or new."""
         key = (function, operands)
         if key not in self.numbers:
@@ -137,7 +140,12 @@ class Steps:
         op = node.op
         if isinstance(op, Constant):
             return self.constant(as_float(op.value))
-        writers: dict[Any, Any] = {Add: self.add, Mul: self.product, Pow: self.power, Apply: self.applied}
+        writers: dict[type[Op], Callable[..., int]] = {
+            Add: self.add,
+            Mul: self.product,
+            Pow: self.power,
+            Apply: self.applied,
+        }
         write = writers.get(type(op))
         if write is not None:
             return int(write(node, args))
@@ -176,7 +184,7 @@ def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
     """The operations in runs, and every value in its place."""
     operations = program.operations
     level = [0] * len(operations)
-    groups: dict[tuple[int, Any], list[int]] = {}
+    groups: dict[tuple[int, OpName], list[int]] = {}
     place = np.zeros(len(operations), dtype=np.int64)
     constants: list[float] = []
     for k, (function, operands) in enumerate(operations):

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from symad.core.arrays import Array
+import numpy as np
+
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
-from symad.numeric.compiler.c_calls import bound, check_sizes
+from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, native_options
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import Layout, layout_of
@@ -99,10 +100,10 @@ def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = N
     return c_name(prepared.name), print_c_module(program, layout)
 
 
-def _binder(graph: Graph, one: Any) -> Binder:
+def _binder(graph: Graph, one: CFunction) -> Binder:
     inputs, outputs = len(graph.input_nodes), len(output_scalars(graph))
 
-    def bind(x: Array, y: Array) -> Callable[[], None]:
+    def bind(x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         check_sizes(x, y, inputs, outputs)
         return bound(one, [x, y], len(graph.nodes))
 

@@ -7,16 +7,16 @@ computes several points together; dense Hessians are rows of lanes beside scalar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import aligned_zeros, bound, bound_frame, check_sizes, frame_of
+from symad.numeric.compiler.c_calls import CFunction, aligned_zeros, bound, bound_frame, check_sizes, frame_of
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, native_options
 from symad.numeric.compiler.quick_calls import Framed, quick_call
 from symad.numeric.kernel import Kernel
@@ -93,7 +93,7 @@ def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:
     return Rows(rows, library), rows.rows * rows.lanes
 
 
-def _library() -> Any:
+def _library() -> CDLL | None:
     return compile_c(kernel_source(), native_options())
 
 
@@ -128,12 +128,12 @@ class Scalars:
     library: Any
 
     @cached_property
-    def points(self) -> tuple[PointPlan, Any, Any, Any, int]:
+    def points(self) -> tuple[PointPlan, np.ndarray, np.ndarray, np.ndarray, int]:
         """For many points: rows that are used again, so that few stay in the cache; as tables."""
         made = point_plan(self.graph, output_scalars(self.graph))
         return made, *tables(made.runs, slices=False), *fetched_ahead(made.runs, made.inputs)
 
-    def parts(self, x: Array, y: Array) -> list[Any]:
+    def parts(self, x: np.ndarray, y: np.ndarray) -> list[int | np.ndarray]:
         """The frame of a call at one point."""
         made = self.plan
         table, places = tables(made.runs)
@@ -141,12 +141,14 @@ class Scalars:
             _values(made), table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)
         ]  # fmt: skip
 
-    def bind(self, x: Array, y: Array) -> Callable[[], None]:
+    def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
         check_sizes(x, y, self.plan.inputs, len(self.plan.results))
         return bound(self.library.symad_runs_bound, self.parts(x, y), self.plan.size)
 
-    def quick(self, graph: Graph, operations: int, packed: bool, otherwise: Any) -> Callable[..., Any]:
+    def quick(
+        self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """The Python function whose arguments are read in C."""
         function = _framed(self.library.symad_runs_bound, self, graph)
         few = SHORT_LOOP // max(operations, 1)
@@ -155,7 +157,7 @@ class Scalars:
             lambda: self.lanes(), few, LEAST_LANES,
         )  # fmt: skip
 
-    def at_points(self, columns: Sequence[Any]) -> Any:
+    def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
         points = columns[0].size
         made = new_array()((len(self.plan.results), points), np.float64)
@@ -184,14 +186,14 @@ class Scalars:
         wanted = made.results.astype(np.int32)
         where, to = np.zeros(made.inputs, np.int64), np.zeros(len(wanted), np.int64)
         others = np.setdiff1d(np.arange(len(wanted), dtype=np.int32), made.written)
-        frame = [
+        frame: list[int | np.ndarray] = [
             v, table, len(table), places, where, made.inputs, to, wanted, len(wanted), 0,
             np.zeros(made.rows, np.int64), made.rows, made.written, ahead, others, len(others), parts,
         ]  # fmt: skip
         return Framed(frame_of(self.library.symad_runs_points, frame), where, to, frame)
 
 
-def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[Any, int]:
+def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[np.ndarray, int]:
     """For each run a part of an input's row that a run `AHEAD` later is first to need, or -1; and the parts.
 
     Part p of row r is number r·parts + p. Rows of many points lie apart in memory: the processor sees no
@@ -220,7 +222,7 @@ def lanes(planned: Callable[[], Scalars]) -> Framed | None:
         return None
 
 
-def _values(made: Plan) -> Any:
+def _values(made: Plan) -> np.ndarray:
     """The vector of all values with the constants in their places, and room for a block behind it."""
     v = aligned_zeros(made.size + len(made.extra) + BLOCK)
     v[made.inputs : made.inputs + len(made.constants)] = made.constants
@@ -235,20 +237,22 @@ class Rows:
     plan: LanePlan
     library: Any
 
-    def bind(self, x: Array, y: Array) -> Callable[[], None]:
+    def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))
         return bound(self.library.symad_runs_rows, self.parts(x, y), made.rows * made.lanes)
 
-    def quick(self, graph: Graph, operations: int, packed: bool, otherwise: Any) -> Callable[..., Any]:
+    def quick(
+        self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """The Python function whose arguments are read in C; batches go another way."""
         function = _framed(self.library.symad_runs_rows, self, graph)
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None, -1
         )
 
-    def parts(self, x: Any, y: Any) -> list[Any]:
+    def parts(self, x: np.ndarray, y: np.ndarray) -> list[int | np.ndarray]:
         """The frame of a call at one point."""
         made = self.plan
         s, w = _values(made.scalars), aligned_zeros(made.rows, made.lanes)
@@ -256,11 +260,24 @@ class Rows:
         table, places = tables(made.runs, slices=False)
         inner, inner_places = tables(made.scalars.runs)
         wanted = made.places.astype(np.int32)
-        parts = [s, w, made.lanes, table, len(table), places, x, len(x), y, wanted, len(y), made.rows]
+        parts: list[int | np.ndarray] = [
+            s,
+            w,
+            made.lanes,
+            table,
+            len(table),
+            places,
+            x,
+            len(x),
+            y,
+            wanted,
+            len(y),
+            made.rows,
+        ]
         return [*parts, inner, len(inner), inner_places]
 
 
-def _framed(function: Any, runs: Scalars | Rows, graph: Graph) -> Framed:
+def _framed(function: CFunction, runs: Scalars | Rows, graph: Graph) -> Framed:
     """A call at one point, with vectors of its own."""
     x, y = np.zeros(len(graph.input_nodes)), np.zeros(FlatResults.of(graph).total)
     parts = runs.parts(x, y)

@@ -88,7 +88,7 @@ class _Text:
         self.helpers[name] = source
         return name
 
-    def index(self, places: Any) -> str:
+    def index(self, places: np.ndarray) -> str:
         """A slice where the places are regular, else the name of an index array."""
         first, count = int(places[0]), len(places)
         step = int(places[1]) - first if count > 1 else 1
@@ -99,13 +99,13 @@ class _Text:
             return f"{first}:{first + 1}"
         return self.array(places)
 
-    def array(self, places: Any) -> str:
+    def array(self, places: np.ndarray) -> str:
         """The name of an index array."""
         name = f"_I{len(self.constants) + 1}"
         self.constants.append(f"{name} = {self.places(places)}")
         return name
 
-    def places(self, places: Any) -> str:
+    def places(self, places: np.ndarray) -> str:
         """An index array."""
         return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
 
@@ -146,7 +146,7 @@ def _may_pay(graph: Graph) -> bool:
     return operands >= FEW + LONG * max(highest, 1)
 
 
-def function_of(head: type[sympy.Basic] | str) -> Function | None:
+def function_of(head: Any) -> Function | None:
     """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
     if isinstance(head, str):
         return Function("numpy", head)

@@ -14,14 +14,14 @@ from symad.numeric.compiler.c_compiler import NotCompiled
 from symad.numeric.kernel import Kernel
 from symad.numeric.scalars.flat_results import FlatResults
 
-Binder = Callable[[Any, Any], Callable[[], None]]
+Binder = Callable[[np.ndarray, np.ndarray], Callable[[], None]]
 """From two arrays, for inputs and results, to a call that reads the one and writes the other."""
 
 
 def python_function(
     graph: Graph,
     bind: Binder,
-    many: Callable[[Sequence[Any]], Any] | None,
+    many: Callable[[Sequence[np.ndarray]], np.ndarray] | None,
     plain: Callable[[], Kernel],
     packed: bool,
 ) -> Callable[..., Any]:
@@ -29,7 +29,7 @@ def python_function(
     results, inputs = FlatResults.of(graph), len(graph.input_nodes)
     here = threading.local()  # each thread has vectors of its own, used again from call to call
 
-    def at_point(values: ArrayLike) -> Array:
+    def at_point(values: ArrayLike) -> np.ndarray:
         try:
             x, y, run = here.call
         except AttributeError:
@@ -54,7 +54,7 @@ def python_function(
             return plain().function(*values)
         return results.at_points(computed, batch)
 
-    def packed_call(vector: Any) -> Any:
+    def packed_call(vector: ArrayLike) -> Any:
         values = np.asarray(vector)
         if values.shape != (inputs,) or values.dtype.kind not in "fiub":
             return plain().function(vector)
@@ -63,7 +63,7 @@ def python_function(
     return packed_call if packed else call
 
 
-def _column(array: np.ndarray, batch: tuple[int, ...]) -> Any:
+def _column(array: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
     """The values of one input at all points, side by side: the array itself if it holds them so."""
     if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
         return array

@@ -21,7 +21,7 @@ from symad.ops.fused.softmax import Softmax
 
 if TYPE_CHECKING:
     Done: TypeAlias = None
-else:  # plum sees Any: it dispatches on the op, and does not convert that nothing is returned
+else:  # plum dispatches on the op, and does not convert that nothing is returned
     Done = Any
 
 

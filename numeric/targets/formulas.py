@@ -17,6 +17,7 @@ from symad.numeric.program.expressions import (
     Expression,
     Index,
     Interval,
+    Place,
     Position,
     Read,
     Value,
@@ -32,7 +33,7 @@ from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:
     AnyWriter = Writer
-else:  # plum sees Any: it dispatches on op and target alone
+else:  # plum dispatches on op and target alone
     AnyWriter = Any
 
 
@@ -82,7 +83,7 @@ class FormulaWriter(Writer):
             raise LoweringError("an element of what has no name")
         return super().text(expression)
 
-    def element(self, value: Value, places: Sequence[Any]) -> str:
+    def element(self, value: Value, places: Sequence[Place]) -> str:
         """``h_t``, ``h_{t+1}``, ``h_{t,0}``.
 
         Raises:

@@ -29,7 +29,7 @@ def _array(name: str, value: Array, dtype: DTypeLike, shape: Shape, declared: An
     return array.astype(dtype, copy=False)[()]
 
 
-def _softmax(x: Array, axes: tuple[int, ...], out: Any = None) -> Array:
+def _softmax(x: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
     """exp(x)/sum(exp(x)); the largest element is subtracted first."""
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     result: Array = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
@@ -111,7 +111,7 @@ def _lower_triangle(matrix: Array, diagonal: float) -> Array:
     return result
 
 
-def _matrix_power_derivative(matrix: Array, direction: Array, exponent: Any) -> Array:
+def _matrix_power_derivative(matrix: Array, direction: Array, exponent: float) -> Array:
     n = matrix.shape[-1]
     top = np.concatenate([matrix, direction], axis=-1)
     bottom = np.concatenate([np.zeros_like(matrix), matrix], axis=-1)
@@ -126,7 +126,9 @@ def _eigen_system(matrix: Array) -> Array:
 
 
 def _newton(
-    equations: Callable[[Array], tuple[Array, Array]], x: Array, solve: Any = np.linalg.solve
+    equations: Callable[[Array], tuple[Array, Array]],
+    x: Array,
+    solve: Callable[[Array, Array], Array] = np.linalg.solve,
 ) -> Array:
     """The root of a residual, from the residual and its derivative; steps are halved where it grows."""
     residual, slope = equations(x)
@@ -147,7 +149,7 @@ def _newton(
     raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
 
 
-def _stacked(point: Array, entries: list[Any], shape: tuple[int, ...]) -> Array:
+def _stacked(point: Array, entries: list[Array], shape: tuple[int, ...]) -> Array:
     """Entries at one point as an array; at many points the axes of the points lead."""
     parts = np.broadcast_arrays(point, *entries)[1:]
     stacked = np.stack(parts, axis=-1) if parts else np.zeros((*point.shape, 0))
@@ -155,7 +157,7 @@ def _stacked(point: Array, entries: list[Any], shape: tuple[int, ...]) -> Array:
 
 
 def _sparse(
-    entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Shape, dtype: DTypeLike
+    entries: list[tuple[Array, Array]], starts: Array, columns: Array, shape: Shape, dtype: DTypeLike
 ) -> Any:
     """A matrix in compressed rows; entries are (values, their places), and add up where they meet."""
     from scipy.sparse import csr_array

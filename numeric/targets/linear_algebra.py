@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.graph import Op
 from symad.evaluation import philox
 from symad.numeric.program.expressions import Compute
@@ -43,7 +44,7 @@ Called: TypeAlias = (
 )
 """Ops that are calls of one function with their arguments."""
 
-CALLS: dict[type[Op], str | Callable[..., Any]] = {
+CALLS: dict[type[Op], str | Callable[..., Array]] = {
     Solve: "linalg.solve",
     Determinant: "linalg.det",
     LogDeterminant: helpers._log_determinant,
@@ -132,7 +133,7 @@ def write_compressed_rows(
     return Text(f"{helper}([{entries}], {starts}, {columns}, {shape}, {kind})")
 
 
-def places_text(places: Any, writer: Writer) -> str:
+def places_text(places: np.ndarray, writer: Writer) -> str:
     """Evenly spaced places as a slice."""
     found = as_slice(places)
     if not isinstance(found, slice):

@@ -7,7 +7,6 @@ stand in one helper before it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import sympy
 
@@ -243,7 +242,7 @@ def _is_plain(dim: Dim) -> bool:
     return isinstance(dim, (int, sympy.Symbol))
 
 
-def _solved(dim: Any, symbol: sympy.Basic, length: str, writer: Writer) -> str:
+def _solved(dim: sympy.Expr, symbol: sympy.Basic, length: str, writer: Writer) -> str:
     """The symbol of a linear expression such as 2*n + 1."""
     slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
     under = dimension(slope, writer)

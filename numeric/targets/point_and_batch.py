@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 from sympy.codegen.numpy_nodes import logaddexp
 
+from symad.core.arrays import Array
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.names import Names
@@ -32,10 +33,10 @@ from symad.ops.elementwise.selection import Logic, Select
 
 if TYPE_CHECKING:
     AnyWriter: TypeAlias = "BodyWriter"
-else:  # plum sees Any: it dispatches on op and target alone
+else:  # plum dispatches on op and target alone
     AnyWriter = Any
 
-Bound: TypeAlias = "str | Callable[..., Any]"
+Bound: TypeAlias = "str | Callable[..., Array | float]"
 """What a name is bound to: a text, or a helper function of ours."""
 
 MATH_AND_NUMPY = {

@@ -15,6 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+    from scipy.sparse import csr_array
 
 Array: TypeAlias = "np.ndarray"
 
@@ -92,7 +93,7 @@ def _pack_at(entries: Sequence[float], positions: Array, shape: tuple[int, ...])
     return packed.reshape(shape)
 
 
-def _sparse(entries: Sequence[float], structure: Any) -> Any:
+def _sparse(entries: Sequence[float], structure: csr_array) -> csr_array:
     matrix = copy.copy(structure)
     matrix.data = np.array(entries, dtype=np.float64)
     return matrix
@@ -146,7 +147,7 @@ def _pack_arrays_at(entries: Sequence[Array], positions: Array, shape: tuple[int
     return packed.reshape(parts.shape[:-1] + shape)
 
 
-def _sparse_or_dense(entries: Sequence[Array], structure: Any) -> Any:
+def _sparse_or_dense(entries: Sequence[Array], structure: csr_array) -> csr_array | np.ndarray:
     """One point: a sparse matrix; many points: an array of dense ones."""
     values = np.stack(np.broadcast_arrays(*entries), axis=-1) if entries else np.zeros(0)
     if values.ndim == 1:
@@ -208,7 +209,7 @@ def _batched(result: Any, batch: tuple[int, ...], ranks: Iterator[int], made: di
     return made.setdefault(id(array), array)
 
 
-def _structure(matrix: Any) -> Any:
+def _structure(matrix: csr_array) -> csr_array:
     """A sparse matrix whose copies share its index arrays: nobody may change them."""
     matrix.has_canonical_format = True
     matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.dims import Dim
 from symad.core.graph import Op
 from symad.core.questions import question
@@ -52,7 +53,7 @@ def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Wri
 # ---- numbers ------------------------------------------------------------------------------------
 
 
-def number(value: Any, target: Target) -> Text:
+def number(value: Number, target: Target) -> Text:
     """A constant, exactly: ints and fractions as they are, others by the shortest digits that round back."""
     if isinstance(value, bool):
         return Text(truth(value, target))
@@ -106,7 +107,7 @@ class NamesOfDims(Protocol):
 class Called:
     """Dimensions by the names of a table."""
 
-    names: Mapping[Any, str]
+    names: Mapping[sympy.Symbol, str]
 
     def dim_name(self, symbol: sympy.Symbol) -> str:
         """The name of a dimension."""
@@ -140,7 +141,7 @@ def dimension(dim: Dim, writer: NamesOfDims) -> Text:
     raise LoweringError(f"the dimension {dim} has no form in generated code")
 
 
-def _sum(dim: Any, writer: NamesOfDims) -> str:
+def _sum(dim: sympy.Expr, writer: NamesOfDims) -> str:
     """Symbols first, negative terms subtracted."""
     text = ""
     for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
@@ -151,7 +152,7 @@ def _sum(dim: Any, writer: NamesOfDims) -> str:
     return text
 
 
-def _product(dim: Any, writer: NamesOfDims) -> Text:
+def _product(dim: sympy.Expr, writer: NamesOfDims) -> Text:
     over, under = dim.as_numer_denom()
     if under != 1:
         top = dimension(over, writer).inside(Level.PRODUCT)

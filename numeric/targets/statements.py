@@ -23,7 +23,7 @@ from symad.numeric.targets.writer import Writer
 
 if TYPE_CHECKING:
     Lines = list[str]
-else:  # plum sees Any: it dispatches on the statement alone, and converts no return values
+else:  # plum dispatches on the statement alone, and converts no return values
     Lines = Any
 
 

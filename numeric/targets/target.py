@@ -45,7 +45,7 @@ class Text:
 
 if TYPE_CHECKING:
     Texts = tuple[Text, ...]
-else:  # plum sees Any: it dispatches on op and target, and converts no return values
+else:  # plum dispatches on op and target, and converts no return values
     Texts = Any
 
 
@@ -60,7 +60,7 @@ class Function:
         return f"{self.module}.{self.name}" if self.module else self.name
 
 
-def table(names: Mapping[type[sympy.Basic], str]) -> dict[Any, Function]:
+def table(names: Mapping[type[sympy.Basic], str]) -> dict[type[sympy.Basic], Function]:
     """A table of functions from names such as ``scipy.special.erf``."""
     return {head: Function(*full.rpartition(".")[::2]) for head, full in names.items()}
 

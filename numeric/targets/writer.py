@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symad import special
-from symad.core.dims import Dim, plus, same_dim, times
+from symad.core.dims import Dim, Shape, plus, same_dim, times
 from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.numeric.modules.names import Names
@@ -65,7 +65,7 @@ class Writer:
         """Names of the module's functions, and of values where these could hide them."""
         self.pasted: dict[str, str] = {}
         """What the module calls the helper functions that are public in symad."""
-        self.users: dict[Any, str] = {}
+        self.users: dict[Callable[..., object], str] = {}
         """Names of the helpers that call users' functions."""
 
     @property
@@ -183,7 +183,7 @@ class Writer:
         """A dimension as text."""
         return dimension(dim, self).text
 
-    def shape(self, shape: tuple[Any, ...]) -> str:
+    def shape(self, shape: Shape) -> str:
         """A shape as a tuple display, or as a number if it has one axis."""
         dims = [self.dim(d) for d in shape]
         return dims[0] if len(dims) == 1 else f"({', '.join(dims)})"

@@ -44,7 +44,7 @@ def question(declared: Callable[..., object]) -> Question:
     return made
 
 
-# For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
+# For the type checker these are parametrised. Plum dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
     import sympy

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import flint
 import mpmath
@@ -96,6 +95,6 @@ def by_arb(head: sympy.FunctionClass, values: tuple[Number, ...]) -> Number | No
     return None
 
 
-def _exact(value: Any) -> flint.arb:
+def _exact(value: mpmath.mpf) -> flint.arb:
     sign, mantissa, power, _ = value._mpf_
     return arb((-int(mantissa) if sign else int(mantissa), int(power)))

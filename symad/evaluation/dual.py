@@ -161,7 +161,7 @@ class Dual:
             raise AttributeError(f"a Dual number has no attribute {name!r}")
         return partial(UFUNCS[name], self)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Number, **options: Any) -> Number:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Number, **options: Any) -> Number:
         """NumPy's functions, by name; with arrays the result is an array of Dual numbers."""
         rule = ARITHMETIC.get(ufunc.__name__) or UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]

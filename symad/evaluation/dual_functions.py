@@ -90,7 +90,7 @@ def _abs_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     return apply(sympy.sign, primals)
 
 
-KINKS: dict[Any, Callable[[int, tuple[Any, ...], Any], Any]] = {
+KINKS: dict[sympy.FunctionClass, Callable[[int, tuple[Any, ...], Any], Any]] = {
     sympy.Max: _extreme_slope,
     sympy.Min: _extreme_slope,
     sympy.Mod: _mod_slope,
@@ -107,14 +107,14 @@ def _head(head: type[sympy.Basic]) -> Rule:
     return lambda *values: apply(head, values)
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Any) -> Number:
     """log(1 + x), accurate for small x."""
     if isinstance(x, Dual):
         return dual(log1p(x.value), scaled(divide(1, 1 + x.value), x.tangent))
     return np.log1p(x) if domain_of((x,)) is FLOATS else apply(sympy.log, (1 + x,))
 
 
-def expm1(x: Any) -> Any:
+def expm1(x: Any) -> Number:
     """exp(x) − 1, accurate for small x."""
     if isinstance(x, Dual):
         return dual(expm1(x.value), scaled(apply(sympy.exp, (x.value,)), x.tangent))

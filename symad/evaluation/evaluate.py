@@ -59,7 +59,7 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
     return pack(graph.structure, _owning(results, (*values, *checked)))
 
 
-def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+def _owning(results: Sequence[Any], given: Sequence[Number]) -> list[Number]:
     """The results, each in memory of its own: not that of an input, of a constant or of another result."""
     roots = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
     made = []
@@ -75,7 +75,7 @@ def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     return made
 
 
-def _root(array: Array) -> Any:
+def _root(array: Array) -> object:
     """What owns the memory of an array."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
@@ -113,7 +113,7 @@ def _exact(given: Number, value: Number, domain: AnyDomain) -> Number:
 INTEGERS = (int, np.integer)
 
 
-def as_value(value: Any, symbol: Any) -> Number:
+def as_value(value: Any, symbol: sympy.Basic) -> Number:
     """A value as what the evaluators take: exact scalars as they are, numbers as float arrays.
 
     Raises:
@@ -160,7 +160,7 @@ def _no_real_number(value: Any) -> bool:
     return isinstance(value, no_number) or not hasattr(type(value), "__mul__")
 
 
-def refuse_fractions(symbol: Any, value: Array | float) -> None:
+def refuse_fractions(symbol: sympy.Basic, value: Array | float) -> None:
     """Raises EvaluationError where the value of an integer is none; integral floats are integers."""
     if isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)

@@ -56,7 +56,7 @@ def _is_zero(value: Number) -> bool:
     return bool(value == 0)
 
 
-def _eliminate(a: Array, b: Array) -> tuple[Array, Array, Any]:
+def _eliminate(a: Array, b: Array) -> tuple[Array, Array, Number]:
     """Row-reduce [A | B] to upper triangular form; returns also the determinant."""
     a, b = a.copy(), b.copy()
     n = len(a)

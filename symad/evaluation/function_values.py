@@ -85,7 +85,7 @@ def _as_float(value: Number) -> float:
     return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
 
 
-def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Number:
+def _spherical(bessel: Callable[..., mpmath.mpf], n: mpmath.mpf, x: mpmath.mpf, parity: int) -> mpmath.mpf:
     """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
     turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
     x = abs(x) if x < 0 and n == int(n) else x

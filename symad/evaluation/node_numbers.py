@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node
@@ -38,7 +39,7 @@ class NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(add(b, self.node))
 
-    def __sub__(self, other: Number) -> Any:
+    def __sub__(self, other: Number) -> NodeNumber:
         b = _node(other)
         return NotImplemented if b is None else NodeNumber(sub(self.node, b))
 
@@ -103,13 +104,13 @@ class NodeNumbers(Domain["NodeNumber | Fraction | int"]):
         """A constant node."""
         return NodeNumber(constant(value))
 
-    def apply(self, head: Any, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """A function node."""
         if any(isinstance(v, Undefined) for v in values):
             return next(v for v in values if isinstance(v, Undefined))
         return NodeNumber(apply(head, *[_as_node(v) for v in values]))
 
-    def power(self, base: Number, exponent: Number) -> Any:
+    def power(self, base: Number, exponent: Number) -> NodeNumber:
         """A power node."""
         return NodeNumber(power(_as_node(base), _as_node(exponent)))
 
@@ -141,7 +142,7 @@ def _as_node(value: Number) -> Node:
     return node
 
 
-def as_numbers(value: Any) -> Any:
+def as_numbers(value: Number) -> Any:
     """A value whose numbers are all nodes: one of them, or an array.
 
     Raises:

@@ -106,7 +106,7 @@ AnyDomain: TypeAlias = "Domain[Any]"
 """The domain of numbers that tell their kind only when they come."""
 
 
-RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+RELATIONS: dict[str, Callable[[Any, Any], Truth]] = {
     "<": operator.lt,
     "<=": operator.le,
     "==": operator.eq,
@@ -125,15 +125,15 @@ def as_float(value: Number) -> float:
 class Floats(Domain["Array | float"]):
     """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
 
-    def number(self, value: Any) -> float:
+    def number(self, value: Number) -> float:
         """The nearest float."""
         return as_float(value)
 
-    def apply(self, head: sympy.FunctionClass, *values: Array | float) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Array | float) -> Array | float:
         """By NumPy or SciPy."""
         return numpy_function(head)(*values)
 
-    def power(self, base: Array | float, exponent: Array | float) -> Any:
+    def power(self, base: Array | float, exponent: Array | float) -> Array | float:
         """NumPy's power on floats: NaN where the real power does not exist."""
         if isinstance(exponent, float):
             if exponent == 2:
@@ -151,12 +151,16 @@ class Floats(Domain["Array | float"]):
         return np.where(condition, a, b)[()]
 
 
-class Fractions(Domain["Fraction | int | Undefined"]):
+Rational: TypeAlias = "Fraction | int | Undefined"
+"""An exact number."""
+
+
+class Fractions(Domain["Rational"]):
     """Exact rational numbers; what is not rational is `Undefined`."""
 
     rank = 1
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> Fraction | Undefined:
         """Floats are their exact binary values."""
         if isinstance(value, sympy.NumberSymbol):
             return Undefined(f"{value} is not rational")
@@ -168,7 +172,7 @@ class Fractions(Domain["Fraction | int | Undefined"]):
             else Fraction(value)
         )
 
-    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Rational:
         """Exact where SymPy finds a rational value."""
         if any(isinstance(v, Undefined) for v in values):
             return next(v for v in values if isinstance(v, Undefined))
@@ -177,7 +181,7 @@ class Fractions(Domain["Fraction | int | Undefined"]):
             return Fraction(int(result.p), int(result.q))
         return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Any, exponent: Any) -> Rational:
         """Integer powers, and roots that are rational."""
         for value in (base, exponent):
             if isinstance(value, Undefined):
@@ -191,13 +195,13 @@ class Fractions(Domain["Fraction | int | Undefined"]):
             return Fraction(int(result.p), int(result.q))
         return Undefined(f"({base}) ** ({exponent}) is not rational")
 
-    def divide(self, a: Any, b: Any) -> Any:
+    def divide(self, a: Rational, b: Rational) -> Rational:
         """Exact division."""
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return a if isinstance(a, Undefined) else b
         return Undefined(f"({a}) / 0") if b == 0 else Fraction(a) / b
 
-    def select(self, condition: Truth, a: Any, b: Any) -> Any:
+    def select(self, condition: Truth | Undefined, a: Rational, b: Rational) -> Rational:
         """The taken branch; the other may be undefined."""
         return condition if isinstance(condition, Undefined) else (a if condition else b)
 
@@ -207,13 +211,13 @@ class HighPrecision(Domain[mpmath.mpf]):
 
     rank = 2
 
-    def number(self, value: Any) -> Number:
+    def number(self, value: Number) -> mpmath.mpf:
         """Rounded to the working precision."""
         if isinstance(value, sympy.Basic):
             return mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_)
         return _mp(value)
 
-    def apply(self, head: sympy.FunctionClass, *values: mpmath.mpf) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: mpmath.mpf) -> mpmath.mpf:
         """By Arb where it has the function, else by mpmath."""
         numbers = tuple([_mp(v) for v in values])
         found = by_arb(head, numbers)
@@ -224,7 +228,7 @@ class HighPrecision(Domain[mpmath.mpf]):
         except (ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.NoConvergence):
             return mpmath.nan
 
-    def power(self, base: Number, exponent: Number) -> Any:
+    def power(self, base: Number, exponent: Number) -> mpmath.mpf:
         """The real power."""
         try:
             return _real(_mp(base) ** _mp(exponent))
@@ -256,15 +260,15 @@ class Symbolic(Domain[sympy.Expr]):
 
     rank = 3
 
-    def number(self, value: Any) -> sympy.Expr:
+    def number(self, value: Number) -> sympy.Expr:
         """The SymPy number."""
         return _sympy(value)
 
-    def apply(self, head: sympy.FunctionClass, *values: sympy.Expr) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: sympy.Expr) -> sympy.Expr:
         """By SymPy."""
         return of_expressions(head, map(_sympy, values))
 
-    def power(self, base: sympy.Expr, exponent: Number) -> Any:
+    def power(self, base: sympy.Expr, exponent: Number) -> sympy.Expr:
         """By SymPy."""
         return _sympy(base) ** _sympy(exponent)
 

@@ -31,7 +31,7 @@ from symad.ops.sparse.sparse_solve import SparseSolve
 if TYPE_CHECKING:
     Lines = list[str]
     Prints: TypeAlias = "JaxWriter"
-else:  # plum sees Any, as in symad.numeric.targets.statements
+else:  # plum dispatches, as in symad.numeric.targets.statements
     Lines = Prints = Any
 
 

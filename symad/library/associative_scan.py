@@ -47,7 +47,7 @@ def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool 
     return Proxy(affine_nodes(rate, added, None if initial is None else number(initial), reverse))
 
 
-def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Any:
+def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Array:
     """The same on arrays."""
     matrices = a.ndim == b.ndim + 1
     if not matrices:
@@ -60,7 +60,9 @@ def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Any:
     return join_pairs(a, b, False, reverse)
 
 
-def associative_scan(combine: Callable[..., Array], elements: Any, reverse: bool = False) -> Any:
+def associative_scan(
+    combine: Callable[..., Array], elements: Array | Sequence[Array], reverse: bool = False
+) -> Array | tuple[Array, ...]:
     """All e_1, e_1·e_2, e_1·e_2·e_3, … of an associative product, in O(log T) steps of whole arrays.
 
     Neighbours are joined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
@@ -151,7 +153,7 @@ def _flip(n: Node) -> Node:
 
 def _products_of_arrays(
     combine: Callable[..., Array], given: Sequence[Array], several: bool, reverse: bool
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The definition, on arrays: one product after the other."""
     rows = list(zip(*(np.asarray(e)[:: -1 if reverse else 1] for e in given), strict=True))
     found = [rows[0] if several else rows[0][0]]

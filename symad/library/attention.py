@@ -72,7 +72,7 @@ def attention(
     arrays = [_with_four_axes(nodes[name]) for name in "qkv"]
     args = (*arrays, *(nodes[p.name] for p in parameters))
     lead = nodes["q"].shape[: rank - 2]
-    found: list[Any] = []
+    found: list[Array] = []
     for part in (0, 1) if return_lse else (0,):
         if traced:
             y = _made(op, part, args, nodes)
@@ -92,7 +92,7 @@ def _made(op: Attention, part: int, args: Any, nodes: Mapping[str, Any]) -> Node
         raise ShapeError(f"{error} (given: {given})") from None
 
 
-def _plain(scale: Any) -> Any:
+def _plain(scale: float | None) -> float | None:
     """A number that can be a field of an op."""
     return scale if scale is None or isinstance(scale, int) else float(scale)
 

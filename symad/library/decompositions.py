@@ -47,7 +47,7 @@ def _turned(a: Array) -> Array:
     return np.swapaxes(a, -1, -2)
 
 
-def qr(a: Array) -> tuple[Any, Any]:
+def qr(a: Array) -> tuple[Array, Any]:
     """Q (..., m, n) with QᵀQ = I and upper triangular R (..., n, n) with a positive diagonal: A = Q R, m ≥ n.
 
     Raises:

@@ -5,14 +5,14 @@ Their shapes follow the shapes of their arguments, symbols included; entries are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from symad.core.arrays import Array, Axis
-from symad.core.dims import Dim
+from symad.core.dims import Dim, Shape
 from symad.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ def explicit_sum(term: Callable[[Array], Array], count: Dim) -> sympy.Expr:
     return sympy.Sum(term(k), (k, 0, count - 1))
 
 
-def exponential_sum(x: Array, axis: Axis, i: Any, j: Any) -> Any:
+def exponential_sum(x: sympy.MatrixExpr, axis: Axis, i: sympy.Expr, j: sympy.Expr) -> sympy.Expr:
     """Σ exp(x) over all entries, column j (axis 0), or row i (axis 1)."""
     rows, columns = x.shape
 
-    def column(c: Array) -> Any:
+    def column(c: sympy.Expr) -> sympy.Expr:
         return explicit_sum(lambda r: sympy.exp(x[r, c]), rows)
 
     if axis is None:
@@ -44,7 +44,7 @@ class AxisFunction(sympy.MatrixExpr):
 
     name = ""
 
-    def __new__(cls, x: Array, axis: Dim | None = None) -> Any:
+    def __new__(cls, x: sympy.MatrixExpr, axis: Dim | None = None) -> sympy.MatrixExpr:
         """``x``: a matrix expression; ``axis``: 0, 1 or None."""
         axis = None if axis is None else sympy.Integer(axis)
         if axis not in (None, 0, 1):
@@ -62,7 +62,7 @@ class AxisFunction(sympy.MatrixExpr):
         return int(self.args[1]) if len(self.args) > 1 else None
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         """The shape of the argument."""
         return self.matrix.shape
 
@@ -99,7 +99,7 @@ class LogSumExpAlong(AxisFunction):
     name = "logsumexp"
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         """The axis has length 1."""
         rows, columns = self.matrix.shape
         return (sympy.S.One, columns) if self.axis == 0 else (rows, sympy.S.One)
@@ -113,7 +113,7 @@ class LogSumExp(sympy.Expr):
 
     is_commutative = True
 
-    def __new__(cls, x: Array) -> Any:
+    def __new__(cls, x: sympy.MatrixExpr) -> sympy.MatrixExpr:
         """``x``: a matrix expression."""
         return super().__new__(cls, x)
 
@@ -150,7 +150,9 @@ class LogSumExp(sympy.Expr):
 class Lookup(sympy.MatrixExpr):
     """Rows of a table: entry (i, j) is table[indices[i], j]."""
 
-    def __new__(cls, table: sympy.MatrixExpr, indices: Any) -> Lookup:
+    def __new__(
+        cls, table: sympy.MatrixExpr, indices: sympy.Basic | sympy.MatrixBase | Sequence[Dim]
+    ) -> Lookup:
         """``table``: (rows, d); ``indices``: a column or row of integers, or an IndexedBase of shape (n,)."""
         if isinstance(indices, (list, tuple)):
             indices = sympy.ImmutableDenseMatrix(len(indices), 1, list(indices))
@@ -171,7 +173,7 @@ class Lookup(sympy.MatrixExpr):
         return shape[0] if len(shape) == 1 or shape[1] == 1 else shape[1]
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         """(number of indices, columns of the table)."""
         return (self.count, self.args[0].shape[1])
 

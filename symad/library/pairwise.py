@@ -28,9 +28,9 @@ def pairwise(
     b: Array | None = None,
     *,
     reduce: str = "sum",
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Array | float] | None = None,
     return_lse: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """Reduce k_ij = f(x_i, y_j, θ) over j, weighted by b_j, for every i.
 
     "sum" gives a_i = Σ_j k_ij b_j; "logsumexp" gives L_i = log Σ_j b_j exp(k_ij) with b_j > 0;
@@ -98,7 +98,7 @@ def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ..
     points = [
         sp.ImmutableMatrix([sp.IndexedBase(name, real=True)[k] for k in range(dimension)]) for name in "xy"
     ]
-    given: dict[str, Any] = {}
+    given: dict[str, sp.Basic] = {}
     for name, size in parameters:
         if name in ("x", "y"):
             raise TraceError(f"pairwise: a parameter is called {name}, like the points")

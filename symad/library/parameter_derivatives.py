@@ -44,7 +44,7 @@ PARAMETERS: dict[sympy.FunctionClass, tuple[int, ...]] = {
 class ParameterDerivative(SpecialFunction):
     """∂^(m_1 + ... + m_k) f/∂p_1^m_1 ... ∂p_k^m_k; the first k arguments are the orders."""
 
-    of: Any = None
+    of: type[sympy.Basic] | None = None
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """Another order, by a parameter."""
@@ -62,7 +62,7 @@ def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Numb
     positions, domain = PARAMETERS[head], HighPrecision()
     orders, args = [int(v) for v in values[: len(positions)]], list(values[len(positions) :])
 
-    def moved(*parameters: Any) -> Any:
+    def moved(*parameters: Number) -> Number:
         for place, value in zip(positions, parameters, strict=True):
             args[place] = value
         return domain.apply(head, *args)
@@ -70,14 +70,16 @@ def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Numb
     return mpmath.diff(moved, tuple(args[p] for p in positions), tuple(orders))
 
 
-def _companion(head: type[sympy.Basic]) -> Any:
+def _companion(head: type[sympy.Basic]) -> type[ParameterDerivative]:
     made = type(f"{head.__name__}_derivative", (ParameterDerivative,), {"of": head, "__module__": __name__})
     MPMATH_SPECIAL[made] = lambda *values: high_precision_value(head, values)
     NUMPY_NAMES[made] = f"symad.special_derivatives.{made.__name__}"
     return made
 
 
-COMPANIONS: dict[Any, Any] = {head: _companion(head) for head in PARAMETERS}
+COMPANIONS: dict[type[sympy.Basic], type[ParameterDerivative]] = {
+    head: _companion(head) for head in PARAMETERS
+}
 """The derivatives of each function by its parameters."""
 
 

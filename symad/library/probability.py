@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mpmath
 import sympy
 from flint import arb
@@ -49,7 +47,7 @@ class gammaincc(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, a: Array, x: Array) -> Any:
+    def definition(cls, a: sympy.Expr, x: sympy.Expr) -> sympy.Expr:
         """Γ(a, x)/Γ(a)."""
         return sympy.uppergamma(a, x) / sympy.gamma(a)
 
@@ -89,7 +87,7 @@ class log_ndtr(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: sympy.Expr) -> sympy.Expr:
         """log(erfc(−x/√2)/2)."""
         return sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2)
 
@@ -104,7 +102,7 @@ class normal_ratio(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: sympy.Expr) -> sympy.Expr:
         """exp(−x²/2)/(√(π/2) erfc(−x/√2))."""
         return sympy.exp(-(x**2) / 2) / (sympy.sqrt(sympy.pi / 2) * sympy.erfc(-x / sympy.sqrt(2)))
 
@@ -119,7 +117,7 @@ class normal_excess(ScalarFunction):
     nargs = 1
 
     @classmethod
-    def definition(cls, x: Array) -> Any:
+    def definition(cls, x: sympy.Expr) -> sympy.Expr:
         """The sum."""
         return normal_ratio.definition(x) + x
 
@@ -135,7 +133,7 @@ class stdtr(ScalarFunction):
     total = False
 
     @classmethod
-    def definition(cls, v: Array, t: Any) -> Any:
+    def definition(cls, v: sympy.Expr, t: sympy.Expr) -> sympy.Expr:
         """I_z(ν/2, 1/2)/2 below 0 and 1 minus that above, z = ν/(ν + t²)."""
         half = sympy.S.Half
         tail = sympy.betainc_regularized(v / 2, half, 0, v / (v + t**2)) / 2
@@ -181,7 +179,7 @@ def _regularized(a: Array, low: Number, high: Number) -> Number:
     return mpmath.gammainc(a, low, high, regularized=True) if a > 0 else mpmath.nan
 
 
-def _student(v: Array, t: Array) -> Any:
+def _student(v: mpmath.mpf, t: mpmath.mpf) -> mpmath.mpf:
     if not v > 0:
         return mpmath.nan
     values = tuple(map(mpmath.mpf, (v / 2, 0.5, 0, v / (v + t * t))))

@@ -55,7 +55,7 @@ def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
     return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
-def split(key: Any, count: Dim = 2) -> Array:
+def split(key: Array | int, count: Dim = 2) -> Array:
     """``count`` new keys (count, 4) of one key (4,): independent streams."""
     return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
 
@@ -70,7 +70,7 @@ def _shape(shape: Dim | tuple[Dim, ...]) -> tuple[int | sympy.Symbol, ...]:
     return as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
 
 
-def _made(make: Callable[[Node], Node], key: Array, known: bool) -> Any:
+def _made(make: Callable[[Node], Node], key: Array | int, known: bool) -> Any:
     """What ``make`` gives for a key: traced for traced keys, SymPy's for SymPy's, otherwise its value."""
     if isinstance(key, Proxy):
         return Proxy(make(number(key)))

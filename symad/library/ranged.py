@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import mpmath
 import sympy
 
-from symad.core.arrays import Array
+from symad.core.arrays import Number
 from symad.core.graph import ZERO, Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, Tangent
 from symad.errors import OutsideError, TraceError
@@ -34,11 +34,15 @@ from symad.tracing.into_sympy.nodes import nodes_to_sympy, to_sympy
 from symad.transforms.tangents import push
 from symad.transforms.values import unchecked
 
-BY_FLOATS: dict[str, Callable[..., Any]] = {"sum": summed, "product": multiplied, "integral": integrated}
+BY_FLOATS: dict[str, Callable[..., Number]] = {"sum": summed, "product": multiplied, "integral": integrated}
 MOST_EXACT = 10_000
 """Terms up to which exact sums and products are written out."""
 
-EXPRESSIONS: dict[str, Any] = {"sum": sympy.Sum, "product": sympy.Product, "integral": sympy.Integral}
+EXPRESSIONS: dict[str, type[sympy.Expr]] = {
+    "sum": sympy.Sum,
+    "product": sympy.Product,
+    "integral": sympy.Integral,
+}
 
 
 class Ranged(sympy.Function):
@@ -49,18 +53,19 @@ class Ranged(sympy.Function):
     """Of the variable and of the parameters, to a scalar."""
 
     @classmethod
-    def eval(cls, *args: Any) -> Any:
+    def eval(cls, *args: sympy.Expr) -> sympy.Expr | None:
         """Exact short sums and products of rational numbers; nothing of other numbers; else `unranged`."""
         rational = cls.kind != "integral" and all(a.is_Rational for a in args)
         if rational and abs(args[1] - args[0]) <= MOST_EXACT:
             exact = [Fraction(int(a.p), int(a.q)) for a in args]
             total = _added(cls.kind, partial(_value, cls.body), *exact)
-            known = isinstance(total, Fraction)
-            return sympy.Rational(total.numerator, total.denominator) if known else None
+            if not isinstance(total, Fraction):
+                return None
+            return sympy.Rational(total.numerator, total.denominator)
         return None if all(a.is_Number for a in args) else cls.unranged(*args)
 
     @classmethod
-    def unranged(cls, *args: Any) -> Any:
+    def unranged(cls, *args: sympy.Expr) -> sympy.Expr:
         """SymPy's own sum, product or integral."""
         (symbol, *parameters) = cls.body.inputs
         variable = sympy.Dummy(symbol.name, **symbol.assumptions0)
@@ -77,7 +82,7 @@ def _slot(k: int, whole: bool = False) -> Node:
 
 
 @lru_cache(maxsize=1024)
-def _head(kind: str, body: Node, parameters: int) -> Any:
+def _head(kind: str, body: Node, parameters: int) -> type[Ranged]:
     """The function of a body in slots."""
     slots = (_slot(0, kind != "integral"), *(_slot(k + 1) for k in range(parameters)))
     graph = Graph(slots, (body,))
@@ -85,7 +90,7 @@ def _head(kind: str, body: Node, parameters: int) -> Any:
     return type(kind, (Ranged,), {**own, "_imp_": staticmethod(partial(_computed, kind, graph))})
 
 
-def function_of_body(kind: str, body: Graph) -> Any:
+def function_of_body(kind: str, body: Graph) -> type[Ranged]:
     """The function of a body whose first input is the variable, and whose others are the parameters.
 
     Raises:
@@ -169,11 +174,11 @@ def _slope(y: Node, args: Nodes, i: int) -> Tangent:
 # ---- values -------------------------------------------------------------------------------------
 
 
-def _value(body: Graph, *point: Any) -> Any:
+def _value(body: Graph, *point: Number) -> Any:
     return unchecked(body.output_nodes, dict(zip(body.input_nodes, point, strict=True)))[0]
 
 
-def _computed(kind: str, body: Graph, *values: Any) -> Any:
+def _computed(kind: str, body: Graph, *values: Number) -> Number:
     """The value on floats and arrays, or on mpmath's numbers."""
     term = partial(_value, body)
     if not any(isinstance(v, mpmath.mpf) for v in values):
@@ -184,7 +189,7 @@ def _computed(kind: str, body: Graph, *values: Any) -> Any:
     return mpmath.quad(lambda x: term(x, *parameters), [low, high])
 
 
-def _added(kind: str, term: Callable[..., Array], low: Any, high: Any, *parameters: Any) -> Any:
+def _added(kind: str, term: Callable[..., Any], low: Any, high: Any, *parameters: Number) -> Number:
     """Σ or Π of exact numbers, term by term."""
     if low != int(low) or high != int(high):
         raise ValueError(f"the bounds {low} and {high} of a {kind} are not whole numbers")

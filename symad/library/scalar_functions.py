@@ -31,7 +31,7 @@ from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, select
 
 
-def on_arrays(head: Any, args: tuple[Any, ...]) -> Array | None:
+def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:
     """``head`` on traced values, NumPy arrays or matrices; None if all arguments are SymPy scalars.
 
     Raises:
@@ -68,7 +68,7 @@ class ScalarFunction(sympy.Function):
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
 
     @classmethod
-    def definition(cls, *args: Any) -> Any:
+    def definition(cls, *args: sympy.Expr) -> sympy.Expr:
         """The same value in elementary functions."""
         raise NotImplementedError
 

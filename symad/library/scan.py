@@ -14,6 +14,7 @@ import numpy as np
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, Shape, plus, same_shape, size
 from symad.core.graph import Node
+from symad.core.signatures import Memory
 from symad.errors import DerivativeError, ShapeError
 from symad.ops.arrays.shaping import reshape, slice_axis
 from symad.ops.arrays.stacking import concatenate, stack, take
@@ -24,7 +25,7 @@ from symad.tracing.sessions import body as body_session
 from symad.tracing.wrapped import number
 
 
-def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
+def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "all") -> Any:
     """All states c_1, ..., c_T of the recurrence c_t = step(c_{t−1}, x_t).
 
     Args:
@@ -46,7 +47,7 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all
     return _run(step, initial, inputs, memory, True)
 
 
-def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Any = "all") -> Any:
+def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory = "all") -> Any:
     """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), as ``initial`` is.
 
     A sum over steps, such as a loss, can be a part of the state.
@@ -67,7 +68,7 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Any = "a
     return _run(step, initial, inputs, memory, False)
 
 
-def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: str, history: bool) -> Any:
+def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
@@ -128,7 +129,7 @@ def as_policy(memory: Any) -> tuple[str, int]:
 POLICIES = ("all", "recompute", "every", "sqrt", "binomial")
 
 
-def _is_traced(values: Sequence[Any]) -> bool:
+def _is_traced(values: Sequence[object]) -> bool:
     return any(isinstance(v, Proxy) or (isinstance(v, (tuple, list)) and _is_traced(v)) for v in values)
 
 
@@ -179,7 +180,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
     return parts
 
 
-def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Any) -> bool:
+def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array | Sequence[Array]) -> bool:
     """Whether a step takes traced values from around it; told by the first step."""
     several = isinstance(inputs, (tuple, list))
     if not all(map(len, inputs if several else (inputs,))):

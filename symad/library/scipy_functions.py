@@ -23,7 +23,7 @@ def logsumexp(
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """log Σ b exp(a) over ``axis``, or the logarithm of its size and its sign."""
     a, weights = _array(a), 1 if b is None else _array(b)
     if b is None and not return_sign:
@@ -42,20 +42,20 @@ def _array(values: ArrayLike) -> Any:
 
 
 @in_place_of("scipy.special", "softmax")
-def softmax(x: Array, axis: Axis = None) -> Any:
+def softmax(x: Array, axis: Axis = None) -> Array:
     """exp(x) / Σ exp(x), the sum over all elements by default, as in SciPy."""
     return functions.softmax(x, axis)
 
 
 @in_place_of("scipy.special", "log_softmax")
-def log_softmax(x: Array, axis: Any = None) -> Array:
+def log_softmax(x: Array, axis: int | None = None) -> Array:
     """x − log Σ exp(x), the sum over all elements by default, as in SciPy."""
     return functions.log_softmax(x, axis)
 
 
 @in_place_of("scipy.linalg", "solve_triangular")
 def solve_triangular(
-    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+    a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Array:
     """X with T X = B; what only concerns memory (``overwrite_b``, ``check_finite``) has no meaning here."""
     return functions.solve_triangular(a, b, trans, lower, unit_diagonal)
@@ -74,6 +74,6 @@ def expm(A: Array) -> Array:
 
 
 @in_place_of("sympy.functions", "E1")
-def E1(z: Array) -> Any:
+def E1(z: Array) -> Array:
     """E_1(z) = ∫_1^∞ e^(−z t)/t dt, which SymPy writes as a Python function."""
     return stand_in(sympy.expint)(1, z)

@@ -7,6 +7,7 @@ quadrature and complex error functions; their derivatives by parameters, where n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -70,7 +71,7 @@ class hyp2f1(SpecialFunction):
         return _by_last(self, argindex, lambda: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x))
 
 
-def _by_last(function: Any, argindex: int, slope: Any) -> Any:
+def _by_last(function: sympy.Function, argindex: int, slope: Callable[[], sympy.Expr]) -> sympy.Expr:
     if argindex != len(function.args):
         raise ArgumentIndexError(function, argindex)
     return slope()
@@ -162,7 +163,7 @@ def _owens_t(h: Array, a: Array) -> Number:
     return whole / (2 * mpmath.pi)
 
 
-def _faddeeva_by_arb(x: Array, sigma: flint.arb, gamma: flint.arb) -> Any:
+def _faddeeva_by_arb(x: flint.arb, sigma: flint.arb, gamma: flint.arb) -> flint.acb:
     from flint import acb, arb
 
     if not sigma > 0:
@@ -172,7 +173,7 @@ def _faddeeva_by_arb(x: Array, sigma: flint.arb, gamma: flint.arb) -> Any:
     return (-z * z).exp() * (acb(0, -1) * z).erfc() / (root * arb.pi().sqrt())
 
 
-def _faddeeva(x: Array, sigma: Number, gamma: Number) -> Any:
+def _faddeeva(x: mpmath.mpf, sigma: mpmath.mpf, gamma: mpmath.mpf) -> mpmath.mpc:
     if not sigma > 0:
         return mpmath.mpc(mpmath.nan, mpmath.nan)
     with mpmath.extraprec(mpmath.mp.prec):
@@ -181,13 +182,13 @@ def _faddeeva(x: Array, sigma: Number, gamma: Number) -> Any:
         return mpmath.exp(-z * z) * mpmath.erfc(-1j * z) / (root * mpmath.sqrt(mpmath.pi))
 
 
-def _spherical_in(n: Any, x: Any) -> Number:
+def _spherical_in(n: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
     if x == 0:
         return mpmath.mpf(n == 0)
     return mpmath.sign(x) ** int(n) * mpmath.sqrt(mpmath.pi / (2 * abs(x))) * mpmath.besseli(n + 0.5, abs(x))
 
 
-def polylog_slope_value(k: Any, s: Any, x: Any) -> Number:
+def polylog_slope_value(k: mpmath.mpf, s: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
     """With θ = x d/dx, θ Li_s = Li_{s−1}: x^k d^k/dx^k = θ (θ − 1) ... (θ − k + 1)."""
     k = int(k)
     if x == 0:

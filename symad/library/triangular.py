@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array
@@ -22,7 +20,7 @@ TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
 def solve_triangular(
-    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+    a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Array:
     """X with T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
 

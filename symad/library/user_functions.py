@@ -28,7 +28,7 @@ from symad.tracing.wrapped import number
 class Registered(sympy.Function):
     """The functions that were registered by a name; they take arrays and traced values, elementwise."""
 
-    def __new__(cls, *args: Number, **options: Any) -> Any:
+    def __new__(cls, *args: Number, **options: bool) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
@@ -37,8 +37,8 @@ class Registered(sympy.Function):
 def register_function(
     head: type[sympy.Basic] | str,
     implementation: Callable[..., Array],
-    derivatives: Sequence[Callable[..., Any] | None] = (),
-    mpmath: Callable[..., Array] | None = None,
+    derivatives: Sequence[Callable[..., Number] | None] = (),
+    mpmath: Callable[..., Number] | None = None,
 ) -> Any:
     """Teach symad a scalar function: how it is computed and how it is differentiated.
 
@@ -80,7 +80,7 @@ def _is_function_class(head: type[sympy.Basic]) -> bool:
 
 
 def _slope(
-    head: type[sympy.Basic], rules: Sequence[Callable[..., Any] | None]
+    head: type[sympy.Basic], rules: Sequence[Callable[..., Number] | None]
 ) -> Callable[[Node, Nodes, int], Tangent]:
     def rule(y: Node, args: Nodes, i: int) -> Tangent:
         derivative = rules[i] if i < len(rules) else None
@@ -96,8 +96,8 @@ def _slope(
     return rule
 
 
-def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Array]:
-    def fdiff(self: Any, argindex: int = 1) -> sympy.Expr:
+def _fdiff(rules: Sequence[Callable[..., Number] | None]) -> Callable[..., sympy.Expr]:
+    def fdiff(self: sympy.Function, argindex: int = 1) -> sympy.Expr:
         """∂f/∂x_argindex, as it was registered."""
         derivative = rules[argindex - 1] if argindex <= len(rules) else None
         if derivative is None:

@@ -41,7 +41,7 @@ from symad.transforms.series import Coefficients
 
 if TYPE_CHECKING:
     Given = Coefficients
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Given = Any
 
 Series = list[Tangent]

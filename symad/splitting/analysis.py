@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import sympy
 
 from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import DIM_FIELDS, Node, topological
@@ -86,7 +88,7 @@ def _has_length(node: Node, n: Dim) -> bool:
     return n in found
 
 
-def _symbols(node: Node) -> set[Any]:
+def _symbols(node: Node) -> set[sympy.Symbol]:
     values = [getattr(node.op, f.name) for f in fields(node.op) if f.name in DIM_FIELDS]
     return set().union(
         dim_symbols(node.shape), *(dim_symbols(v if isinstance(v, tuple) else (v,)) for v in values)

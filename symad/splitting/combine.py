@@ -6,7 +6,7 @@ logarithms that is the online rule of softmax (Milakov and Gimelshein 2018).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def _merge(piece: Piece, k: int, left: Values, right: Values) -> Any:
     return _REDUCE[piece.kind](a, b)
 
 
-_REDUCE: dict[str, Any] = {
+_REDUCE: dict[str, Callable[[Array, Array], Array]] = {
     "sum": lambda a, b: a + b,
     "product": lambda a, b: a * b,
     "maximum": np.maximum,
@@ -53,13 +53,13 @@ def _mean(
     return _times(a, w / total, piece.place) + _times(b, v / total, piece.place)
 
 
-def _times(value: Any, factor: Any, place: Sequence[int]) -> Any:
+def _times(value: Array | float, factor: Array | float, place: Sequence[int]) -> Array:
     """A value times a factor along some of its axes; parts of weight 0 take no part."""
     factor = _along(factor, place, np.ndim(value))
     return np.where(factor == 0, 0.0, value * factor)[()]
 
 
-def _along(factor: Any, place: Sequence[int], rank: int) -> Any:
+def _along(factor: Array | float, place: Sequence[int], rank: int) -> np.ndarray:
     factor = np.asarray(factor)
     order = sorted(range(len(place)), key=lambda k: place[k])
     shape = [1] * rank
@@ -87,12 +87,12 @@ def finish(pieces: Sequence[Piece], values: Values) -> Values:
     )
 
 
-def _rows(piece: Piece, blocks: Sequence[Any], total: Array | float | None) -> Array:
+def _rows(piece: Piece, blocks: Sequence[tuple[Array, Array]], total: Array | float | None) -> Array:
     parts = [block_of(piece, v, w, total) for v, w in blocks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=piece.axis)
 
 
-def block_of(piece: Piece, value: Any, weight: Any, total: Any) -> Any:
+def block_of(piece: Piece, value: Array, weight: Array, total: Any) -> Array:
     """One part's rows, times its share of the whole weight."""
     if piece.weight is None:
         return value
@@ -101,7 +101,7 @@ def block_of(piece: Piece, value: Any, weight: Any, total: Any) -> Any:
     return _times(value, share, piece.place)
 
 
-def combined(pieces: Sequence[Piece], parts: Sequence[Sequence[Any]]) -> Values:
+def combined(pieces: Sequence[Piece], parts: Sequence[Sequence[Array]]) -> Values:
     """The values of all parts as one, by a tree that depends on their number alone."""
     level = [start(pieces, part) for part in parts]
     while len(level) > 1:

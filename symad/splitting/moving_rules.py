@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+
+import sympy
 
 from symad.core.dims import Dim, same_dim, size, times
 from symad.core.graph import Node
@@ -186,7 +187,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) ->
 def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> Split:
     """The number of a row of all data, in front of indices of its own: strides add up."""
     axes: set[int] = set()
-    stride: Any = 0
+    stride: Dim = 0
     for k, (arg, state) in enumerate(zip(y.args, states, strict=True)):
         counts = isinstance(state, Positions)
         if has(op.shape[k], n) != counts or (k > 0 and counts):
@@ -240,7 +241,7 @@ def matrix_splitting(op: MatrixOp, y: Node, states: States, n: Length) -> Split:
     return _lines(states, min(rank for arg in y.args if (rank := len(arg.shape)) >= 2) - 2)
 
 
-def _in_columns(y: Node, states: tuple[State, ...], n: Any) -> State | None:
+def _in_columns(y: Node, states: tuple[State, ...], n: sympy.Symbol) -> State | None:
     """A solution is linear in the right-hand sides, column by column."""
     matrix, right = states
     rank = len(y.shape)
@@ -301,7 +302,7 @@ def chain_tangent_splitting(op: ChainTangent, y: Node, states: States, n: Length
     return state_by(tangent, dict(zip(points, states, strict=True)), n)
 
 
-def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: Any) -> State | None:
+def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: sympy.Symbol) -> State | None:
     """Row by row in every step: the state is rows, and the body keeps it so."""
     inner = [_in_step(s) if 1 <= k <= op.slices else s for k, s in enumerate(states)]
     if any(s is None for s in inner):
@@ -314,7 +315,7 @@ def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: Any) -> 
     return None
 
 
-def _first_states(y: Node, inner: Sequence[Any]) -> list[Rows]:
+def _first_states(y: Node, inner: Sequence[State | None]) -> list[Rows]:
     """What the state can be in every step: as it starts; zeros can start rows with any weight."""
     first = inner[0]
     if not isinstance(first, Rows):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import sympy
 
@@ -60,7 +59,7 @@ class Cut:
 
     axes: tuple[tuple[int, int], ...]
     """Pairs of the position of an input and its axis."""
-    length: Any
+    length: sympy.Symbol
 
     def axis(self, position: int) -> int | None:
         """The axis of an input that is cut, if one is."""

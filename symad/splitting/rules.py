@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import sympy
 
@@ -197,7 +196,7 @@ def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | 
     """A known factor multiplies the stride."""
     if set(op.powers) != {1}:
         return None
-    stride: Any = 1
+    stride: Dim = 1
     axis = None
     for arg, state in zip(y.args, states, strict=True):
         if isinstance(state, Positions) and axis is None:

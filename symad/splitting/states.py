@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sympy
 
@@ -71,7 +70,7 @@ class Positions(State):
     """V is the concatenation of the v_p + stride · (how many rows stand before part p): positions of rows."""
 
     axis: int
-    stride: Any = 1
+    stride: Dim = 1
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import bind, dim_symbols
@@ -49,9 +50,13 @@ class Found:
     points: int
 
 
+Record: TypeAlias = "tuple[dict[str, float], Any]"
+"""For each rule the gap at a point, and the point with what was found."""
+
+
 def search(graph: Graph, cut: Cut) -> list[Found]:
     """For each output, whether numbers contradict every rule."""
-    records: list[list[tuple[dict[str, float], Any]]] = [[] for _ in graph.output_nodes]
+    records: list[list[Record]] = [[] for _ in graph.output_nodes]
     for lengths, values in _points(graph, cut):
         try:
             whole = _flat(graph, values)
@@ -67,7 +72,7 @@ def search(graph: Graph, cut: Cut) -> list[Found]:
     return [_judged(graph, record) for record in records]
 
 
-def _judged(graph: Graph, record: Sequence[tuple[dict[str, float], Any]]) -> Found:
+def _judged(graph: Graph, record: Sequence[Record]) -> Found:
     names = list(dict.fromkeys(name for gaps, _ in record for name in gaps))
     worst = {name: max(gaps.get(name, np.inf) for gaps, _ in record) for name in names}
     standing = tuple(name for name in names if worst[name] <= DIFFERENT)
@@ -101,7 +106,7 @@ def _gap(value: Array, made: Array | float) -> float:
     return gap / scale if np.isfinite(gap) else np.inf
 
 
-def _combinations(parts: list[Array], lengths: Sequence[int]) -> Iterator[tuple[str, Any]]:
+def _combinations(parts: list[Array], lengths: Sequence[int]) -> Iterator[tuple[str, np.ndarray]]:
     """Every rule's value, of those whose shape fits."""
     total = sum(lengths)
     shares = [length / total for length in lengths]
@@ -142,7 +147,7 @@ def _dims(graph: Graph, values: Sequence[Array]) -> dict[sp.Basic, int]:
     return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in rows])
 
 
-def _parts(values: Sequence[Array], cut: Cut, lengths: Sequence[int]) -> list[list[Any]]:
+def _parts(values: Sequence[Array], cut: Cut, lengths: Sequence[int]) -> list[list[Array]]:
     made, start = [], 0
     for length in lengths:
         rows = slice(start, start + length)
@@ -156,7 +161,7 @@ def _parts(values: Sequence[Array], cut: Cut, lengths: Sequence[int]) -> list[li
     return made
 
 
-def _points(graph: Graph, cut: Cut) -> Iterator[tuple[Sequence[int], list[Any]]]:
+def _points(graph: Graph, cut: Cut) -> Iterator[tuple[Sequence[int], list[Array]]]:
     """Values of the inputs: positive ones and ones of both signs; integers where they are indices."""
     others = sorted(graph.dims - {cut.length}, key=str)
     for number, lengths in enumerate(PARTS):
@@ -171,7 +176,7 @@ def _points(graph: Graph, cut: Cut) -> Iterator[tuple[Sequence[int], list[Any]]]
             yield lengths, [_draw(rng, node, kind, ranges.get(node)) for node in concrete.input_nodes]
 
 
-def _symbols(graph: Graph) -> set[Any]:
+def _symbols(graph: Graph) -> set[sympy.Symbol]:
     return set().union(*(dim_symbols(node.shape) for node in graph.input_nodes))
 
 

@@ -30,7 +30,7 @@ from symad.ops.fused.softmax import LogSumExp, Softmax, log_softmax, logsumexp, 
 
 if TYPE_CHECKING:
     Logarithm = Node | None
-else:  # plum sees Any: it dispatches on the op alone
+else:  # plum dispatches on the op alone
     Logarithm = Any
 
 DEPTH = 6

@@ -20,7 +20,7 @@ from symad.core.questions import question
 from symad.errors import SymadError, TraceError
 from symad.tracing import trace
 
-# For the type checker these say what layers compute; plum sees Any and dispatches on the module alone.
+# For the type checker these say what layers compute; plum dispatches on the module alone.
 if TYPE_CHECKING:
     from symad.core.arrays import Array as Array
 

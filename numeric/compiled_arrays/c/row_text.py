@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.dims import same_shape
+from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, op_of
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head, signature
@@ -79,7 +79,7 @@ class NativeRows(RowText):
 
 
 def region_source(
-    name: str, body: Graph, full: object, real: str
+    name: str, body: Graph, full: Shape, real: str
 ) -> tuple[str, str, list[Operand], NativeBody]:
     """The text of a region; its signature; its arguments."""
     rows = NativeRows(body, full, NativeBody(real))

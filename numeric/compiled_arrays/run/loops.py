@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import ArrayLike
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.blas import product_address
 from symad.numeric.compiled_arrays.ufuncs import load
+from symad.numeric.compiler.c_calls import CFunction
 
 
-def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
+def compiled_loops(source: str, names: Sequence[str]) -> list[CFunction]:
     """The loops of a C source.
 
     Raises:
@@ -27,13 +27,13 @@ def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
 
 
 def run_loop(
-    loop: Any,
+    loop: CFunction,
     dtype: str,
     steps: int,
     state: ArrayLike | None,
-    moving: Sequence[Any],
-    fixed: Sequence[Any],
-    results: Sequence[Any],
+    moving: Sequence[np.ndarray],
+    fixed: Sequence[np.ndarray],
+    results: Sequence[np.ndarray],
 ) -> None:
     """Run a compiled loop.
 
@@ -66,8 +66,8 @@ def run_loop(
         raise MemoryError("no memory for the values of one step")
 
 
-def _with_whole_steps(array: Array, dtype: str) -> Array:
+def _with_whole_steps(array: ArrayLike, dtype: str) -> np.ndarray:
     """The array, copied if the elements of one step do not lie together."""
-    array = np.asarray(array, dtype)
-    whole = not len(array) or array[0].flags.c_contiguous
-    return array if whole and array.strides[0] % array.itemsize == 0 else np.ascontiguousarray(array)
+    made = np.asarray(array, dtype)
+    whole = not len(made) or made[0].flags.c_contiguous
+    return made if whole and made.strides[0] % made.itemsize == 0 else np.ascontiguousarray(made)

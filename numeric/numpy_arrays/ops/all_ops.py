@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symad.core.dims import Dim
 from symad.core.graph import Node, Op
 from symad.core.questions import question
 from symad.numeric.backends import ArrayLibrary
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     Text = str
     Texts = tuple[str, ...]
-else:  # plum sees Any: it dispatches on op and library, and converts no return values
+else:  # plum dispatches on op and library, and converts no return values
     Text = Texts = ArrayPrinter = Any
 
 
@@ -111,7 +112,7 @@ def positions_emit(
     return f"{made.inside(Level.ATOM)}.astype({printer.type_text})"
 
 
-def _fits(indices: Node, rows: Any, printer: ArrayPrinter) -> bool:
+def _fits(indices: Node, rows: Dim, printer: ArrayPrinter) -> bool:
     """Whether the indices are written as integers, and known to be in range: checked, or constants."""
     if indices not in printer.row_numbers:  # read as numbers too, so written as floats
         return False

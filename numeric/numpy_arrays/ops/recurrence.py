@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
@@ -22,7 +22,7 @@ def state_stem(node: Node, printer: ArrayPrinter) -> str:
     return printer.labels.get(node) or ("h_bar" if turned else "h")
 
 
-def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: Any) -> list[str]:
+def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: ArrayPrinter) -> list[str]:
     """The statements that fill ``name`` with all states."""
     initial, xs, constants = parts(op, node.args)
     np_, local = printer.np, op.body.input_nodes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.errors import LoweringError
@@ -11,8 +11,11 @@ from symad.numeric.targets import helpers
 from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
 from symad.ops.sparse.sparse_solve import solve_sparse
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
-def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
+
+def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: ArrayPrinter) -> list[str]:
     """The statements that solve for ``name``: one problem, or one after the other of a batch."""
     if op.solver is not None:
         raise LoweringError("implicit with a solver of your own cannot be written as standalone code")

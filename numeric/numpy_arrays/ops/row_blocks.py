@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.core.graph import Node, op_of, topological
 from symad.numeric.fusion.chains import Fused
@@ -19,6 +19,9 @@ from symad.ops.arrays.sources import Source
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+
 CHAIN = 2**15
 """The number of elements of a block of a chain of elementwise operations."""
 
@@ -26,7 +29,7 @@ CHAIN = 2**15
 CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
 
 
-def block_lines(node: Node, printer: Any) -> list[str]:
+def block_lines(node: Node, printer: InPlacePrinter) -> list[str]:
     """The statements that fill all values of a loop over blocks of rows."""
     op = op_of(node, RowBlocks)
     np_, local, results = printer.np, op.body.input_nodes, op.body.output_nodes

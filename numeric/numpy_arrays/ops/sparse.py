@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from symad.core.graph import Node, op_of
 from symad.numeric.backends import NumPy
 from symad.numeric.numpy_arrays.memory_reuse import array_text
@@ -18,7 +21,7 @@ from symad.ops.sparse.csr import CompressedRows, as_slice
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-else:  # plum sees Any
+else:  # plum dispatches on the op and the library
     InPlacePrinter = Any
 
 MATRIX = '''def _matrix(structure, entries):
@@ -133,7 +136,7 @@ def sparse_structure(op: CompressedRows, printer: ArrayPrinter) -> str:
     return name
 
 
-def _index(places: Any, several: bool, printer: ArrayPrinter) -> str:
+def _index(places: NDArray[np.int64], several: bool, printer: ArrayPrinter) -> str:
     """A slice or a position, or an index array of the type that NumPy indexes with."""
     where = as_slice(places)
     if not isinstance(where, slice):
@@ -144,7 +147,7 @@ def _index(places: Any, several: bool, printer: ArrayPrinter) -> str:
     return f"{where.start or ''}:{where.stop}{step}"
 
 
-def shared(index: Any, printer: ArrayPrinter) -> str:
+def shared(index: np.ndarray, printer: ArrayPrinter) -> str:
     """A constant that results share, and so must not change."""
     name: str = printer.constant_array(index)
     printer.settings.append(f"{name}.flags.writeable = False")

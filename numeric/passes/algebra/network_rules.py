@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import product as combinations
-from typing import Any, Protocol
+from typing import Protocol
 
 from symad.core.graph import Node, op_of
 from symad.numeric.passes.algebra.contraction_order import Name
@@ -26,7 +26,9 @@ class Run(Protocol):
     def array(self, node: Node) -> Node:
         """The array of any other."""
 
-    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+    def product(
+        self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> Term:
         """How terms are contracted."""
 
     def total(self, terms: Sequence[Signed]) -> list[Term]:

@@ -13,9 +13,8 @@ of a sum become one where they share factors and the rest does not grow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy
 
@@ -186,8 +185,8 @@ def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
 
 def product(
     terms: Sequence[Term],
-    labels: Sequence[Sequence[Any]],
-    output: Sequence[int],
+    labels: Sequence[Sequence[Hashable]],
+    output: Sequence[Hashable],
     reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
 ) -> Term:
     """The contraction of networks: axes of one label run together, labels that are not kept are summed.
@@ -198,7 +197,7 @@ def product(
         Misfit: axes of one label cut their positions differently.
     """
     operands = [renamed(term) for term in terms]
-    joining, place = Joining(), dict[Any, Names]()
+    joining, place = Joining(), dict[Hashable, Names]()
     for term, part in zip(operands, labels, strict=True):
         for label, axis in zip(part, term.axes, strict=True):
             joining.join(place.setdefault(label, axis), axis)

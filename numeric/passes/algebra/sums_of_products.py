@@ -10,10 +10,9 @@ The value of a sum changes by rounding only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -168,8 +167,8 @@ def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
         if number != 1 and base is not None and base.shape == arg.shape and _shrinks(node, arg):
             factor *= number
             operands[k] = base
-    labels, operands = _joined(labels, operands, single)
-    return scaled(factor, ordered(labels, out, operands))
+    joined, operands = _joined(list(labels), operands, single)
+    return scaled(factor, ordered(joined, out, operands))
 
 
 def _shrinks(node: Node, arg: Node) -> bool:
@@ -221,10 +220,10 @@ def _factors(node: Node) -> list[Node] | None:
 
 
 def _joined(
-    labels: list[tuple[Any, ...]], operands: list[Node], single: Sequence[bool]
-) -> tuple[list[tuple[Any, ...]], list[Node]]:
+    labels: list[tuple[Hashable, ...]], operands: list[Node], single: Sequence[bool]
+) -> tuple[list[tuple[Hashable, ...]], list[Node]]:
     """Operands that are products or contractions of their own, used only here, taken apart."""
-    made_labels: list[tuple[Any, ...]] = []
+    made_labels: list[tuple[Hashable, ...]] = []
     made: list[Node] = []
     fresh = 0
     for part, arg, alone in zip(labels, operands, single, strict=True):
@@ -256,7 +255,7 @@ def _is_outer(node: Node) -> bool:
     return every == set(op.output) and len(set(op.output)) == len(op.output)
 
 
-def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[int]) -> list[list[int]] | None:
+def _bilinear(parts: Sequence[tuple[Hashable, ...]], out: Sequence[int]) -> list[list[int]] | None:
     """The order of Σ_ij u_i a_ij b_ij ... v_j: along rows first, as they lie in memory; else None."""
     names = [*parts]
     matrix = next((part for part in names if len(set(part)) == 2), None)
@@ -276,7 +275,7 @@ def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[int]) -> list[list
     return path
 
 
-def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[int], args: Sequence[Node]) -> Node:
+def ordered(labels: Sequence[tuple[Hashable, ...]], out: Sequence[int], args: Sequence[Node]) -> Node:
     """A contraction, two operands at a time in the cheapest order."""
     if len(args) < 3:
         return contract(labels, out, *args)

@@ -9,7 +9,7 @@ The value changes by rounding only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -130,7 +130,7 @@ def _rooted(
     return made if low >= 0 else neg(made)
 
 
-def _spread(node: Node, labels: Labels, along: Sequence[Any], lengths: Shape) -> Node:
+def _spread(node: Node, labels: Labels, along: Sequence[Hashable], lengths: Shape) -> Node:
     """A weight repeated along the axes that it lacks; numbers stay numbers."""
     if not labels:
         return node

@@ -14,7 +14,7 @@ The value changes by rounding only. The result is used if it costs fewer operati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from symad.core.dims import bind, dim_symbols
@@ -107,7 +107,9 @@ class _Factoring:
         """The array of a node that has no terms."""
         return self.made[node]
 
-    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[int]) -> Term:
+    def product(
+        self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> Term:
         """Sums are done where they stand."""
         return product(terms, labels, output)
 

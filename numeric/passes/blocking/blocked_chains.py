@@ -62,7 +62,7 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
         chain = _closure(ends, order, users)
         if sum(_is_link(n) for n in chain) >= max(SHORTEST, 2 * len(ends)):
             tried |= set(chain)
-            length: Any = node.shape[0]
+            length = node.shape[0]
             return Group(length, node, dict.fromkeys(chain, 0), dict.fromkeys(chain, 0))
     return None
 

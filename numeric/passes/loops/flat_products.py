@@ -8,9 +8,8 @@ its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from symad.core.dims import size
+from symad.core.dims import Dim, size
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.arrays.contraction import Einsum, contract, permute
@@ -52,7 +51,7 @@ def flatten_products(graph: Graph) -> Graph:
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _product(matrices: Sequence[tuple[str, Node, Any]], node: Node) -> Node:
+def _product(matrices: Sequence[tuple[str, Node, Dim]], node: Node) -> Node:
     """The product of two matrices; the one with more rows first, which BLAS likes better."""
     (one, left, rows), (other, right, columns) = matrices
     other = other.replace("i", "j")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from symad.core.dims import Shape
+from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, shape
 from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
 from symad.ops.arrays.shaping import Reshape, pad, reshape
@@ -92,7 +91,7 @@ def _finer(block: Node) -> Node:
     return block
 
 
-def only_cuts(axes: Sequence[Any], finer: Sequence[Any]) -> bool:
+def only_cuts(axes: Sequence[Dim], finer: Sequence[Dim]) -> bool:
     """Whether each axis is made of neighbours among finer ones: then any view can be cut that way."""
     rest = list(finer)
     for d in axes:

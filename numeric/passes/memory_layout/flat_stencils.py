@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Range(NamedTuple):
     strides: tuple[int, ...]
 
     @property
-    def positions(self) -> Any:
+    def positions(self) -> np.ndarray:
         """Where the elements stand, in their order."""
         grid = np.indices(self.shape).reshape(len(self.shape), -1)
         return np.tensordot(self.strides, grid, 1)

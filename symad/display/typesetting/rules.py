@@ -46,7 +46,7 @@ from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTange
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 
-# For the type checker these are classes; plum sees Any and dispatches on the op alone.
+# For the type checker these are classes; plum dispatches on the op alone.
 if TYPE_CHECKING:
     from symad.core.dims import Shape
 

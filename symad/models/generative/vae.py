@@ -6,7 +6,7 @@
 minus the evidence lower bound for pixels x in [0, 1]. With a ``deviation`` τ the pixels are Gaussian
 instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy.
 Other data have another ``likelihood``: "gaussian" is N(ℓ, τ²), with no sigmoid; or any function of (x, ℓ)
-that gives log p(x | z) of each sample. Any ``prior`` log p(z) takes the place of N(0, I), with log q(z |
+that gives log p(x | z) of each sample. A ``prior`` log p(z) takes the place of N(0, I), with log q(z |
 x) − log p(z) at the z drawn in the place of its mean KL. The noise ε (N, k) is an input, so derivatives
 are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²). Conditional: a one-hot class c (N, C) is
 appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encoding variational Bayes"

@@ -8,7 +8,7 @@ operand repeats an index and ones where an index was summed out of it alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,13 @@ def _letters(labels: Labels) -> str:
 # ---- makers -------------------------------------------------------------------------------------
 
 
-def contract(inputs: Sequence[Sequence[Any]], output: Sequence[Any], *args: Node) -> Node:
+def contract(inputs: Sequence[Sequence[Hashable]], output: Sequence[Hashable], *args: Node) -> Node:
     """The contraction with any hashable axis labels; labels are renumbered in order of appearance.
 
     Nested one-operand contractions (transpositions, sums) are merged into the labels.
     """
     merged_args: list[Node] = []
-    merged_labels: list[tuple[Any, ...]] = []
+    merged_labels: list[tuple[Hashable, ...]] = []
     for position, (labels, arg) in enumerate(zip(inputs, args, strict=True)):
         inner = arg.op
         if isinstance(inner, Einsum) and len(inner.inputs) == 1 and _is_permutation(inner):
@@ -93,13 +93,13 @@ def _scaled(result: Node, factors: Sequence[Node]) -> Node:
 
 
 def _fold_units(
-    labels: list[tuple[Any, ...]], args: list[Node], output: Sequence[Any], factors: list[Node]
-) -> set[int]:
+    labels: list[tuple[Hashable, ...]], args: list[Node], output: Sequence[Hashable], factors: list[Node]
+) -> set[Hashable]:
     """Take numbers in the shape of 1×1 arrays out as factors, with the axes that only they have.
 
     Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.
     """
-    gone: set[Any] = set()
+    gone: set[Hashable] = set()
     for k in reversed(range(len(args))):
         arg = args[k]
         unit = isinstance(arg.op, Broadcast) and not arg.op.axes and all(d == 1 for d in arg.shape)
@@ -129,7 +129,9 @@ def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
     return reshape(a, tuple(1 if flag else next(dims) for flag in unit))
 
 
-def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]) -> list[Node]:
+def _fold_identities(
+    labels: list[tuple[Hashable, ...]], args: list[Node], output: list[Hashable]
+) -> list[Node]:
     """Contract identity matrices and repeated axes away; scalar operands are taken out as factors.
 
     Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
@@ -165,7 +167,9 @@ def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: li
     return factors
 
 
-def _check_axes(labels: Sequence[Sequence[Any]], args: Sequence[Node], dims: Mapping[Any, Dim]) -> None:
+def _check_axes(
+    labels: Sequence[Sequence[Hashable]], args: Sequence[Node], dims: Mapping[Hashable, Dim]
+) -> None:
     """Every axis with a label of ``dims`` has that size; asked before an operand disappears."""
     for part, arg in zip(labels, args, strict=True):
         for label, dim in zip(part, arg.shape, strict=True):
@@ -177,7 +181,7 @@ def _check_axes(labels: Sequence[Sequence[Any]], args: Sequence[Node], dims: Map
 
 
 def _numbered(
-    merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], merged_args: Sequence[Node]
+    merged_labels: Sequence[tuple[Hashable, ...]], output: Sequence[Hashable], merged_args: Sequence[Node]
 ) -> Node:
     """The contraction node, its labels numbered in order of appearance.
 
@@ -186,7 +190,7 @@ def _numbered(
     """
     if len(merged_args) == 2 and _owner(merged_labels, output) == 1:
         merged_labels, merged_args = merged_labels[::-1], merged_args[::-1]
-    numbers: dict[Any, int] = {}
+    numbers: dict[Hashable, int] = {}
     for labels in merged_labels:
         for label in labels:
             numbers.setdefault(label, len(numbers))
@@ -199,7 +203,7 @@ def _numbered(
     return Node.of(op, tuple(merged_args))
 
 
-def _owner(labels: Sequence[tuple[Any, ...]], output: Sequence[Any]) -> int:
+def _owner(labels: Sequence[tuple[Hashable, ...]], output: Sequence[Hashable]) -> int:
     """Which of two operands alone has the first output axis that only one of them has."""
     for label in output:
         if (label in labels[0]) != (label in labels[1]):

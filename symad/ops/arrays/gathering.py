@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class ScatterAdd(ShapingOp):
     Arguments: indices (s...), updates (s..., rest...). Linear in the updates.
     """
 
-    size: Any
+    size: Dim
 
 
 def gather(table: Node, indices: Node) -> Node:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.dims import Dim, Shape, as_shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
@@ -60,8 +60,8 @@ class Reshape(ShapingOp):
 class Slice(ShapingOp):
     """On each axis ``count`` elements from ``start`` with ``step`` (which may be negative)."""
 
-    start: tuple[Any, ...]
-    count: tuple[Any, ...]
+    start: Shape
+    count: Shape
     step: tuple[int, ...]
 
 
@@ -69,7 +69,7 @@ class Slice(ShapingOp):
 class Pad(ShapingOp):
     """The transpose of `Slice`: the elements placed in zeros of ``shape``."""
 
-    start: tuple[Any, ...]
+    start: Shape
     step: tuple[int, ...]
     shape: Shape
 
@@ -271,7 +271,7 @@ def broadcast_evaluate(op: Broadcast, values: Values) -> Array:
     return np.broadcast_to(value.reshape(dims), op.shape)
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: Number) -> np.ndarray:
     if isinstance(value, (np.ndarray, np.generic, int, float)):
         return np.asarray(value)
     return box(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -91,20 +92,20 @@ class Dimension(Source):
 class Iota(Source):
     """(0, 1, ..., size − 1)."""
 
-    size: Any
+    size: Dim
 
 
 @dataclass(frozen=True, eq=False)
 class Eye(Source):
     """The identity matrix of order ``size``: a (size, size) array."""
 
-    size: Any
+    size: Dim
 
 
 # ---- makers -------------------------------------------------------------------------------------
 
 
-def input_node(symbol: sympy.Expr, dims: Any = ()) -> Node:
+def input_node(symbol: sympy.Basic, dims: Iterable[Dim] = ()) -> Node:
     """The input of this symbol and shape."""
     return Node.of(Input(symbol, as_shape(dims)))
 

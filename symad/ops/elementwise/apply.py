@@ -48,7 +48,7 @@ def apply(head: type[sympy.Basic], *args: Node) -> Node:
 
 
 Slope = Callable[[Node, Nodes, int], Tangent]
-SLOPES: dict[Any, Slope] = {}
+SLOPES: dict[sympy.FunctionClass, Slope] = {}
 """Better forms of ∂head/∂x_i, from the value y, the arguments and i."""
 
 

@@ -20,7 +20,6 @@ An op has several results, numbered by ``part``; a backend computes all that are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import sympy as sp
 
@@ -65,7 +64,7 @@ def attention(
     score: Formula | None = None,
     mask: Formula | None = None,
     parameters: tuple[Parameter, ...] = (),
-    scale: Any = None,
+    scale: float | None = None,
 ) -> tuple[Node, Node]:
     """(o, L); the formulas are those of `symad.library.score_functions`."""
     names = tuple((p.name, p.ndim, p.integer) for p in parameters)

@@ -48,7 +48,7 @@ def on_fresh(op: AttentionOp, shapes: Sequence[Shape]) -> tuple[Nodes, Node]:
     The arguments of an op may be one node (self-attention), or depend on each other; here they are
     independent.
     """
-    rules: Mapping[type, Callable[[Any, Nodes], Any]] = {
+    rules: Mapping[type, Callable[[Any, Nodes], Node]] = {
         ops.Attention: lambda op, args: value(op, args)[op.part],
         ops.AttentionTangent: lambda op, args: tangent(op, args)[op.part],
         ops.AttentionCotangent: cotangent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from symad.core.formula import Formula
 from symad.core.graph import Op
@@ -25,7 +24,7 @@ class AttentionOp(Op):
     score: Formula
     mask: Formula
     parameters: tuple[tuple[str, int, bool], ...]
-    scale: Any
+    scale: float | None
     part: int
 
     @property

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -180,7 +179,7 @@ def logits(op: PairOp, args: Nodes) -> Node:
     """k_ij for all pairs, (N, M)."""
     x, y = args[:2]
     full = (x.shape[0], y.shape[0])
-    tables: dict[str, Any] = {"x": (x, 0), "y": (y, 1)}
+    tables: dict[str, tuple[Node, int]] = {"x": (x, 0), "y": (y, 1)}
     values = dict(zip((name for name, _ in op.parameters), args[3:], strict=False))
     known: dict[sp.Symbol, Node] = {}
     replaced = {}

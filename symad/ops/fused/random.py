@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy
@@ -167,7 +166,7 @@ def _in_domain(found: Array, values: Values) -> Array:
     return exact if isinstance(exact, np.ndarray) else box(exact)[()]
 
 
-def _computed(function: Callable[..., Any], values: Values, *more: tuple[int, ...]) -> Array:
+def _computed(function: Callable[..., np.ndarray], values: Values, *more: tuple[int, ...]) -> Array:
     try:
         return _in_domain(function(*_numbers(values), *more, np.float64), values)
     except ValueError as error:

@@ -9,9 +9,9 @@ Appl. 283, 1998, section 3). The derivative of adj(Σ) holds products of all but
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy
@@ -167,7 +167,7 @@ def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Array:
     return _exactly(derivative, a, e)
 
 
-def _exactly(make: Any, *values: Array) -> Array:
+def _exactly(make: Callable[..., Node], *values: Array) -> Array:
     """The polynomial on exact or high-precision numbers."""
     points = [fresh_input(v.shape) for v in values]
     return np.asarray(unchecked([make(*points)], dict(zip(points, values, strict=True)))[0])

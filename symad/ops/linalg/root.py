@@ -225,7 +225,7 @@ def _solve(op: Root, values: Sequence[Number]) -> Array:
     sparse = None if exact else sparse_slope(op.residual)
     slope = sparse if sparse is not None else slope_at(op, x_node, tuple(parameters))
 
-    def at(x: Array) -> tuple[Any, Any]:
+    def at(x: Array) -> tuple[np.ndarray, np.ndarray]:
         point = dict(zip(op.residual.input_nodes, (x, *values[1:]), strict=True))
         residual, matrix = unchecked([flat, slope], point)
         return residual, matrix

@@ -123,9 +123,11 @@ def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
     return flat
 
 
-def _views(op: ChainPullback, args: Sequence[Any], flat: Any) -> tuple[list[tuple[Any, bool]], Any]:
+def _views(
+    op: ChainPullback, args: Sequence[Any], flat: np.ndarray
+) -> tuple[list[tuple[np.ndarray, bool]], np.ndarray | None]:
     """The places of the cotangents in the flat array: of inputs and constants, and of c_0."""
-    outs: list[tuple[Any, bool]] = []
+    outs: list[tuple[np.ndarray, bool]] = []
     first, offset = None, 0
     for k, (arg, flag) in enumerate(zip(args, op.active, strict=True)):
         if not flag:

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 import sympy
 
 from symad.core.dims import Shape, plus, same_dim, same_shape
-from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
+from symad.core.graph import ZERO, Graph, Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import (
     Array,
     Count,
@@ -296,7 +295,7 @@ def backwards(x: Node) -> Node:
 
 def _reverses(x: Node) -> bool:
     """Whether a slice only reverses the first axis of its argument."""
-    op: Any = x.op
+    op = op_of(x, Slice)
     rank = len(x.shape)
     same = all(map(same_dim, x.shape, x.args[0].shape))
     return same and op.step == (-1, *[1] * (rank - 1))

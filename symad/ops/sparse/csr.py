@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symad.core.arrays import Number
 from symad.core.dims import Shape, same_dim, size
@@ -37,7 +38,7 @@ from symad.ops.arrays.stacking import concatenate
 INDEX = "<i4"
 """How positions are stored: SciPy's sparse solvers take 32-bit indices."""
 
-IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+IntArray: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,22 +10,20 @@ algorithms with application to computing Hessians, SIAM J. Sci. Comput. 29 (2007
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.sparsity.coloring.best_of import Race, order_name
 from symad.sparsity.coloring.closed_forms import lattice_coloring
 from symad.sparsity.coloring.columns import try_more_orders
 from symad.sparsity.coloring.lower_bounds import acyclic_bound
-from symad.sparsity.coloring.orders import incidence_degree, is_perfect, order_named
+from symad.sparsity.coloring.orders import OrderLike, incidence_degree, is_perfect, order_named
 from symad.sparsity.coloring.star import color_stars
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "random")
 
 
-def color_trees(graph: Pattern, orders: tuple[Any, ...] | None) -> Race:
+def color_trees(graph: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
     """Acyclic colors (n,) from 0 of a graph; with ``orders`` None everything known is tried."""
     if orders is None:
         chordal = _color_chordal(graph)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.sparsity.coloring.orders import OrderLike
 from symad.sparsity.patterns.pattern import IntArray
 
 
@@ -20,7 +21,7 @@ def compact(colors: IntArray) -> IntArray:
     return np.unique(colors, return_inverse=True)[1].reshape(colors.shape).astype(np.int64)
 
 
-def order_name(order: str) -> str:
+def order_name(order: OrderLike) -> str:
     """How an order is called in reports."""
     return order if isinstance(order, str) else getattr(order, "__name__", "given order")
 

@@ -19,7 +19,7 @@ determination); A. H. Gebremedhin, F. Manne and A. Pothen, SIAM Review 47 (2005)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from symad.sparsity.coloring.acyclic import first_fit_proper
 from symad.sparsity.coloring.best_of import Race, compact, order_name
 from symad.sparsity.coloring.columns import GRAPH_WORK, color_columns, first_fit
 from symad.sparsity.coloring.lower_bounds import bidirectional_bound
-from symad.sparsity.coloring.orders import order_named
+from symad.sparsity.coloring.orders import OrderLike, order_named
 from symad.sparsity.coloring.star import alone_in_row, first_fit_stars
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
@@ -40,7 +40,7 @@ MOST_THRESHOLDS = 64
 """Peeling tries at most this many thresholds on each side."""
 
 
-def color_both(pattern: Pattern, orders: tuple[Any, ...] | None) -> Race:
+def color_both(pattern: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
     """Colors of both sides; with ``orders`` None peeling and several star bicolorings compete."""
     race = Race(bidirectional_bound(pattern))
     for name, sides in _candidates(pattern, orders, race):
@@ -54,7 +54,9 @@ def product_count(sides: Sides) -> int:
     return int(sides[0].max(initial=0) + sides[1].max(initial=0))
 
 
-def _candidates(pattern: Pattern, orders: tuple[Any, ...] | None, race: Race) -> Iterator[tuple[str, Sides]]:
+def _candidates(
+    pattern: Pattern, orders: tuple[OrderLike, ...] | None, race: Race
+) -> Iterator[tuple[str, Sides]]:
     if orders is None:
         yield from _peelings(pattern, race)
     graph = bipartite_graph(pattern)

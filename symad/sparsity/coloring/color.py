@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.sparsity.coloring.acyclic import color_trees
 from symad.sparsity.coloring.bidirectional import color_both
 from symad.sparsity.coloring.columns import color_columns
-from symad.sparsity.coloring.given_coloring import given_coloring
+from symad.sparsity.coloring.given_coloring import Colors, given_coloring
+from symad.sparsity.coloring.orders import OrderLike
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.coloring.star import color_stars
 from symad.sparsity.patterns.errors import ColoringError
-from symad.sparsity.patterns.pattern import as_pattern
+from symad.sparsity.patterns.pattern import PatternLike, as_pattern
 
 KINDS = ("column", "row", "star", "acyclic", "bidirectional")
 
 
-def color(pattern: Any, kind: str = "column", order: Any = None, colors: Any = None) -> Coloring:
+def color(
+    pattern: PatternLike,
+    kind: str = "column",
+    order: OrderLike | None = None,
+    colors: Colors | tuple[Colors, Colors] | None = None,
+) -> Coloring:
     """Color a sparsity pattern, so that few products determine all its entries.
 
     - "column": columns of one color share no row; a Jacobian from JVPs.
@@ -73,26 +77,26 @@ def color(pattern: Any, kind: str = "column", order: Any = None, colors: Any = N
     return Coloring(kind, matrix, race.colors, race.count, race.bound, race.winner)
 
 
-def column(pattern: Any, order: Any = None) -> Coloring:
+def column(pattern: PatternLike, order: OrderLike | None = None) -> Coloring:
     """Column groups that share no row (partial distance-2 coloring); `color` of kind "column"."""
     return color(pattern, "column", order)
 
 
-def row(pattern: Any, order: Any = None) -> Coloring:
+def row(pattern: PatternLike, order: OrderLike | None = None) -> Coloring:
     """Row groups that share no column (partial distance-2 coloring); `color` of kind "row"."""
     return color(pattern, "row", order)
 
 
-def star(pattern: Any, order: Any = None) -> Coloring:
+def star(pattern: PatternLike, order: OrderLike | None = None) -> Coloring:
     """Proper coloring without two-colored paths on four vertices; `color` of kind "star"."""
     return color(pattern, "star", order)
 
 
-def acyclic(pattern: Any, order: Any = None) -> Coloring:
+def acyclic(pattern: PatternLike, order: OrderLike | None = None) -> Coloring:
     """Proper coloring without two-colored cycles; `color` of kind "acyclic"."""
     return color(pattern, "acyclic", order)
 
 
-def bidirectional(pattern: Any, order: Any = None) -> Coloring:
+def bidirectional(pattern: PatternLike, order: OrderLike | None = None) -> Coloring:
     """Rows and columns together, read directly; `color` of kind "bidirectional"."""
     return color(pattern, "bidirectional", order)

@@ -8,14 +8,13 @@ entry of theirs unmixed (A. R. Curtis, M. J. D. Powell and J. K. Reid, J. Inst. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from symad.sparsity.coloring.best_of import Race, compact, order_name
 from symad.sparsity.coloring.closed_forms import cyclic_blocks, is_proper, lattice_coloring
 from symad.sparsity.coloring.lower_bounds import column_bound
-from symad.sparsity.coloring.orders import order_named, saturation_colors, shuffled
+from symad.sparsity.coloring.orders import OrderLike, order_named, saturation_colors, shuffled
 from symad.sparsity.coloring.tabu import fewer_colors
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
@@ -29,7 +28,7 @@ MORE_WORK = 300_000
 """Entries visited by the extra orders tried for star and acyclic colorings."""
 
 
-def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None, search: bool = False) -> Race:
+def color_columns(pattern: Pattern, orders: tuple[OrderLike, ...] | None, search: bool = False) -> Race:
     """Colors (n,) from 0 for the columns; with ``orders`` None everything known is tried.
 
     ``search``: small graphs are also searched for colorings that no order finds.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from symad.sparsity.patterns.errors import ColoringError
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 METHOD = "given"
+
+Colors: TypeAlias = "Sequence[int] | IntArray | Mapping[Hashable, int]"
+"""The color of each row or column, in order or by its label."""
 
 
 def given_coloring(pattern: Pattern, kind: str, colors: Any) -> Coloring:
@@ -72,7 +75,7 @@ def _compact_used(colors: IntArray) -> IntArray:
     return compact(np.append(colors, 0))[:-1]
 
 
-def _as_colors(colors: Any, size: int, labels: tuple[Any, ...] | None, what: str) -> IntArray:
+def _as_colors(colors: Colors, size: int, labels: tuple[Hashable, ...] | None, what: str) -> IntArray:
     if isinstance(colors, Mapping):
         names = range(size) if labels is None else labels
         missing = [name for name in names if name not in colors]

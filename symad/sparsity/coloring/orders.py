@@ -12,7 +12,7 @@ elimination).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +25,11 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
 if TYPE_CHECKING:
     import networkx as nx
 
-Order: TypeAlias = Callable[..., Any]
+Order: TypeAlias = "Callable[..., IntArray]"
+"""From a pattern to its vertices in order; from a graph of NetworkX to a list of its nodes."""
+
+OrderLike: TypeAlias = "str | Callable[..., Any] | Sequence[int] | IntArray"
+"""An order by its name, a function that makes one, or the vertices in order."""
 
 _OURS: set[Order] = set()
 """The orders that take a `Pattern`."""
@@ -35,7 +39,7 @@ def _order(rule: Callable[[Pattern], IntArray]) -> Order:
     """Let an order on patterns take NetworkX graphs too, as a NetworkX strategy."""
 
     @wraps(rule)
-    def order(graph: Pattern | nx.Graph[Any], colors: Any = None) -> IntArray | list[Any]:
+    def order(graph: Pattern | nx.Graph[Hashable], colors: object = None) -> Any:
         if isinstance(graph, Pattern):
             return rule(graph)
         nodes = list(graph)
@@ -225,7 +229,7 @@ ORDERS: dict[str, Order] = {
 """The orders by name."""
 
 
-def order_named(order: Any) -> Order:
+def order_named(order: OrderLike) -> Order:
     """The order for a name, a callable, or an explicit permutation of the vertices.
 
     Raises:
@@ -240,8 +244,8 @@ def order_named(order: Any) -> Order:
     return _explicit(np.asarray(order))
 
 
-def _explicit(given: Any) -> Order:
-    def explicit(graph: Pattern, colors: Any = None) -> IntArray:
+def _explicit(given: IntArray) -> Order:
+    def explicit(graph: Pattern, colors: object = None) -> IntArray:
         n = graph.shape[0]
         if given.shape != (n,) or not np.array_equal(np.sort(given), np.arange(n)):
             raise ColoringError(
@@ -259,7 +263,7 @@ def _from_strategy(strategy: Order) -> Order:
         return strategy
 
     @wraps(strategy)
-    def order(graph: Pattern, colors: Any = None) -> IntArray:
+    def order(graph: Pattern, colors: object = None) -> IntArray:
         import networkx
 
         G = networkx.empty_graph(graph.shape[0])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array
 from symad.core.graph import METHODS
@@ -14,6 +16,9 @@ from symad.sparsity.patterns.errors import ColoringError
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.recovery import compression
 from symad.sparsity.recovery.substitution import Forest, forest
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,7 @@ class Coloring:
             return int(self.colors[0].max(initial=0)), int(self.colors[1].max(initial=0))
         return (self.num_colors, 0) if self.kind == "row" else (0, self.num_colors)
 
-    def by_label(self) -> Any:
+    def by_label(self) -> dict[Hashable, int] | tuple[dict[Hashable, int], dict[Hashable, int]]:
         """The colors as a dict from the nodes of the NetworkX graph given (else from numbers).
 
         For "bidirectional" one dict for the rows and one for the columns.
@@ -73,7 +78,7 @@ class Coloring:
 
     # Compression
 
-    def seeds(self, dtype: Any = float) -> Any:
+    def seeds(self, dtype: DTypeLike = float) -> Any:
         """The seed matrix of zeros and ones.
 
         S (n, num_colors) for "column", "star" and "acyclic", S (m, num_colors) for "row"; for
@@ -171,7 +176,7 @@ class Coloring:
         index = self.positions if isinstance(flat, np.ndarray) else np.asarray(self.positions, like=flat)
         return flat.take(index, axis=-1)
 
-    def decompress(self, compressed: Array, method: str = "substitution") -> Any:
+    def decompress(self, compressed: Array, method: str = "substitution") -> csr_array:
         """The matrix as a scipy ``csr_array`` on the pattern; see `values`."""
         if self.kind != "bidirectional":
             compressed = np.asarray(compressed)
@@ -205,7 +210,7 @@ class Coloring:
         return str(METHODS["coloring_html"](self))
 
 
-def _times(matrix: Any, seeds: Any, left: bool = False) -> Any:
+def _times(matrix: Any, seeds: Array, left: bool = False) -> Array:
     """matrix @ seeds, or seedsᵀ @ matrix, in the array library of the matrix."""
     if not isinstance(matrix, np.ndarray) and hasattr(matrix, "__array_function__"):
         seeds = np.asarray(seeds, like=matrix)

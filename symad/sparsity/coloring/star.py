@@ -10,8 +10,6 @@ algorithms with application to computing Hessians, SIAM J. Sci. Comput. 29 (2007
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.sparsity.coloring.best_of import Race, order_name
@@ -19,7 +17,7 @@ from symad.sparsity.coloring.closed_forms import lattice_coloring
 from symad.sparsity.coloring.columns import color_columns, try_more_orders
 from symad.sparsity.coloring.lower_bound_search import local_star_bound
 from symad.sparsity.coloring.lower_bounds import star_bound
-from symad.sparsity.coloring.orders import order_named
+from symad.sparsity.coloring.orders import OrderLike, order_named
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
 ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "random")
@@ -28,7 +26,7 @@ SQUARE_WORK = 3_000_000
 """A distance-2 coloring, which is a star coloring too, is tried up to this much work."""
 
 
-def color_stars(graph: Pattern, orders: tuple[Any, ...] | None) -> Race:
+def color_stars(graph: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
     """Star colors (n,) from 0 of a graph; with ``orders`` None everything known is tried."""
     race = Race(star_bound(graph))
     for k, order in enumerate(ORDERS if orders is None else orders):

@@ -8,12 +8,15 @@ contracting multiplies with a boolean matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symad.core.arrays import Array
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MANY = 4
 """From this many patterns on, a union is one sort instead of a chain of merges."""
@@ -29,7 +32,7 @@ def seeds(size: int, inputs: int, first: int) -> Pattern:
     return Pattern((size, inputs), np.arange(size + 1), np.arange(first, first + size))
 
 
-def of_scipy(matrix: Any) -> Pattern:
+def of_scipy(matrix: csr_array) -> Pattern:
     """The pattern of a csr_array without repeated entries."""
     matrix.sort_indices()
     return Pattern(matrix.shape, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64))
@@ -71,12 +74,12 @@ def union(patterns: Sequence[Pattern]) -> Pattern:
     return result
 
 
-def through(link: Any, pattern: Pattern) -> Pattern:
+def through(link: csr_array, pattern: Pattern) -> Pattern:
     """The dependencies of y when y depends on the elements of x by a boolean scipy matrix."""
     return of_scipy(link @ pattern.to_scipy())
 
 
-def link_matrix(shape: tuple[int, int], rows: Array, columns: Array) -> Any:
+def link_matrix(shape: tuple[int, int], rows: Array, columns: Array) -> csr_array:
     """The boolean scipy matrix with these entries."""
     from scipy.sparse import coo_array
 

@@ -10,7 +10,7 @@ coefficients at a given point (local detection).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.arguments import bind, flat_values
 from symad.core.arrays import Number
@@ -32,11 +32,14 @@ from symad.tracing import as_graph
 from symad.transforms.cotangents import Seed, fresh_seed, gradient_nodes
 from symad.transforms.tangents import push
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 @without_collecting
 def jacobian_sparsity(
-    f: Traceable, wrt: Wrt | None = None, at: Sequence[Any] | None = None, inputs: Inputs | None = None
-) -> Any:
+    f: Traceable, wrt: Wrt | None = None, at: Sequence[Number] | None = None, inputs: Inputs | None = None
+) -> csr_array:
     """The sparsity pattern of the Jacobian, a boolean scipy ``csr_array`` (M, N).
 
     Rows are all outputs flattened in order, columns all ``wrt`` elements flattened in order.
@@ -59,8 +62,8 @@ def jacobian_sparsity(
 
 @without_collecting
 def hessian_sparsity(
-    f: Traceable, wrt: Wrt | None = None, at: Sequence[Any] | None = None, inputs: Inputs | None = None
-) -> Any:
+    f: Traceable, wrt: Wrt | None = None, at: Sequence[Number] | None = None, inputs: Inputs | None = None
+) -> csr_array:
     """The sparsity pattern of the Hessian of a scalar function, a boolean ``csr_array`` (N, N).
 
     It is the pattern of the Jacobian of the gradient; see `jacobian_sparsity`.
@@ -79,7 +82,7 @@ def jacobian_pattern(
     graph: Graph,
     outputs: Sequence[Tangent],
     wrt: Sequence[Node],
-    at: Sequence[Any] | None = None,
+    at: Sequence[Number] | None = None,
     like: Sequence[Node] | None = None,
 ) -> Pattern:
     """The pattern of ∂outputs/∂wrt; where an output is ZERO, ``like`` tells its shape."""
@@ -108,7 +111,7 @@ def check_dimensions(graph: Graph, nodes: Sequence[Node]) -> None:
 
 
 def _coefficients(
-    graph: Graph, tangents: Sequence[Tangent], at: Sequence[Any] | None
+    graph: Graph, tangents: Sequence[Tangent], at: Sequence[Number] | None
 ) -> Mapping[Node, Number] | None:
     """The values at a point of all nodes that depend on inputs only."""
     if at is None:

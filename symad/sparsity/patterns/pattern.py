@@ -7,20 +7,27 @@ because its value happens to be zero, so that a pattern never depends on the poi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.core.arrays import ArrayLike
+from symad.core.arrays import Array, ArrayLike
 from symad.sparsity.patterns.errors import PatternError
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from scipy.sparse import csr_array, sparray
 
 IntArray: TypeAlias = "NDArray[np.int64]"
 BoolArray: TypeAlias = "NDArray[np.bool_]"
+
+PatternLike: TypeAlias = "Pattern | sparray | nx.Graph[Hashable] | ArrayLike"
+"""What has a pattern: a matrix of SciPy, a graph of NetworkX, an array, nested lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +37,17 @@ class Pattern:
     shape: tuple[int, int]
     indptr: IntArray
     indices: IntArray
-    row_labels: tuple[Any, ...] | None = None
+    row_labels: tuple[Hashable, ...] | None = None
     """The nodes of a NetworkX graph that the rows stand for."""
-    column_labels: tuple[Any, ...] | None = None
+    column_labels: tuple[Hashable, ...] | None = None
 
     @staticmethod
     def from_entries(
         shape: tuple[int, int],
         rows: ArrayLike,
         columns: ArrayLike,
-        row_labels: tuple[Any, ...] | None = None,
-        column_labels: tuple[Any, ...] | None = None,
+        row_labels: tuple[Hashable, ...] | None = None,
+        column_labels: tuple[Hashable, ...] | None = None,
     ) -> Pattern:
         """The pattern with the entries (rows[k], columns[k]); repeated entries count once.
 
@@ -171,7 +178,7 @@ class Pattern:
         """Σ_i (entries of row i)², an upper bound on the entries of AᵀA."""
         return int((self.row_degrees**2).sum())
 
-    def to_scipy(self, data: Any = None) -> Any:
+    def to_scipy(self, data: Array | None = None) -> csr_array:
         """A scipy ``csr_array`` of this pattern: boolean, or with the values ``data`` (nnz,)."""
         from scipy.sparse import csr_array
 
@@ -187,7 +194,7 @@ def _times(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape))
 
 
-def as_pattern(matrix: Any, bipartite: bool = True) -> Pattern:
+def as_pattern(matrix: PatternLike, bipartite: bool = True) -> Pattern:
     """The pattern of anything that has one.
 
     Args:
@@ -211,7 +218,7 @@ def as_pattern(matrix: Any, bipartite: bool = True) -> Pattern:
     return _of_dense(matrix)
 
 
-def _of_sparse(matrix: Any) -> Pattern:
+def _of_sparse(matrix: sparray) -> Pattern:
     if len(matrix.shape) != 2:
         raise PatternError(f"a pattern has two axes, not the shape {matrix.shape}")
     if getattr(matrix, "format", "") == "dia":
@@ -239,7 +246,7 @@ def _of_dense(matrix: Any) -> Pattern:
     return Pattern.from_entries((m, n), rows, columns)
 
 
-def _of_graph(graph: Any, bipartite: bool) -> Pattern:
+def _of_graph(graph: nx.Graph[Hashable], bipartite: bool) -> Pattern:
     sides = [side for _, side in graph.nodes(data="bipartite")]
     if bipartite and sides and all(side in (0, 1) for side in sides):
         rows = tuple(node for node, side in zip(graph, sides, strict=True) if side == 0)
@@ -262,5 +269,5 @@ def _of_graph(graph: Any, bipartite: bool) -> Pattern:
     return Pattern.from_entries((len(rows), len(columns)), array[:, 0], array[:, 1], rows, columns)
 
 
-def _numbered(labels: Iterable[Any]) -> dict[Any, int]:
+def _numbered(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     return {label: k for k, label in enumerate(labels)}

@@ -6,9 +6,8 @@ at a flat position that depends on the coloring only. The positions are computed
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array
 from symad.sparsity.coloring.bidirectional import readable
@@ -18,7 +17,7 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern
 Matrix = np.ndarray
 
 
-def indicator(colors: IntArray, p: int, first: int, dtype: Any) -> Matrix:
+def indicator(colors: IntArray, p: int, first: int, dtype: DTypeLike) -> Matrix:
     """The matrix S (len(colors), p) with S[k, c − first] = 1 where colors[k] = c."""
     seeds = np.zeros((len(colors), p), dtype)
     used = np.flatnonzero(colors >= first)
@@ -26,7 +25,7 @@ def indicator(colors: IntArray, p: int, first: int, dtype: Any) -> Matrix:
     return seeds
 
 
-def product_dtype(matrix: Array) -> Any:
+def product_dtype(matrix: Array) -> DTypeLike:
     """The dtype of seeds: that of ``matrix``, or int64 for integers, so that products are exact."""
     dtype = np.dtype(matrix.dtype)
     return dtype if dtype.kind in "fcO" else np.dtype(np.int64)

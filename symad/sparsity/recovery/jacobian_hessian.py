@@ -13,7 +13,6 @@ Three ways lead there; where the mode leaves it open, the first that applies is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from symad.sparsity.coloring.lower_bounds import bidirectional_bound
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.check_given_pattern import check_pattern
 from symad.sparsity.patterns.detection import check_dimensions, jacobian_pattern
-from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
+from symad.sparsity.patterns.pattern import IntArray, Pattern, PatternLike, as_pattern
 from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
 from symad.sparsity.recovery.seedless import seedless_entries
 from symad.tracing import as_graph
@@ -55,7 +54,7 @@ def sparse_jacobian(
     f: Traceable,
     wrt: Wrt | None = None,
     mode: str = "auto",
-    pattern: Any = None,
+    pattern: PatternLike | None = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
     inputs: Inputs | None = None,
@@ -106,7 +105,7 @@ def sparse_hessian(
     f: Traceable,
     wrt: Wrt | None = None,
     mode: str = "forward-over-reverse",
-    pattern: Any = None,
+    pattern: PatternLike | None = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
     inputs: Inputs | None = None,
@@ -160,7 +159,7 @@ def _check(what: str, given: str, known: Sequence[str]) -> None:
         raise DerivativeError(f"{what}={given!r} is not one of {', '.join(map(repr, known))}")
 
 
-def _check_chunk(chunk: Any) -> None:
+def _check_chunk(chunk: object) -> None:
     if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
         raise DerivativeError(f"chunk={chunk!r} is not a positive integer: how many products at a time?")
 
@@ -173,7 +172,9 @@ def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
     return [dense(bar, x) for bar, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
 
 
-def _known_pattern(graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: Any) -> Pattern:
+def _known_pattern(
+    graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: PatternLike | None
+) -> Pattern:
     """The detected pattern, or the one given when it holds every entry."""
     detected = jacobian_pattern(graph, outputs, wrt)
     if given is None:

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.sparsity.patterns.pattern import IntArray, Pattern
+from symad.core.arrays import Array
+from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class Forest:
     batched_entries: IntArray
     diagonal: IntArray
 
-    def substitution(self, compressed: Any) -> Any:
+    def substitution(self, compressed: Any) -> Array:
         """The stored entries (..., nnz) from the compressed matrix (..., n, p), leaves first."""
         flat = compressed.reshape((*compressed.shape[:-2], -1))
         x = flat.take(_like(self.reads, flat), axis=-1)
@@ -83,7 +84,7 @@ class Forest:
         diagonal = flat.take(_like(self.diagonal, flat), axis=-1)
         return np.concatenate([x, diagonal], axis=-1).take(_like(self.entries, flat), axis=-1)
 
-    def prefix(self, compressed: Any) -> Any:
+    def prefix(self, compressed: Any) -> Array:
         """The stored entries (..., nnz) from the compressed matrix (..., n, p), by prefix sums."""
         lead = compressed.shape[:-2]
         flat = compressed.reshape((*lead, -1))
@@ -98,7 +99,7 @@ class Forest:
         return np.concatenate(parts, axis=-1).take(_like(self.batched_entries, flat), axis=-1)
 
 
-def _like(index: Any, array: Any) -> Any:
+def _like(index: np.ndarray, array: Any) -> np.ndarray:
     """An index array of the array library of ``array``."""
     return index if isinstance(array, np.ndarray) else np.asarray(index, like=array)
 
@@ -124,7 +125,7 @@ def forest(pattern: Pattern, colors: IntArray, p: int) -> Forest:
     return Forest(keys, _levels(parent, height), batches, entries, batched, np.arange(n) * p + colors)
 
 
-def _mirror(pattern: Pattern, off: Any) -> IntArray:
+def _mirror(pattern: Pattern, off: BoolArray) -> IntArray:
     """For each off-diagonal entry (i, j) the position of (j, i) among the off-diagonal entries."""
     position = np.cumsum(off) - 1
     return np.asarray(position[pattern.transposing_order[off]])

@@ -111,7 +111,7 @@ def pow_lift(expression: sympy.Pow, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Function)
 def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> Node:
-    """Any scalar function; its derivative is looked up when it is needed."""
+    """Every scalar function; its derivative is looked up when it is needed."""
     check_scalars(expression, args)
     return apply(expression.func, *args)
 

@@ -27,7 +27,7 @@ from symad.verification.rewriting.linear_terms import number
 if TYPE_CHECKING:
     Written = Form
     Forms = tuple[Form, ...]
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Written = Forms = Any
 
 

@@ -187,7 +187,7 @@ def elements(node: Node) -> int:
 if TYPE_CHECKING:
     Grown = Growth
     Arguments = tuple[Growth, ...]
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Grown = Arguments = Any
 
 

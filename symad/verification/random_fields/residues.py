@@ -331,7 +331,7 @@ def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
 
 @residue.dispatch
 def shaping_residue(op: ShapingOp, y: Node, values: Values, run: Run) -> Array:
-    """Any op that moves elements and adds none: its own evaluation says what goes where."""
+    """Every op that moves elements and adds none: its own evaluation says what goes where."""
     return move(op, y, values, run.field.tail)
 
 

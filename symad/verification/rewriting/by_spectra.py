@@ -103,7 +103,7 @@ def _system(matrix: Node, V: Node, sigma: Node | None = None) -> tuple[Node, Nod
 
 
 def _orthogonal(n: int) -> Node:
-    """Any orthogonal matrix of determinant 1."""
+    """Every orthogonal matrix of determinant 1."""
     free = _fresh("S", (n, n))
     skew, identity = sub(free, matrix_transpose(free)), eye(n)
     return solve(add(identity, skew), sub(identity, skew))

@@ -53,7 +53,7 @@ from symad.verification.rewriting.powers import general_power
 
 if TYPE_CHECKING:
     Rewritten = Node
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Rewritten = Any
 
 PASSES = 8

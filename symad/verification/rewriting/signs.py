@@ -30,7 +30,7 @@ from symad.verification.rewriting.discontinuities import SIGNS, LooseSign, Round
 if TYPE_CHECKING:
     Sign = int
     Signs = tuple[int, ...]
-else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+else:  # plum dispatches on the op alone, and converts no return values
     Sign = Signs = Any
 
 

@@ -327,7 +327,11 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
 
 @implements(np.diff)
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
 ) -> Proxy:
     """Differences of neighbours, n times, of the array with values before and behind."""
     node = number(a)

@@ -49,7 +49,9 @@ def size_(a: ArrayLike, axis: Axis = None) -> Dim:
 
 
 @implements(np.reshape)
-def reshape_(a: ArrayLike, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None) -> Proxy:
+def reshape_(
+    a: ArrayLike, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None
+) -> Proxy:
     """The same elements, row by row, under another shape; one −1 is worked out.
 
     ``order="F"``: column by column, the first axis fastest, in both shapes.
@@ -230,9 +232,7 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, shape: Any = None) -> Proxy:
 
 
 @implements(np.where)
-def where(
-    condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None
-) -> Any:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Any:
     """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
     if x is None or y is None:
         return nonzero(condition)
