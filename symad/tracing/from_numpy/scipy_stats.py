@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ TAILS = {"cdf": (0.0, 1.0), "logcdf": (-np.inf, 0.0), "sf": (1.0, 0.0), "logsf":
 QUANTILES = {"ppf": 1, "isf": -1}
 """The inverses of cdf and sf, and their directions."""
 
-Formula = Callable[..., Array]
+Formula: TypeAlias = "Callable[..., Array]"
 
 WAYS: dict[str, tuple[tuple[str, Formula], ...]] = {
     "pdf": (("_pdf", np.positive), ("_logpdf", np.exp)),
