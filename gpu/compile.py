@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from symad.core.arrays import Array
 from symad.errors import SymadError
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -40,7 +41,7 @@ class Machine:
     shared_memory: int
 
 
-def cupy() -> Any:
+def cupy() -> ModuleType:
     """The CuPy module, on a machine with a usable device.
 
     Raises:
@@ -131,7 +132,7 @@ def raise_if_not_compiled(error: Exception) -> None:
         ) from error
 
 
-def check_device(xp: ModuleType, **arrays: Any) -> None:
+def check_device(xp: ModuleType, **arrays: Array | None) -> None:
     """Check that arrays lie on the current device, where kernels run.
 
     Raises:

@@ -27,7 +27,7 @@ Array = Any
 
 
 def pairwise(
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None = None,
@@ -73,7 +73,7 @@ def pairwise(
 
 
 def pairwise_vjp(
-    f: Callable[..., Any] | sp.Basic,
+    f: Callable[..., object] | sp.Basic,
     x: Array,
     y: Array,
     b: Array | None,

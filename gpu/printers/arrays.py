@@ -7,7 +7,6 @@ other value is an array on the device, scalars too, and no statement brings one 
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import sympy
@@ -36,7 +35,7 @@ from symad.ops.loops.affine_scan import AffineScan
 SMALL = 1 << 16
 """So many numbers are counted once for each device, not in every call."""
 
-SPECIAL: dict[Any, str] = {
+SPECIAL: dict[type[sympy.Basic], str] = {
     sympy.gamma: "gamma({})",
     sympy.digamma: "digamma({})",
     sympy.polygamma: "polygamma({})",

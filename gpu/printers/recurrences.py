@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from symad.core.dims import Dim
 from symad.core.graph import Node
@@ -59,6 +59,9 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 def recurrence_lines(op: Recurrence, node: Node, printer: CuPyPrinter) -> list[str]:
     """The statement that computes all values of a loop."""
     return _Writer(op, node, printer).lines()
+
+
+Moved = Sequence[tuple[Node, Node]]
 
 
 class _Writer:
@@ -133,7 +136,7 @@ class _Writer:
         comma = "," if len(names) + len(spare) == 1 else ""
         return [f"{targets}{comma} = _recurrence({', '.join(arguments)})"]
 
-    def _places(self, moving: Any, fixed: Any) -> tuple[Places, int]:
+    def _places(self, moving: Moved, fixed: Moved) -> tuple[Places, int]:
         """The numbers of the arrays: results, stored values, inputs of the steps, constants."""
         op, outputs = self.op, self.op.body.output_nodes
         results: dict[Node, list[tuple[int, int]]] = {}

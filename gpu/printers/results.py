@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from symad.core.dims import Dim
 from symad.core.graph import Node
 from symad.gpu.printers.library import HALVES, CuPyPrinter
 from symad.gpu.settings import current
@@ -16,7 +16,7 @@ from symad.ops.arrays.sources import ArrayConstant, Input
 INTEGERS = {True: ("int64",), False: ()}
 """The types of integers that are returned as such, in half precisions or others."""
 
-Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
+Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
 """Of a view: the axes at which it stands still, and where; None for all of its array."""
 
 

@@ -7,9 +7,10 @@ computed in float32.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from string import Template
-from typing import Any
 
+from symad.core.arrays import Array
 from symad.core.graph import Node, op_of
 from symad.gpu.printers.library import CuPy, CuPyPrinter, real_type
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
@@ -98,11 +99,13 @@ def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinter) -> str | 
     return call + back
 
 
-def _softmax_tangent(p: Any, t: Any, axes: tuple[int, ...]) -> Any:
+def _softmax_tangent(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
     return p * (t - (p * t).sum(axis=axes, keepdims=True))
 
 
-def by_library(function: Any, args: Texts, axes: tuple[int, ...], printer: CuPyPrinter) -> str:
+def by_library(
+    function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyPrinter
+) -> str:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
     half = printer.accumulator != printer.dtype
     wide = [f"{a}.astype(cp.float32)" for a in args] if half else args

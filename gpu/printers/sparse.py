@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.graph import Graph, Node
@@ -40,7 +38,7 @@ def compressed_rows_cupy(
     return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
 
 
-def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[str], Any]:
+def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[str], np.ndarray]:
     """Flat arrays, and for each entry where its first value stands in them."""
     source = np.zeros(len(op.columns), np.int64)
     pieces: list[str] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symad.core.arrays import ArrayLike
-from symad.core.signatures import Wrt
+from symad.core.signatures import Traceable, Wrt
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Claim:
 
     target: str
     kind: str
-    formula: Any
+    formula: Traceable
     function: Callable[..., ArrayLike] = field(repr=False)
     wrt: Wrt | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sympy
 from sympy import Abs, Max, Min, Piecewise, Rational, erf, erfc, exp, log, pi, sqrt
 
 from symad.audits.claims import Claim
 from symad.core.arrays import ArrayLike
+
+if TYPE_CHECKING:
+    import numpy as np
 
 x = sympy.Symbol("x", real=True)
 p = sympy.Symbol("x", positive=True)
@@ -108,7 +111,7 @@ def named(module: ModuleType, paths: Mapping[str, str]) -> dict[str, Callable[..
 
 
 def _missing(module: ModuleType, path: str) -> Callable[..., ArrayLike]:
-    def function(*values: Any) -> Any:
+    def function(*values: object) -> NoReturn:
         raise NotImplementedError(f"{module.__name__} has no {path} in this version")
 
     return function
@@ -138,7 +141,7 @@ def claims(library: Library) -> Iterator[Claim]:
 def _called(library: Library, functions: list[Callable[..., Any]], side: int = 0) -> Callable[..., ArrayLike]:
     """Functions of the library's arrays as one function of numbers; ``side``: the rows of a matrix."""
 
-    def call(*values: Any) -> Any:
+    def call(*values: float) -> np.ndarray | float | tuple[float, ...]:
         import numpy as np
 
         given = [library.number(value) for value in values]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import sympy
 
@@ -53,7 +52,7 @@ def elementwise() -> Iterator[Claim]:
     functions["rsqrt"] = jax.lax.rsqrt
     functions["trigamma"] = lambda v: jax.scipy.special.polygamma(1, v)
 
-    def number(value: Any) -> Any:
+    def number(value: float) -> jax.Array:
         return jax.numpy.asarray(float(value))
 
     yield from claims(Library(functions, number, lambda function, k: jax.grad(function, argnums=k), KNOWN))
@@ -68,7 +67,7 @@ def large_arguments() -> Iterator[Claim]:
     u, v = sympy.symbols("u v", positive=True)
     formula = BETALN.subs({A_POSITIVE: 8 + u, B_POSITIVE: (3 + v) / 8}, simultaneous=True)
 
-    def betaln(u: sympy.Expr, v: sympy.Expr) -> Any:
+    def betaln(u: sympy.Expr, v: sympy.Expr) -> float:
         return float(jax.scipy.special.betaln(8 + float(u), (3 + float(v)) / 8))
 
     options = {"where": sympy.And(u < 1, v < 1)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import sympy
@@ -24,6 +24,11 @@ from symad.audits.claims import GROUPS, Claim, Group, Row
 from symad.core.arrays import Number
 from symad.derivatives.wrt import name_of, select
 from symad.errors import SymadError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from symad.verification.certificate.certificate import Entry
 
 MODULES = {
     "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_conditional", "statsmodels_code"),
@@ -138,7 +143,7 @@ def _add(row: Row, group: int, progress: Progress, report: Report) -> None:
     report(row)
 
 
-def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Any) -> None:
+def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Connection) -> None:
     """In the new process: announce each group and each target, then send its row; None at the end."""
     with open(os.devnull, "w") as nowhere:  # what libraries print, in C too, is not the audit's
         os.dup2(nowhere.fileno(), 1)
@@ -207,9 +212,10 @@ def establish(package: str, claim: Claim) -> Row:
     return row
 
 
-def _with_witness(row: Row, claim: Claim, entry: Any) -> Row:
+def _with_witness(row: Row, claim: Claim, entry: Entry) -> Row:
     """Where it fails, both values, and by how much."""
     witness = entry.witness
+    assert witness is not None
     point = {str(name): value for name, value in witness.point.items()}
     row = replace(
         row,
@@ -225,7 +231,7 @@ def _with_witness(row: Row, claim: Claim, entry: Any) -> Row:
         return row
 
 
-def _confirmed(claim: Claim, entry: Any, point: Mapping[str, str], expected: Number) -> str:
+def _confirmed(claim: Claim, entry: Entry, point: Mapping[str, str], expected: Number) -> str:
     """The same number by differentiating the formula numerically with 50 digits: without symad's rules."""
     if not isinstance(claim.formula, sympy.Expr):
         return ""
@@ -235,7 +241,7 @@ def _confirmed(claim: Claim, entry: Any, point: Mapping[str, str], expected: Num
     if claim.kind == "gradient":
         orders[entry.name.removeprefix("∂f/∂")] += 1
     elif claim.kind == "hessian":
-        for k in entry.witness.index:
+        for k in entry.witness.index if entry.witness else ():
             orders[by[k]] += 1
     elif claim.kind != "value":
         return ""

@@ -49,7 +49,7 @@ def losses() -> Iterator[Claim]:
         def value(raw: float, made: Any = made, y: float = observed) -> float | Array:
             return made.loss(np.array([y]), np.array([float(raw)]))[0]
 
-        def slope(raw: float, made: Any = made, y: float = observed) -> Any:
+        def slope(raw: float, made: Any = made, y: float = observed) -> Array:
             return made.gradient(np.array([y]), np.array([float(raw)]))[0]
 
         def curvature(raw: float, made: Any = made, y: float = observed) -> float | Array:
@@ -135,7 +135,7 @@ def kernels() -> Iterator[Claim]:
         def value(*theta: float, kernel: Any = kernel) -> float | Array:
             return kernel.clone_with_theta(np.array(theta, dtype=float))(POINTS)
 
-        def slope(*theta: float, kernel: Any = kernel) -> Any:
+        def slope(*theta: float, kernel: Any = kernel) -> Array:
             made = kernel.clone_with_theta(np.array(theta, dtype=float))
             return made(POINTS, eval_gradient=True)[1].reshape(-1, len(theta))
 
@@ -159,7 +159,7 @@ def likelihoods() -> Iterator[Claim]:
     def value(*theta: float) -> float | Array:
         return model.log_marginal_likelihood(np.array(theta, dtype=float))
 
-    def slope(*theta: float) -> Any:
+    def slope(*theta: float) -> tuple[float, ...]:
         return tuple(model.log_marginal_likelihood(np.array(theta, dtype=float), eval_gradient=True)[1])
 
     order, name = [scale, length], "GaussianProcessRegressor.log_marginal_likelihood"

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 
 x = sympy.Symbol("x", real=True)
 p = sympy.Symbol("x", positive=True)
@@ -23,14 +24,14 @@ def rosenbrock() -> Iterator[Claim]:
     xs = sympy.symbols("x:4", real=True)
     formula = sympy.Add(*[100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(xs)])
 
-    def slope(*values: float) -> Any:
+    def slope(*values: float) -> tuple[float, ...]:
         return tuple(optimize.rosen_der(np.array(values)))
 
     yield Claim("optimize.rosen", "value", formula, lambda *v: optimize.rosen(np.array(v)))
     yield Claim("optimize.rosen_der", "gradient", formula, slope)
     yield Claim("optimize.rosen_hess", "hessian", formula, lambda *v: optimize.rosen_hess(np.array(v)))
 
-    def product(*values: float) -> Any:
+    def product(*values: float) -> Array:
         return optimize.rosen_hess_prod(np.array(values[:4]), np.array(values[4:]))
 
     slopes = sympy.Matrix([formula]).jacobian(xs).T
@@ -74,7 +75,7 @@ def polynomials() -> Iterator[Claim]:
     for name, curve in made.items():
         for n, kind in enumerate(("value", "gradient", "hessian")):
 
-            def call(value: float, curve: Any = curve, n: int = n) -> Any:
+            def call(value: float, curve: Any = curve, n: int = n) -> float:
                 return float(curve.derivative(value, n)) if n else float(curve(value))
 
             yield Claim(

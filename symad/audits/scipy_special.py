@@ -34,7 +34,7 @@ def _without(condition: sympy.Basic, *symbols: sympy.Symbol) -> sympy.Basic:
 def _rows() -> Iterator[Row]:
     from scipy import special as f
 
-    def voigt(x: float, s: float, g: float) -> Any:
+    def voigt(x: float, s: float, g: float) -> tuple[float, ...]:
         z = (x + 1j * g) / (s * np.sqrt(2))
         w = f.wofz(z)
         slope = (2j / np.sqrt(np.pi) - 2 * z * w) / (s * np.sqrt(2))
@@ -42,7 +42,7 @@ def _rows() -> Iterator[Row]:
         by_x, by_gamma = slope.real / scale, -slope.imag / scale
         return by_x, -(profile + x * by_x + g * by_gamma) / s, by_gamma
 
-    def owens(h: float, a: float) -> Any:
+    def owens(h: float, a: float) -> tuple[float, float]:
         density = np.exp(-h * h / 2) / np.sqrt(2 * np.pi)
         return -density * f.erf(a * h / np.sqrt(2)) / 2, np.exp(-h * h * (1 + a * a) / 2) / (
             2 * np.pi * (1 + a * a)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import sympy
 
@@ -58,11 +58,11 @@ def compared(
     return Claim(target, kind, formula, candidate, wrt, options, source="library's own code")
 
 
-def _untraced(problem: Exception, *values: Any) -> Any:
+def _untraced(problem: Exception, *values: object) -> NoReturn:
     raise problem
 
 
-def _one(method: Callable[..., Any]) -> Callable[..., ArrayLike]:
+def _one(method: Callable[..., Array]) -> Callable[..., ArrayLike]:
     """A method of arrays as a function of one number."""
     import numpy as np
 
@@ -86,7 +86,7 @@ def link_code() -> Iterator[Claim]:
 def _method(norm: Any, name: str, scaled: bool = False) -> Callable[..., ArrayLike]:
     """A method of a robust norm as a function of z and the tuning constants, or z times that."""
 
-    def call(z: Array, *tuning: Array) -> Any:
+    def call(z: Array, *tuning: Array) -> Array:
         found = getattr(norm(*tuning), name)(z)
         return z * found if scaled else found
 

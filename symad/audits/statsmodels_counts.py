@@ -14,7 +14,7 @@ import sympy
 from sympy import erf, exp, factorial, log, loggamma, sqrt
 
 from symad.audits.claims import Claim, group
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
 
 X = np.array([-1.0, -0.5, 0.25, 1.0, 2.0])
 COUNTS = np.array([0, 1, 0, 2, 3])
@@ -128,10 +128,10 @@ def _three(
         )  # fmt: skip
 
 
-def _of_numbers(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+def _of_numbers(method: Callable[..., Array], kind: str) -> Callable[..., ArrayLike]:
     """A method of a vector of parameters as a function of numbers."""
 
-    def call(*parameters: float) -> Any:
+    def call(*parameters: float) -> ArrayLike:
         found = method(np.array([float(v) for v in parameters]))
         return tuple(np.ravel(found)) if kind == "gradient" else found
 

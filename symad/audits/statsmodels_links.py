@@ -6,13 +6,14 @@ docstrings of `statsmodels.robust.norms` (Huber 1981; Hampel et al. 1986).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
 from sympy import Abs, Piecewise, Rational, cos, erf, exp, log, pi, sqrt
 
 from symad.audits.claims import Claim, group
+from symad.core.arrays import Array
 
 p = sympy.Symbol("p", positive=True)
 z = sympy.Symbol("z", real=True)
@@ -56,7 +57,7 @@ def links() -> Iterator[Claim]:
             yield Claim(f"links.{name}.{method}", kind, inverse, _scalar(function), z, options)
 
 
-def _scalar(function: Any) -> Any:
+def _scalar(function: Callable[[Array], Array]) -> Callable[[float], float]:
     """A function of arrays, of one number; the result may be an array of one element."""
 
     def call(value: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from symad.audits.claims import Claim, group
 from symad.audits.elementwise import Library, claims, named
@@ -34,8 +33,8 @@ def elementwise() -> Iterator[Claim]:
     """torch, torch.nn.functional and torch.special, in double precision."""
     import torch
 
-    def derivative(function: Callable[..., Any], k: int) -> Callable[..., Any]:
-        def by(*values: Any) -> Any:
+    def derivative(function: Callable[..., torch.Tensor], k: int) -> Callable[..., torch.Tensor]:
+        def by(*values: torch.Tensor) -> torch.Tensor:
             given = [v.detach().requires_grad_() if not v.requires_grad else v for v in values]
             result = function(*given)
             if not result.requires_grad:
@@ -50,7 +49,7 @@ def elementwise() -> Iterator[Claim]:
     functions["gelu_tanh"] = lambda v: torch.nn.functional.gelu(v, approximate="tanh")
     functions["trigamma"] = lambda v: torch.special.polygamma(1, v)
 
-    def number(value: Any) -> Any:
+    def number(value: float) -> torch.Tensor:
         return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
 
     yield from claims(Library(functions, number, derivative, {}, frozenset({"j0", "j1"})))

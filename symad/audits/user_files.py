@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symad.audits.claims import GROUPS, Claim, Group
 from symad.cli.load_models import ModelError, run_file
+
+if TYPE_CHECKING:
+    import torch
 
 Found = Mapping[str, Group]
 """What a file declares, by name; each makes its claims when it is called."""
@@ -44,12 +47,12 @@ def declared(path: Path, name: str | None) -> Found:
     raise ModelError(f"{path.name}: {asked}{known}. What can be audited is {HOW}")
 
 
-def _is_autograd(value: Any) -> bool:
+def _is_autograd(value: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, type) and issubclass(value, torch.autograd.Function)
 
 
-def of_autograd(function: Any) -> Iterator[Claim]:
+def of_autograd(function: type[torch.autograd.Function]) -> Iterator[Claim]:
     """The values of an autograd function of PyTorch, what its backward returns, and its double backward.
 
     The class attribute ``formula`` says what it computes: SymPy, or else what `symad.trace` takes;

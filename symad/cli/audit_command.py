@@ -7,7 +7,6 @@ from argparse import Namespace
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -15,7 +14,7 @@ from rich.table import Table
 import symad
 from symad.audits.claims import Row
 from symad.audits.running import MODULES, audit, check_name, summary, version_of
-from symad.cli.console import Output
+from symad.cli.console import Output, Plain
 from symad.cli.exit_codes import OK, REFUTED, UNDECIDED
 from symad.cli.load_models import ModelError
 from symad.cli.tour.page import STYLE
@@ -26,7 +25,7 @@ STYLES = {
     "refuted": "bold red", "undecided": "yellow", "failed": "yellow",
 }  # fmt: skip
 
-PLAIN: dict[str, Any] = {"markup": False, "highlight": False}
+PLAIN: Plain = {"markup": False, "highlight": False}
 
 
 def run(options: Namespace) -> int:

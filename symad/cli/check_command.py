@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
@@ -20,6 +20,10 @@ from symad.cli.console import Output
 from symad.cli.exit_codes import OF_STATUS, worst
 from symad.cli.load_models import ModelError, load_written
 from symad.core.graph import Graph
+from symad.core.signatures import Traceable
+
+if TYPE_CHECKING:
+    from symad.verification.certificate.certificate import Certificate
 
 FORMAT, VERSION = "symad certificates", 1
 
@@ -37,7 +41,7 @@ class Result:
     """A model's name and its certificate."""
 
     name: str
-    certificate: Any
+    certificate: Certificate
     seconds: float
 
     @property
@@ -46,7 +50,7 @@ class Result:
         return str(self.certificate.status)
 
 
-def _timed(name: str, certify: Callable[[], Any]) -> Result:
+def _timed(name: str, certify: Callable[[], Certificate]) -> Result:
     print(f"checking {name}", file=sys.stderr)
     start = time.perf_counter()
     return Result(name, certify(), time.perf_counter() - start)
@@ -71,7 +75,7 @@ def check(options: Namespace) -> int:
     return worst([OF_STATUS[r.status] for r in results])
 
 
-def _write_coq(path: str, models: dict[str, tuple[Any, Graph]], results: list[Result]) -> None:
+def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: list[Result]) -> None:
     """The certificate of one model as a Coq file, with the model as it is written.
 
     Raises:
@@ -82,6 +86,7 @@ def _write_coq(path: str, models: dict[str, tuple[Any, Graph]], results: list[Re
         raise ModelError(f"--coq is for one model; say which of {', '.join(models)}")
     certificate = results[0].certificate
     given, _ = models[results[0].name]
+    assert certificate.model is not None
     written = replace(certificate, model=replace(certificate.model, given=given)).to_coq(path)
     print(f"written: {written} and the library it needs", file=sys.stderr)
 
@@ -101,7 +106,7 @@ def recheck(options: Namespace) -> int:
     return worst([OF_STATUS[r.status] for r in results])
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Certificate]:
     """The certificates of a file by name; one kept by `Certificate.to_json` stands for itself.
 
     Raises:

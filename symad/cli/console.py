@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 from rich.console import Console
+
+
+class Plain(TypedDict, total=False):
+    """What is printed as it is."""
+
+    markup: bool
+    highlight: bool
+    soft_wrap: bool
 
 
 class Output(Console):

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.table import Table
 
-from symad.cli.console import Output
+from symad.cli.console import Output, Plain
 from symad.cli.exit_codes import OK, REFUTED
 from symad.corpus import load
 from symad.errors import SymadError
 
-PLAIN: dict[str, Any] = {"markup": False, "highlight": False}
+PLAIN: Plain = {"markup": False, "highlight": False}
 
 
 def run(options: Namespace) -> int:

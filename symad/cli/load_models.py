@@ -15,8 +15,9 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
-from symad.core.dims import Dim
+from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph
+from symad.core.signatures import Traceable
 from symad.errors import SymadError
 from symad.tracing import trace
 
@@ -49,7 +50,7 @@ def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, G
     return {name: graph for name, (_, graph) in load_written(target, inputs).items()}
 
 
-def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, tuple[Any, Graph]]:
+def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, tuple[Traceable, Graph]]:
     """The models of ``FILE[:NAME]`` by name, as they are written and as graphs: the one asked for, or all.
 
     Args:
@@ -111,12 +112,12 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _candidates(namespace: Mapping[str, Any]) -> list[str]:
+def _candidates(namespace: Mapping[str, object]) -> list[str]:
     """The names that are models by themselves: no bare symbols or numbers, nothing imported."""
     return [n for n, value in namespace.items() if not n.startswith("_") and _is_model(value)]
 
 
-def _is_model(value: Any) -> bool:
+def _is_model(value: object) -> bool:
     if isinstance(value, FunctionType):
         return value.__module__ == RUN_NAME and _takes_nothing(value)
     if isinstance(value, (list, tuple)) and value:
@@ -129,7 +130,7 @@ def _is_model(value: Any) -> bool:
     return isinstance(value, (Graph, *SYMPY)) or _is_decorated(value)
 
 
-def _is_decorated(value: Any) -> bool:
+def _is_decorated(value: object) -> bool:
     """Whether it is what `symad.function` makes."""
     return isinstance(getattr(value, "graph", None), Graph)
 
@@ -140,7 +141,7 @@ def _takes_nothing(function: FunctionType) -> bool:
     return all(p.default is not p.empty or p.kind in variable for p in parameters)
 
 
-def shape_of(text: str) -> tuple[str, tuple[Any, ...]]:
+def shape_of(text: str) -> tuple[str, Shape]:
     """Name and shape of ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
 
     ``p.W`` is the entry W of an argument p that is a dict.
@@ -199,7 +200,7 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
         raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
 
 
-def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> tuple[Any, Graph]:
+def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> tuple[Traceable, Graph]:
     if inputs and isinstance(value, FunctionType):
         graph = _traced(path, name, value, inputs)
         return value, graph.named(name)

@@ -113,7 +113,7 @@ def _worst(cells: Iterable[str]) -> str:
     return MISSING if MISSING in found else ANSWERED if ANSWERED in found else found[0]
 
 
-def _answered(question: Callable[..., Any], *arguments: Any) -> str:
+def _answered(question: Callable[..., object], *arguments: object) -> str:
     try:
         question(*arguments)
     except NotFoundLookupError:
@@ -121,7 +121,7 @@ def _answered(question: Callable[..., Any], *arguments: Any) -> str:
     return ANSWERED
 
 
-def _knows(question: Any, *arguments: Any) -> bool:
+def _knows(question: Any, *arguments: object) -> bool:
     """Whether a question has an answer for these arguments, which is not asked."""
     try:
         question.resolve_method(arguments)
@@ -188,7 +188,7 @@ def evaluate(node: Node) -> str:
     return _answered(graph.at(sizes), *values)
 
 
-def _dims(node: Node) -> Any:
+def _dims(node: Node) -> frozenset[sympy.Symbol]:
     from symad.core.dims import dim_symbols
 
     expressions = [getattr(n.op, "expression", 0) for n in topological([node])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from argparse import ArgumentParser, HelpFormatter, _SubParsersAction
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import symad
@@ -11,6 +12,8 @@ from symad.cli import audit_command, check_command, corpus_command, ops_table, w
 from symad.cli.tour import command
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     Commands = _SubParsersAction[ArgumentParser]
 else:
     Commands = Any
@@ -85,7 +88,9 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def _command(commands: Commands, name: str, help_: str, text: str, run: Any) -> ArgumentParser:
+def _command(
+    commands: Commands, name: str, help_: str, text: str, run: Callable[[Namespace], int]
+) -> ArgumentParser:
     parser: ArgumentParser = commands.add_parser(
         name,
         help=help_,

@@ -14,6 +14,7 @@ from typing import Any
 import symad
 from symad.cli.exit_codes import OK
 from symad.cli.load_models import ModelError, load_model
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
 
 DERIVATIVES: dict[str, Callable[..., Graph]] = {
@@ -60,7 +61,7 @@ def lower(options: Namespace) -> int:
     return OK
 
 
-def _lower_c(options: Namespace, sizes: dict[str, int], log: Any) -> int:
+def _lower_c(options: Namespace, sizes: dict[str, int], log: Callable[[str], None] | None) -> int:
     """Write C that stands alone, and its header beside it."""
     from symad.numeric import c_file
     from symad.numeric.entries.in_scalars import LIMIT
@@ -135,7 +136,7 @@ def _assignment(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> ArrayLike:
     if text.startswith("["):
         return json.loads(text)
     exact = Fraction if "/" in text else int if text.lstrip("+-").isdecimal() else float

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import singledispatch
-from typing import Any
 
 import sympy
 
@@ -59,7 +58,7 @@ def _formula(op: Op, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
     return call(type(op).__name__.lower(), names, *options)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A field of an op; what is not a small value is named by its type."""
     if isinstance(value, tuple):
         return format_shape(value) if value else "()"

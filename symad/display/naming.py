@@ -37,7 +37,7 @@ class Names:
         self.index.update({node: str(k) for k, node in enumerate(steps, 1)})
         self.rows = [n for n in runs.order if n not in self.literals]
 
-    def of(self, letter: str, node: Node) -> Any:
+    def of(self, letter: str, node: Node) -> sympy.Expr:
         """The symbol of a value: ``s_3``, ``t_3``, ``r_3``, or a literal number."""
         if node in self.literals:
             return self.literals[node]

@@ -6,6 +6,7 @@ Every function returns a matplotlib ``Figure`` and writes it where a path is giv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from symad.sparsity.recovery.entry_numbers import entry_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 0))
 """A 4×5 pattern for which two products suffice, by columns and by rows."""
@@ -36,7 +38,7 @@ UNUSED = (0.88, 0.88, 0.88)
 """The color of rows and columns that take part in no product."""
 
 
-def spy(coloring: Coloring, path: Any = None) -> Any:
+def spy(coloring: Coloring, path: Path | str | None = None) -> Figure:
     """The pattern, every stored entry in the color of the product from which it is read.
 
     Strips at the top and at the left show the colors of the columns and rows.
@@ -48,7 +50,7 @@ def spy(coloring: Coloring, path: Any = None) -> Any:
     return _saved(figure, path)
 
 
-def intersection_graph(coloring: Coloring, path: Any = None) -> Any:
+def intersection_graph(coloring: Coloring, path: Path | str | None = None) -> Figure:
     """The graph whose coloring it is, its vertices colored.
 
     For "column" and "row": vertices are columns (rows), adjacent when some row (column) holds both.
@@ -80,7 +82,7 @@ def intersection_graph(coloring: Coloring, path: Any = None) -> Any:
     return _saved(figure, path)
 
 
-def compression(coloring: Coloring, matrix: Any = None, path: Any = None) -> Any:
+def compression(coloring: Coloring, matrix: Array | None = None, path: Path | str | None = None) -> Figure:
     """A matrix, its compressed products, and the matrix recovered from them, side by side.
 
     Args:
@@ -122,7 +124,7 @@ def _compression_axes(shape: tuple[int, int], products: list[Array], by_rows: li
     return figure, first, middle, figure.add_subplot(grid[0, -1])
 
 
-def four_by_five(path: Any = None) -> Any:
+def four_by_five(path: Path | str | None = None) -> Figure:
     """The 4×5 example: spy plots of both colorings, and the column intersection graph.
 
     Two JVPs with the seeds (1, 1, 0, 0, 1) and (0, 0, 1, 1, 0) give all entries, and so do two VJPs for
@@ -153,7 +155,9 @@ def four_by_five(path: Any = None) -> Any:
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def _figure(rows: int, columns: int, size: tuple[float, float], widths: Any = None) -> Any:
+def _figure(
+    rows: int, columns: int, size: tuple[float, float], widths: Sequence[float] | None = None
+) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -161,7 +165,7 @@ def _figure(rows: int, columns: int, size: tuple[float, float], widths: Any = No
     return figure
 
 
-def _saved(figure: Any, path: Any) -> Any:
+def _saved(figure: Figure, path: Path | str | None) -> Figure:
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
@@ -268,7 +272,7 @@ def _write(
         axes.text(j, i, f"{values[i, j]:g}", ha="center", va="center", fontsize=9, zorder=3)
 
 
-def _draw_product(axes: Any, product: Any, shades: NDArray[np.float64], by_rows: bool) -> None:
+def _draw_product(axes: Axes, product: NDArray[np.int64], shades: NDArray[np.float64], by_rows: bool) -> None:
     """Products by rows have a color for each row, those by columns one for each column."""
     m, n = product.shape
     tint = np.broadcast_to(shades[:, None] if by_rows else shades[None], (m, n, 3))
@@ -284,7 +288,7 @@ def _draw_product(axes: Any, product: Any, shades: NDArray[np.float64], by_rows:
     axes.set_title("row products" if by_rows else "column\nproducts", fontsize=12)
 
 
-def _numbered(coloring: Coloring) -> Any:
+def _numbered(coloring: Coloring) -> NDArray[np.int64]:
     pattern = coloring.pattern
     values = np.zeros(pattern.shape, np.int64)
     values[pattern.rows, pattern.indices] = np.arange(1, pattern.nnz + 1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, TupleOf, pack
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.forward import pushforward
 from symad.derivatives.reverse import pullback
 from symad.errors import EvaluationError, SymadError
@@ -61,7 +61,7 @@ class JaxFunction:
         self.__name__ = graph.name
         self.code = Code(graph, rule)
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: Tree, **named: Tree) -> Any:
         """The outputs at these arrays, by position or by name."""
         given = bind(self.graph.name, self.arguments, values, named)
         arrays = [jnp.asarray(v) for v in flat_values(self.arguments, given)]
@@ -93,7 +93,7 @@ class Code:
         self.pushforward = lru_cache(maxsize=32)(self._pushforward)
         self.pullback = lru_cache(maxsize=32)(self._pullback)
 
-    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+    def __call__(self, *arrays: jax.Array) -> tuple[jax.Array, ...]:
         """The outputs."""
         return tuple(self.function(*arrays))
 

@@ -106,10 +106,13 @@ def _cholesky(matrix: jax.Array) -> jax.Array:
     return np.tril(lax.linalg.cholesky(matrix, symmetrize_input=False))
 
 
-def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
+Pair = tuple["jax.Array", "jax.Array"]
+
+
+def join_pairs(a: jax.Array, b: jax.Array, matrices: bool, backward: bool) -> jax.Array:
     """h_t = a_t h_{t−1} + b_t for all t, by joining pairs of steps."""
 
-    def joined(first: Any, second: Any) -> Any:
+    def joined(first: Pair, second: Pair) -> Pair:
         (a1, b1), (a2, b2) = first, second
         return (a2 @ a1, a2 @ b1 + b2) if matrices else (a2 * a1, a2 * b1 + b2)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +24,7 @@ def host_function(name: str, count: int) -> Callable[..., jax.Array]:
     found = NUMPY.functions[head]
     compute: Callable[..., jax.Array] = getattr(import_module(found.module), found.name)
 
-    def values(*args: jax.Array) -> Any:
+    def values(*args: jax.Array) -> jax.Array:
         arrays = jnp.broadcast_arrays(*(jnp.asarray(a) for a in args))
         dtype = jnp.result_type(*arrays, jnp.float32)
         shape = jax.ShapeDtypeStruct(arrays[0].shape, dtype)

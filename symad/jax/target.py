@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from symad import special
+from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.jax import helpers as replacing
 from symad.numeric.program.expressions import Compute
@@ -142,7 +143,7 @@ def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts,
     return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
 
-def _refused(op: Any, writer: Any) -> Any:
+def _refused(op: Op, writer: object) -> NoReturn:
     raise LoweringError(f"{type(op).__name__} has no form in JAX; evaluate the graph, or lower it to NumPy")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from symad.derivatives.vmap import vmap
 from symad.errors import EvaluationError
 from symad.gpu.compile import cupy as library
 from symad.numeric import Kernel, lower
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
 
 class Bridge:
@@ -36,7 +39,7 @@ class Bridge:
         self.pushforward = lru_cache(maxsize=64)(self._pushforward)
         self.batched = lru_cache(maxsize=64)(self._batched)
 
-    def __call__(self, *tensors: Any) -> tuple[Any, ...]:
+    def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The outputs, recorded by PyTorch."""
         return tuple(Call.apply(self, *tensors))
 
@@ -73,7 +76,7 @@ class Bridge:
         return tuple(torch.from_dlpack(np.asarray(value)) for value in values)
 
 
-def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[Any, str]:
+def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[torch.device, str]:
     """The device of all tensors, and the name of their dtype.
 
     Raises:
@@ -87,7 +90,9 @@ def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[Any, str]:
     return devices[0], str(floats[0] if floats else torch.get_default_dtype()).removeprefix("torch.")
 
 
-def _on_cuda(kernel: Kernel, tensors: Sequence[torch.Tensor], device: Any) -> tuple[torch.Tensor, ...]:
+def _on_cuda(
+    kernel: Kernel, tensors: Sequence[torch.Tensor], device: torch.device
+) -> tuple[torch.Tensor, ...]:
     """After what PyTorch has queued on its stream, before what it queues next."""
     cupy = library()
     stream = torch.cuda.current_stream(device).cuda_stream
@@ -105,21 +110,21 @@ class Call(torch.autograd.Function):
         return bridge.run(tensors)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
         """The inputs are kept: residuals are computed again by the pullback, in one kernel with the rest."""
         ctx.bridge = inputs[0]
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 
     @staticmethod
-    def backward(ctx: Any, *bars: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *bars: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """x̄ of the inputs that need it."""
         wrt = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
         found = iter(ctx.bridge.pullback(wrt)(*ctx.saved_tensors, *bars))
         return None, *(next(found) if needed else None for needed in ctx.needs_input_grad[1:])
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+    def jvp(ctx: FunctionCtx, *tangents: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
         """ẏ from the tangents that there are."""
         wrt = tuple(k for k, tangent in enumerate(tangents[1:]) if tangent is not None)
         given = [tangent for tangent in tangents[1:] if tangent is not None]
@@ -128,7 +133,7 @@ class Call(torch.autograd.Function):
     @staticmethod
     def vmap(
         info: Any, axes: tuple[int | None, ...], bridge: Bridge, *tensors: torch.Tensor
-    ) -> tuple[Any, Any]:
+    ) -> tuple[tuple[torch.Tensor, ...], tuple[int, ...]]:
         """A batch along axis 0 of the outputs."""
         moved = [t if a is None else torch.movedim(t, a, 0) for t, a in zip(tensors, axes[1:], strict=True)]
         if bridge.pointwise:

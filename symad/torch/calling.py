@@ -9,7 +9,7 @@ import torch
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, pack
-from symad.core.signatures import Inputs, Traceable
+from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import DTYPES
 from symad.torch.bridge import Bridge
@@ -51,7 +51,7 @@ class TorchFunction:
         self.__name__ = graph.name
         self.bridge = Bridge(graph, backend)
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
+    def __call__(self, *values: Tree, **named: Tree) -> Any:
         """The outputs at these tensors, by position or by name."""
         given = bind(self.graph.name, self.arguments, values, named)
         tensors = self._tensors(flat_values(self.arguments, given))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +27,9 @@ def channels_first(x: Any, axes: int) -> Array:
     return np.moveaxis(x, -1, len(x.shape) - axes - 1)
 
 
-def tuple_of(value: Any, axes: int) -> tuple[int, ...]:
+def tuple_of(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
     """An option for each axis."""
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * axes
+    return (value,) * axes if isinstance(value, int) else tuple(value)
 
 
 def one_of(module: torch.nn.Module, **options: tuple[int, ...]) -> list[int]:
@@ -52,7 +53,7 @@ def padding_of(module: torch.nn.Module, axes: int) -> list[tuple[int, int]]:
     return [(p, p) for p in tuple_of(module.padding, axes)]
 
 
-def convolution(module: Any, at: Weights, x: Array) -> Array:
+def convolution(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     """Windows times weights, for each group of channels."""
     axes = len(module.kernel_size)
     stride, dilation = one_of(module, stride=module.stride, dilation=module.dilation)
@@ -82,7 +83,7 @@ def convolution_2d(module: nn.Conv2d, at: Weights, *data: Array) -> Result:
     return convolution(module, at, data[0])
 
 
-def transposed(module: Any, at: Weights, x: Any) -> Array:
+def transposed(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     """The transpose of a convolution."""
     axes = len(module.kernel_size)
     refuse(module, groups=module.groups if module.groups > 1 else 0)

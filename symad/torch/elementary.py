@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import nn
 
 from symad import functions
+from symad.core.dims import Dim
 from symad.errors import TraceError
 from symad.models.layers import activations
 from symad.models.sequences.recurrent import affine
@@ -61,7 +62,7 @@ def flatten(module: nn.Flatten, at: Weights, *data: Array) -> Result:
     (x,) = data
     shape = x.shape
     first, last = (k % len(shape) for k in (module.start_dim, module.end_dim))
-    size: Any = 1
+    size: Dim = 1
     for length in shape[first : last + 1]:
         size = size * length
     return x.reshape(*shape[:first], size, *shape[last + 1 :])

@@ -22,6 +22,8 @@ from symad.tracing import trace
 
 # For the type checker these say what layers compute; plum dispatches on the module alone.
 if TYPE_CHECKING:
+    import torch
+
     from symad.core.arrays import Array as Array
 
     Result = Array | tuple[Array | None, ...]
@@ -39,7 +41,7 @@ class Weights:
         """``names`` gives the parameters' names by identity, ``values`` their arrays."""
         self.names, self.values = names, values
 
-    def __call__(self, tensor: Any) -> Any:
+    def __call__(self, tensor: torch.Tensor | None) -> Any:
         """The array in the place of a tensor."""
         if tensor is None:
             return None
@@ -72,11 +74,11 @@ class Model:
         parameters: dotted names and float64 arrays, as in its ``state_dict``.
     """
 
-    module: Any
+    module: nn.Module
     parameters: dict[str, np.ndarray]
     names: Mapping[int, str] = field(repr=False)
 
-    def apply(self, parameters: Mapping[str, Any], *data: Any, **named: Any) -> Any:
+    def apply(self, parameters: Mapping[str, Array], *data: Array, **named: Array) -> Any:
         """What the module computes, with these parameters: arrays or traced values.
 
         Arguments are those of the module's ``forward``, by position or by name. Recurrent layers take
@@ -84,7 +86,7 @@ class Model:
         """
         return layer(self.module, Weights(self.names, parameters), *self._bound(data, named))
 
-    def _bound(self, data: tuple[Array, ...], named: Mapping[str, Any]) -> tuple[Array | None, ...]:
+    def _bound(self, data: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array | None, ...]:
         """All arguments by position, as ``forward`` orders them."""
         if not named:
             return data
@@ -128,7 +130,7 @@ class Model:
         model.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]  # for inspect
         return trace(model, [shapes, *data] if shapes else list(data))
 
-    def state(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def state(self, parameters: Mapping[str, Array]) -> dict[str, torch.Tensor]:
         """Parameters as tensors of the module's dtypes, for ``load_state_dict(..., strict=False)``."""
         import torch
 
@@ -136,7 +138,7 @@ class Model:
         return {name: torch.as_tensor(np.array(v)).to(own[name]) for name, v in parameters.items()}
 
 
-def from_torch(module: Any) -> Model:
+def from_torch(module: nn.Module) -> Model:
     """A module of PyTorch as mathematics: its graph, its parameters by their dotted names, its numbers.
 
     Known are linear, bilinear and embedding layers, normalisations, convolutions and pools, activations,
@@ -161,7 +163,7 @@ def from_torch(module: Any) -> Model:
     return Model(module, {n: array_of(p) for n, p in named.items()}, {id(p): n for n, p in named.items()})
 
 
-def array_of(tensor: Any) -> np.ndarray:
+def array_of(tensor: torch.Tensor) -> np.ndarray:
     """A tensor's numbers as float64, in memory of their own.
 
     Raises:
@@ -173,7 +175,7 @@ def array_of(tensor: Any) -> np.ndarray:
     return np.array(tensor.detach().cpu().double().numpy())
 
 
-def refuse(module: Any, **options: Any) -> None:
+def refuse(module: nn.Module, **options: object) -> None:
     """Raises TraceError for options of a module that no rule reads, named with their values."""
     if given := [f"{name}={value!r}" for name, value in options.items() if value]:
         raise TraceError(f"from_torch: {type(module).__name__} with {', '.join(given)} has no rule")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import nn
@@ -20,14 +20,14 @@ def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     return centred / np.sqrt(np.mean(centred**2, axis=axes, keepdims=True) + epsilon)
 
 
-def scaled(x: Array, weight: Array, bias: Any) -> Array:
+def scaled(x: Array, weight: Array | None, bias: Array | None) -> Array:
     """γ x + β; without those that are None."""
     if weight is not None:
         x = x * weight
     return x if bias is None else x + bias
 
 
-def over_channels(parameter: Any, x: Array) -> Any:
+def over_channels(parameter: Array | None, x: Array) -> Array | None:
     """A parameter (C,) along axis 1 of x; None stays."""
     return None if parameter is None else parameter.reshape(x.shape[1], *(1,) * (len(x.shape) - 2))
 

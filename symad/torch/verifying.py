@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, TupleOf
-from symad.core.signatures import Inputs, Traceable, Wrt
+from symad.core.signatures import Inputs, Traceable, Tree, Wrt
 from symad.core.structures import leaves
 from symad.derivatives.reverse import pullback
 from symad.derivatives.wrt import select
@@ -72,14 +72,17 @@ def verify_function(
     return _joined(f"{name} against {graph.name}", parts)
 
 
-def _is_autograd(function: Any) -> bool:
+def _is_autograd(function: object) -> bool:
     return isinstance(function, type) and issubclass(function, torch.autograd.Function)
 
 
-def named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+Result = TypeVar("Result")
+
+
+def named(function: Callable[..., Result], name: str) -> Callable[..., Result]:
     """A function of any arguments under a name, for certificates."""
 
-    def called(*values: Any) -> Any:
+    def called(*values: object) -> Result:
         return function(*values)
 
     called.__name__ = name
@@ -124,7 +127,7 @@ class Passes:
         whole = graph.inputs if len(graph.inputs) == self.count else ()
         self.whole = [k for k, symbol in enumerate(whole) if getattr(symbol, "is_integer", False)]
 
-    def forward(self, *values: Any) -> Array:
+    def forward(self, *values: Tree) -> Any:
         """The results as arrays."""
         return mapped(self.function(*self.tensors(values)), lambda t: t.detach().numpy())
 
@@ -156,7 +159,7 @@ class Passes:
         ]
 
 
-def integers(value: Any) -> Array:
+def integers(value: ArrayLike) -> torch.Tensor:
     """A tensor of integers."""
     return torch.as_tensor(np.asarray(value)).to(torch.int64)
 
@@ -180,7 +183,7 @@ def gradients(
     return [next(found) if t.requires_grad else torch.zeros_like(t) for t in x]
 
 
-def mapped(value: Any, rule: Callable[[Any], Any]) -> Any:
+def mapped(value: Any, rule: Callable[[Any], object]) -> Any:
     """The structure with a rule applied to every array."""
     if isinstance(value, Mapping):
         return {k: mapped(v, rule) for k, v in value.items()}

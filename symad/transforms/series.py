@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
-from symad.core.graph import ZERO, Node, Op, Tangent, topological
+from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.core.questions import jvp, series
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import mul
 from symad.ops.loops.scan import fresh_input
 from symad.transforms.tangents import dense
-
-if TYPE_CHECKING:
-    pass
 
 Key = tuple[Node, int]
 
@@ -119,7 +116,7 @@ def _scaled(factor: Fraction | int, value: Tangent) -> Tangent:
 
 
 @series.dispatch
-def series_by_pushforward(op: Op, y: Node, k: int, coefficient: Coefficients) -> Tangent:
+def series_by_pushforward(op: Any, y: Node, k: int, coefficient: Any) -> Tangent:
     """y_k = (ẏ)_{k−1}/k, what nested pushforwards mean; of linear ops the tangent of the coefficients."""
     from symad.core.questions import definition
 

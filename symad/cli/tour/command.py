@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -19,7 +19,10 @@ from symad.cli.tour.page import write_page
 from symad.cli.tour.runner import STEPS, Outcome, run_stage
 from symad.cli.tour.stage import Stage, all_stages
 
-PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+if TYPE_CHECKING:
+    from symad.cli.console import Plain
+
+PLAIN: Plain = {"markup": False, "highlight": False, "soft_wrap": True}
 
 COLUMNS = """\
 nodes  operations, inputs and numbers in the model's graph, each existing once

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import symad
 from symad.cli.load_models import ModelError
 from symad.cli.tour.runner import Outcome
 from symad.cli.tour.stage import Finding, Stage
 from symad.saving.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NAME = "tour.json"
 FORMAT = "symad tour"
@@ -24,7 +27,7 @@ def keep(outcomes: list[Outcome], folder: Path) -> None:
     write_text(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: np.generic) -> object:
     """A NumPy scalar as Python's own."""
     return value.item()
 

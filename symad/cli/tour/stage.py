@@ -26,10 +26,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.tracing import trace
+
+if TYPE_CHECKING:
+    from symad.numeric.kernel import Kernel
 
 
 class Skip(Exception):
@@ -49,7 +54,7 @@ class Made:
     """What the runner has made of a model when ``use`` is called."""
 
     graph: Graph
-    kernel: Any
+    kernel: Kernel
     """The lowered function; None if lowering failed."""
     out: Path | None
     """The folder for files of this stage; None if none are wanted."""
@@ -78,12 +83,12 @@ class Model:
         check: what the certificate is about, if not the model: a small instance of it.
     """
 
-    f: Any
-    point: Sequence[Any]
-    inputs: Sequence[Any] | None = None
-    wrt: Any = None
+    f: Traceable
+    point: Sequence[ArrayLike]
+    inputs: Inputs | None = None
+    wrt: Wrt | None = None
     use: Callable[[Made], list[Finding]] = nothing
-    check: Any = None
+    check: Traceable | None = None
 
     def graph(self, name: str) -> Graph:
         """The traced model, under the name of its stage."""

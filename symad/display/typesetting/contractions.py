@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
-from symad.display.typesetting.rules import Shaped, Shown, typeset
+from symad.display.typesetting.rules import Pieces, Shaped, Shown, typeset
 from symad.ops.arrays.contraction import Einsum, Labels
 
 LETTERS = "ijklmnpqrs"
 
 
 @typeset.dispatch
-def typeset_einsum(op: Einsum, node: Shaped, args: Any) -> Shown:
+def typeset_einsum(op: Einsum, node: Shaped, args: Pieces) -> Shown:
     """The plainest form; numbers of the factors come in front."""
     terms = [as_term(a, bool(x.shape)) for a, x in zip(args, node.args, strict=True)]
     if len(args) == 1 and not op.output and len(set(op.inputs[0])) == len(op.inputs[0]):

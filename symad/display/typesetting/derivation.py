@@ -124,7 +124,7 @@ def _names(graph: Graph) -> dict[Node, Piece]:
     return names
 
 
-def _tangent(node: Node, names: Mapping[Node, Any]) -> Piece:
+def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
     """ṡ of a node in the names of its arguments and their tangents."""
     free = [not isinstance(a.op, Source) or isinstance(a.op, Input) for a in node.args]
     local = [_local(a, k, names) for k, a in enumerate(node.args)]

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from symad.core.dims import Shape
 from symad.display.latex import latex, latex_name
 
 Piece: TypeAlias = "Atom | Call | Term | Sum | Entries"
@@ -62,7 +63,7 @@ class Entries:
     """An array given entry by entry, row by row."""
 
     entries: tuple[Piece, ...]
-    shape: tuple[Any, ...]
+    shape: Shape
 
 
 def number(value: Fraction | int) -> Piece:

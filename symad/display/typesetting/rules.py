@@ -170,7 +170,7 @@ def ones(value: Any) -> Piece:
 # ---- elementwise ----------------------------------------------------------------------------------
 
 
-def are_arrays(node: Any) -> list[bool]:
+def are_arrays(node: Shaped) -> list[bool]:
     """Which arguments are arrays."""
     return [bool(a.shape) for a in node.args]
 

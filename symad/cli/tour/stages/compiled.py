@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from symad.core.arrays import Array, ArrayLike
 def gru(width: int, inputs: int, batch: int, steps: int) -> symad.Graph:
     """Mean squares of the states of a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078)."""
 
-    def loss(W: Array, U: Array, b: Array, xs: Array) -> Any:
-        def step(h: Array, x: Array) -> Any:
+    def loss(W: Array, U: Array, b: Array, xs: Array) -> Array:
+        def step(h: Array, x: Array) -> Array:
             gates = functions.sigmoid(x @ U[:, : 2 * width] + h @ W[:, : 2 * width] + b[: 2 * width])
             reset, update = gates[:, :width], gates[:, width:]
             new = np.tanh(x @ U[:, 2 * width :] + (reset * h) @ W[:, 2 * width :] + b[2 * width :])

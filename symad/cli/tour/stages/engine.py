@@ -30,7 +30,7 @@ def numbers(*shape: int) -> Array:
 def cell(W: Array, U: Array) -> Callable[[Array, Array], Array]:
     """One step of a tanh network."""
 
-    def step(h: Array, x: Array) -> Any:
+    def step(h: Array, x: Array) -> Array:
         return np.tanh(W @ h + U @ x)
 
     return step
@@ -39,7 +39,7 @@ def cell(W: Array, U: Array) -> Callable[[Array, Array], Array]:
 def last_state(length: Dim, memory: Memory, n: int = 3, d: int = 2) -> symad.Graph:
     """|h_T|² of a tanh network under a policy."""
 
-    def loss(W: Any, U: Array, first: Array, xs: Array) -> Any:
+    def loss(W: Array, U: Array, first: Array, xs: Array) -> Array:
         return np.sum(functions.fold(cell(W, U), first, xs, memory) ** 2)
 
     return symad.trace(loss, inputs=[(n, n), (n, d), (n,), (length, d)])
@@ -95,7 +95,7 @@ def newton(made: Made) -> list[Finding]:
     W, U = 0.9 * np.linalg.qr(numbers(n, n))[0], numbers(n, d)
     first, xs = numbers(n), np.random.default_rng(6).normal(size=(length, d))
 
-    def step(h: Array, x: Array, W: Array, U: Array) -> Any:
+    def step(h: Array, x: Array, W: Array, U: Array) -> Array:
         return np.tanh(W @ h + U @ x)
 
     states, iterations = deer(step, [(n,), (d,), (n, n), (n, d)]).solve(first, xs, W, U)
@@ -115,7 +115,7 @@ def two_adjoints() -> Model:
     )
 
 
-def field(x: Array, t: Array, W: Array, V: Array) -> Any:
+def field(x: Array, t: Array, W: Array, V: Array) -> Array:
     """V tanh(W x + t)."""
     return V @ np.tanh(W @ x + t)
 
@@ -123,7 +123,7 @@ def field(x: Array, t: Array, W: Array, V: Array) -> Any:
 def solution(steps: int, memory: Any = "all", method: str = "rk4", n: int = 2) -> symad.Graph:
     """|x(1)|²."""
 
-    def loss(x: Any, W: Any, V: Any) -> Any:
+    def loss(x: Array, W: Array, V: Array) -> Array:
         return np.sum(neural_ode.integrate(field, x, (W, V), (0.0, 1.0), steps, method, memory) ** 2)
 
     return symad.trace(loss, inputs=[(n,), (2 * n - 1, n), (n, 2 * n - 1)])
@@ -153,7 +153,7 @@ def reversible_blocks() -> Model:
 def blocks(depth: int, n: int) -> symad.Graph:
     """y_1 · y_2 after some blocks."""
 
-    def loss(x1: Any, x2: Any, W: Any, V: Any) -> Any:
+    def loss(x1: Any, x2: Any, W: Array, V: Array) -> Array:
         for k in range(depth):
             x1, x2 = forward(tanh_part, sine_part, x1, x2, W[k], V[k])
         return np.sum(x1 * x2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import sympy
 
@@ -36,7 +34,7 @@ def digits() -> tuple[Array, Array]:
 )
 def kernel_stage() -> Model:
     """MMD² by the points of one sample and the kernel's length."""
-    shapes: list[Any] = [(3, 2), (2, 2), sympy.Symbol("length", positive=True)]
+    shapes = [(3, 2), (2, 2), sympy.Symbol("length", positive=True)]
     graph = symad.trace(discrepancy, shapes)
     small = symad.trace(
         lambda x, y: measures.mmd2(x, y, kernels.polynomial(2), biased=True), [(2, 1), (1, 1)]

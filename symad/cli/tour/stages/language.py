@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import sympy
@@ -60,7 +59,7 @@ def vectors() -> Model:
     """The cross-entropy of the next token from a shared table, of which both ends are made."""
     tokens, targets = np.array([0, 2, 1]), np.array([2, 1, 0])
 
-    def loss(C: Array) -> Any:
+    def loss(C: Array) -> Array | float:
         return cross_entropy(embedding.decode(embedding.embed(C, tokens), C), targets)
 
     small = symad.trace(
@@ -155,7 +154,7 @@ def blocks() -> Model:
     """The squared output of RMS norm and SwiGLU on two tokens."""
     model = FeedForwardBlock(2, 2, "swiglu", bias=False)
 
-    def loss(p: Mapping[str, Array], X: Array) -> Any:
+    def loss(p: Mapping[str, Array], X: Array) -> Array:
         return np.sum(model.apply(p, normalization.rms_norm(X, p["gamma"])) ** 2)
 
     shapes = {**model.shapes, "gamma": (2,)}

@@ -9,6 +9,8 @@ import sympy
 
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.core.graph import Graph
+from symad.core.signatures import Traceable
 from symad.models.layers import maximum
 from symad.models.layers.costs import layer_cost
 from symad.models.layers.feedforward import FeedForward
@@ -107,7 +109,7 @@ def additive_path(made: Made) -> list[Finding]:
     ]
 
 
-def last_cell(c: Any, driven: Array, W_h: Any) -> Array:
+def last_cell(c: Any, driven: Array, W_h: Array) -> Array:
     """c_T of an LSTM from c_0 = c, h_0 = 0."""
     h = np.zeros_like(c)
     for z in driven:
@@ -163,7 +165,7 @@ def largest() -> Model:
     return Model(graph, (*p.values(), x), wrt=list(p), use=exact_and_trained, check=one_unit())
 
 
-def one_unit() -> Any:
+def one_unit() -> Graph:
     """The squared answer of a network with one unit to two numbers, for the certificate."""
     shapes = {"W_in": (1,), "W_rec": (1, 1), "W_out": (1,)}
     return trace_model(lambda p, x: np.sum(maximum.apply(p, x) ** 2), shapes, (2, 1))
@@ -220,7 +222,7 @@ def causality(made: Made) -> list[Finding]:
     """Which positions see which, from the graph alone."""
     mask, n = attention.causal_mask(5), 5
 
-    def seen(f: Any) -> Array:
+    def seen(f: Traceable) -> Array:
         pattern = symad.jacobian_sparsity(symad.trace(f, [(n, 2)]), [0]).toarray()
         found: Array = pattern.reshape(n, -1, n, 2).any(axis=(1, 3))
         return found

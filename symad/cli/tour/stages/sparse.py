@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.display import sparsity_pictures
 from symad.sparsity import color
+
+if TYPE_CHECKING:
+    from symad.sparsity.coloring.result import Coloring
 
 Array = np.ndarray
 
@@ -119,7 +122,7 @@ def count_colors(made: Made) -> list[Finding]:
     ]
 
 
-def _draw(folder: Path, example: Any, both: Any) -> None:
+def _draw(folder: Path, example: Coloring, both: Coloring) -> None:
     """The example before and after compression, and the arrow in its colors."""
     sparsity_pictures.compression(example, FOUR_BY_FIVE, folder / "4x5 compression.svg")
     sparsity_pictures.four_by_five(folder / "4x5 colorings.svg")
