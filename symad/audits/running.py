@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from symad.verification.certificate.certificate import Entry
+    from symad.verification.measuring.points import Nested
 
 MODULES = {
     "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_conditional", "statsmodels_code"),
@@ -231,7 +232,7 @@ def _with_witness(row: Row, claim: Claim, entry: Entry) -> Row:
         return row
 
 
-def _confirmed(claim: Claim, entry: Entry, point: Mapping[str, str], expected: Number) -> str:
+def _confirmed(claim: Claim, entry: Entry, point: Mapping[str, Nested], expected: Number) -> str:
     """The same number by differentiating the formula numerically with 50 digits: without symad's rules."""
     if not isinstance(claim.formula, sympy.Expr):
         return ""

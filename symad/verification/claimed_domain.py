@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 from sympy.assumptions.assume import AppliedPredicate
 
+from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
@@ -78,7 +79,7 @@ def _read_sympy(where: sympy.Basic) -> Graph:
     return Graph(tuple(inputs), (both,))
 
 
-def _all_definite(matrices: tuple[Any, ...]) -> Any:
+def _all_definite(matrices: tuple[Any, ...]) -> sympy.Basic | Array | bool:
     """Whether the symmetric parts have positive leading minors (Sylvester's criterion)."""
     holds: Any = True
     for matrix in matrices:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
-from symad.core.signatures import Inputs
+from symad.core.signatures import Inputs, Traceable
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import symbol_of
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @undecided_outside
 def equal(
-    a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Inputs | None = None
+    a: Traceable,
+    b: Traceable,
+    seed: int | None = None,
+    budget: Budget | None = None,
+    inputs: Inputs | None = None,
 ) -> Certificate:
     """Whether two things are equal as real functions of their symbols.
 

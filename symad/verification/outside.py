@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import sympy
 
@@ -59,8 +59,8 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
 
 def _derivatives(expression: sympy.Basic | sympy.MatrixBase) -> list[sympy.Derivative]:
     """The derivatives in an expression; parts that it shares are looked at once, as `atoms` does not."""
-    waiting: list[Any] = [expression]
-    seen: dict[int, Any] = {}  # with the parts, so that no number is given again
+    waiting: list[sympy.Basic] = [expression]
+    seen: dict[int, sympy.Basic] = {}  # with the parts, so that no number is given again
     found = []
     while waiting:
         part = waiting.pop()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+import sympy
+
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.questions import definition
@@ -139,7 +141,7 @@ Explicit = Callable[[Meter], SympyReference]
 """Makes SymPy's expressions of a model once."""
 
 
-def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comparison]:
+def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> list[Comparison]:
     """Everything there is to compare about one graph; references may take as much as there is patience."""
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
@@ -170,7 +172,7 @@ def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: E
     return [c for c in first if derived_for_all_sizes(c.derivative, next(iter(c.made.values())))]
 
 
-def _symbols(nodes: Sequence[Node]) -> list[Any]:
+def _symbols(nodes: Sequence[Node]) -> list[sympy.Basic]:
     return [symbol_of(n) for n in nodes]
 
 

@@ -79,10 +79,10 @@ class Interval:
     def __rtruediv__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) else INTERVALS.divide(other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> Interval:
         return INTERVALS.power(self, other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
 
     def below(self, other: Interval) -> bool:
@@ -166,11 +166,11 @@ class Intervals(Domain["Interval | float"]):
 
     rank = 8
 
-    def number(self, value: Any) -> Any:
+    def number(self, value: Any) -> Interval:
         """Floats are their exact binary values."""
         return _interval(value)
 
-    def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Interval:
         """By endpoints for monotone functions; the whole line for others."""
         given = [_interval(v) for v in values]
         sure = all(v.sure for v in given)
@@ -277,7 +277,7 @@ def _log(a: flint.arb) -> flint.arb:
     return -INFINITE if a <= 0 else a.log()
 
 
-MONOTONE: dict[Any, Callable[[Any], Any]] = {
+MONOTONE: dict[sympy.FunctionClass, Callable[[flint.arb], flint.arb]] = {
     sympy.exp: arb.exp, sympy.log: _log, sympy.sinh: arb.sinh, sympy.tanh: arb.tanh, sympy.atan: arb.atan,
     sympy.asinh: arb.asinh, sympy.erf: arb.erf, sympy.erfc: arb.erfc,
     log1p: lambda a: _log(1 + a), expm1: arb.expm1,
@@ -375,7 +375,7 @@ def _value(node: Node, found: Mapping[Node, Any], box: Mapping[Node, Interval]) 
         return _filled(node, OPEN if isinstance(node.op, Condition) else whole_line())
 
 
-def _filled(node: Node, value: Any) -> Any:
+def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | np.ndarray:
     """The same for each element of a node."""
     if not node.shape:
         return value
@@ -384,7 +384,7 @@ def _filled(node: Node, value: Any) -> Any:
     return made
 
 
-def _constant(value: Number) -> Any:
+def _constant(value: Number) -> Interval | np.ndarray | bool:
     """A constant as it is where it is a truth value, else as intervals."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy
@@ -130,7 +130,7 @@ def _can_settle(node: Node) -> bool:
     )
 
 
-def _reached(node: Node, known: Mapping[Node, Any]) -> list[int]:
+def _reached(node: Node, known: Mapping[Node, Interval]) -> list[int]:
     """The arguments of an extreme without the constants that another argument never lets through."""
     largest = op_of(node, Apply).head is sympy.Max
     others = [k for k, arg in enumerate(node.args) if not isinstance(arg.op, Constant)]

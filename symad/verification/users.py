@@ -216,7 +216,7 @@ def _with_rounded(
     return replace(made, entries=tuple(named), notes=(*made.notes, hint))
 
 
-def _is_numeric(candidate: Any) -> bool:
+def _is_numeric(candidate: object) -> bool:
     if isinstance(candidate, (str, PurePath)):
         raise TypeError(
             f"verify: {str(candidate)!r} is text, and no text and no file is run; import the file yourself "
@@ -247,7 +247,7 @@ def _reference(graph: Graph, wrt: Wrt | None, kind: str) -> tuple[Graph, tuple[s
 # ---- formulas -----------------------------------------------------------------------------------
 
 
-def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any, kind: str) -> Graph:
+def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Traceable, kind: str) -> Graph:
     """The candidate as a graph whose outputs have the shapes of the reference's."""
     formula = with_inputs_of(graph, as_decidable(_as_array(candidate)))
     formula = _on_inputs_of(reference, formula, kind, isinstance(candidate, Graph))
@@ -292,7 +292,7 @@ def _may_be(own: Node, known: Node) -> bool:
     return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
 
 
-def _as_array(candidate: Any) -> Any:
+def _as_array(candidate: Traceable) -> Traceable:
     """Nested lists of expressions and numbers as an array; anything else as it is."""
     rows = isinstance(candidate, (list, tuple)) and all(isinstance(r, (list, tuple)) for r in candidate)
     return sympy.ImmutableDenseNDimArray(candidate) if rows and candidate else candidate

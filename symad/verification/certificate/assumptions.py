@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import sympy
 
@@ -15,7 +14,7 @@ FRONT_DOOR = "the reading of the input as a graph"
 CHECKED = " (checked against 50-digit differentiation in symad's tests)"
 
 
-def functions_in(graphs: Iterable[Graph]) -> list[Any]:
+def functions_in(graphs: Iterable[Graph]) -> list[sympy.FunctionClass]:
     """The scalar functions that graphs apply, in order of their names."""
     found = {n.op.head for g in graphs for n in topological(g.output_nodes) if isinstance(n.op, Apply)}
     return sorted(found, key=lambda head: getattr(head, "__name__", str(head)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, TupleOf
 from symad.errors import SymadError
@@ -15,6 +15,9 @@ from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
 from symad.verification.checker import Derivative, Proof
 from symad.verification.coq.model import Model
+
+if TYPE_CHECKING:
+    from symad.verification.measuring.points import Nested
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
@@ -31,7 +34,7 @@ class RefutedError(SymadError, AssertionError):
         super().__init__(str(certificate))
         self.certificate = certificate
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[RefutedError], tuple[Certificate]]:
         return RefutedError, (self.certificate,)
 
 
@@ -90,7 +93,7 @@ class Loss:
     word: str
     name: str
     kind: str
-    point: Mapping[str, Any]
+    point: Mapping[str, Nested]
     expected: str = ""
     found: str = ""
     index: tuple[int, ...] = ()
@@ -102,7 +105,7 @@ class Loss:
         return ", ".join(f"{k} = {_text_of(v)}" for k, v in self.point.items())
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: Nested) -> str:
     return "[" + ", ".join(map(_text_of, value)) + "]" if isinstance(value, list) else str(value)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -36,6 +36,9 @@ from symad.verification.random_fields.scouting import beside, scout
 from symad.verification.rewriting.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 
+if TYPE_CHECKING:
+    from symad.verification.measuring.points import Nested
+
 DIGITS = 30
 """Both values are given to this many digits."""
 
@@ -59,7 +62,7 @@ class Witness:
     ``point`` maps names to exact rationals as text; ``left`` and ``right`` are the two values.
     """
 
-    point: Mapping[str, Any]
+    point: Mapping[str, Nested]
     left: str
     right: str
     index: tuple[int, ...] = ()
@@ -76,7 +79,7 @@ class Witness:
         return f"at {at}: {self.left} and {self.right}"
 
 
-def _short(value: Any) -> str:
+def _short(value: Nested) -> str:
     return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
 
 

@@ -8,7 +8,6 @@ max(x, y) the part by x is [y < x].
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import sympy
 
@@ -76,7 +75,7 @@ def winner(terms: Terms, kind: str, args: Sequence[Term], number: int) -> Term:
 # ---- SymPy ------------------------------------------------------------------------------------------
 
 
-def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[Any, Term]) -> Term | None:
+def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[sympy.Basic, Term]) -> Term | None:
     """1 where a SymPy condition holds, else 0; None for what has no form here."""
     if condition in (sympy.true, sympy.false):
         return terms.integer(int(condition == sympy.true))
@@ -95,9 +94,9 @@ def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[Any, Te
     return None
 
 
-def compared(expression: sympy.Expr) -> list[Any]:
+def compared(expression: sympy.Expr) -> list[sympy.Expr]:
     """What the conditions of a Piecewise compare."""
-    sides: list[Any] = []
+    sides: list[sympy.Expr] = []
     stack = [condition for _, condition in expression.args]
     while stack:
         condition = stack.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from symad.verification.coq.programs import Program
 
 if TYPE_CHECKING:
     import sympy as sp
+
+    from symad.verification.coq.terms import Term
 
 RESERVED = {
     "R", "PI", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
@@ -166,8 +168,8 @@ Open Scope R_scope.
 Strategy 1000 [let_in]."""
 
 
-def _parts_of(program: Program) -> set[Any]:
-    found: set[sp.Symbol] = set()
+def _parts_of(program: Program) -> set[Term]:
+    found: set[Term] = set()
     stack = [*program.terms.lets, *program.outputs]
     while stack:
         term = stack.pop()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
 
@@ -74,10 +74,13 @@ def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Ter
     return terms.app(HEADS[head].constructor, *args)
 
 
-def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], whole: int) -> set[Node]:
+Part = TypeVar("Part", bound=Hashable)
+
+
+def repeated(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]], whole: int) -> set[Part]:
     """What gets a name: parts used more than once, unless everything written out is small."""
-    uses: Counter[Any] = Counter()
-    sizes: dict[sympy.Basic, int] = {}
+    uses: Counter[Part] = Counter()
+    sizes: dict[Part, int] = {}
     roots = list(roots)
     for part in _postorder(roots, parts_of):
         below = parts_of(part)
@@ -89,10 +92,10 @@ def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], who
     return {part for part, count in uses.items() if count > 1 and sizes[part] > 2}
 
 
-def _postorder(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]]) -> list[Any]:
+def _postorder(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]]) -> list[Part]:
     """All parts, each once and after its own parts."""
-    order: dict[Any, None] = {}
-    stack: list[tuple[Any, bool]] = [(r, False) for r in reversed(list(roots))]
+    order: dict[Part, None] = {}
+    stack: list[tuple[Part, bool]] = [(r, False) for r in reversed(list(roots))]
     while stack:
         part, done = stack.pop()
         if done:
@@ -122,7 +125,7 @@ def from_sympy(
 
     named = repeated(expressions, parts_of, WHOLE)
     fractional = _fractional(e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow)
-    found: dict[Any, Term] = {}
+    found: dict[sympy.Basic, Term] = {}
     for part in _postorder(expressions, parts_of):
         if part in leaves:
             found[part] = terms.var(leaves[part])
@@ -132,12 +135,14 @@ def from_sympy(
     return [found[e] for e in expressions]
 
 
-def _fractional(powers: Iterable[tuple[Any, Any]]) -> set[Any]:
+def _fractional(powers: Iterable[tuple[Part, sympy.Expr]]) -> set[Part]:
     """Bases with other fractional exponents than ±1/2: their roots are written as powers too."""
     return {b for b, e in powers if e.is_Rational and e.q > 1 and abs(e) != sympy.Rational(1, 2)}
 
 
-def _sympy_term(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term], fractional: set[Any]) -> Term:
+def _sympy_term(
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
+) -> Term:
     if e.is_Number or e.is_NumberSymbol:
         return number(terms, e)
     if e.is_Add:
@@ -161,7 +166,7 @@ def _sympy_term(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term], fraction
     raise refused(f"{type(e).__name__} {e}")
 
 
-def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term]) -> Term:
+def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -> Term:
     """The branches from the last to the first; the last one has to be for all other cases."""
     *cases, (last, otherwise) = e.args
     if otherwise != sympy.true:
@@ -176,7 +181,7 @@ def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[Any, Term]) -> Term:
 
 
 def _signed(
-    terms: Terms, e: sympy.Expr, found: Mapping[Any, Term], fractional: set[Any]
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
 ) -> tuple[bool, Term]:
     """A summand without its minus, and whether it had one."""
     if e.is_Number and e < 0:
@@ -187,7 +192,7 @@ def _signed(
 
 
 def _sympy_product(
-    terms: Terms, args: list[sympy.Expr], found: Mapping[Any, Term], fractional: set[Any]
+    terms: Terms, args: list[sympy.Expr], found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
 ) -> Term:
     """Factors over factors, the sign in front."""
     over: list[Term] = []
@@ -245,7 +250,7 @@ def from_graph(
     return [found[o] for o in outputs]
 
 
-def _odd_root(exponent: Any) -> bool:
+def _odd_root(exponent: object) -> bool:
     return isinstance(exponent, Fraction) and exponent != Fraction(1, 2)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.core.identifiers import short_name
+from symad.core.signatures import Traceable
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import select_wrt
@@ -141,7 +141,7 @@ def _program(terms: Terms, outputs: list[Term], arguments: Sequence[Argument]) -
     return Program(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 
-def _expressions(given: Any, outputs: int) -> list[sympy.Expr] | None:
+def _expressions(given: Traceable, outputs: int) -> list[sympy.Expr] | None:
     """The scalar expressions of a SymPy model in row-major order; None for anything else."""
     if isinstance(given, sympy.MatrixBase | sympy.NDimArray):
         return [sympy.sympify(e, strict=True) for e in given] if outputs == 1 else None

@@ -59,7 +59,7 @@ class Ball:
             return NotImplemented
         return Ball(self.value + _arb(other))
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Ball:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Ball(self.value - _arb(other))
@@ -86,7 +86,7 @@ class Ball:
             return NotImplemented
         return _quotient(_arb(other), self.value)
 
-    def __pow__(self, other: Ball | Fraction | int) -> Any:
+    def __pow__(self, other: Ball | Fraction | int) -> Ball:
         return NUMBERS.power(self, other)
 
     def __neg__(self) -> Ball:
@@ -178,7 +178,7 @@ class Balls(Domain["Ball | int"]):
             value = Fraction(int(exact.p), int(exact.q))
         return Ball(_arb(value))
 
-    def apply(self, head: sympy.FunctionClass, *values: Ball | int) -> Any:
+    def apply(self, head: sympy.FunctionClass, *values: Ball | int) -> Ball:
         """By Arb; maxima are the argument itself, and steps have a value away from their jumps only."""
         if any(isinstance(v, Undefined) for v in values):
             return Ball(arb("nan"))
@@ -197,7 +197,7 @@ class Balls(Domain["Ball | int"]):
         found = MORE[head](*arguments) if head in MORE else arb("nan")
         return Ball(found if found.is_finite() else _by_mpmath(head, arguments))
 
-    def power(self, base: Any, exponent: Any) -> Any:
+    def power(self, base: Any, exponent: Any) -> Ball:
         """The real power."""
         b, e = _arb(base), _arb(exponent)
         if not (b.is_finite() and e.is_finite()):
@@ -285,14 +285,14 @@ def _named(value: sympy.Expr) -> flint.arb:
         return _from_mpmath(mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_), 2 - flint.ctx.prec)
 
 
-def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Any:
+def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
     """A function by its definition."""
     inputs, meaning = definition_of(head, len(values))
     (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
     return value if isinstance(value, Ball) else NUMBERS.number(value)
 
 
-def _by_mpmath(head: sympy.FunctionClass, arguments: Sequence[Any]) -> Any:
+def _by_mpmath(head: sympy.FunctionClass, arguments: Sequence[flint.arb]) -> flint.arb:
     """A function that Arb lacks: mpmath's value at the midpoints, in two precisions.
 
     What they differ by, and by how much the value moves over the balls, bounds the error, times a safety
@@ -316,7 +316,7 @@ def _by_mpmath(head: sympy.FunctionClass, arguments: Sequence[Any]) -> Any:
     return _from_mpmath(fine, max(exponent, (int(mpmath.mag(fine)) if fine else 0) - bits + 6))
 
 
-def _real(value: Any) -> Number:
+def _real(value: mpmath.mpf) -> mpmath.mpf:
     value = mpmath.mpmathify(value)
     if isinstance(value, mpmath.mpc) and value.imag:
         raise ValueError("complex")
@@ -330,7 +330,7 @@ def _to_mpmath(value: flint.arb) -> Number:
     return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
 
 
-def _from_mpmath(value: Any, exponent: int) -> flint.arb:
+def _from_mpmath(value: mpmath.mpf, exponent: int) -> flint.arb:
     """The ball of radius 2^exponent around a number."""
     sign, mantissa, power, _ = value._mpf_
     exact = arb((-int(mantissa) if sign else int(mantissa), int(power)))
@@ -372,13 +372,13 @@ def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
         flint.ctx.prec = before
 
 
-def _entered(value: Number) -> Any:
+def _entered(value: Number) -> Ball | Number:
     if isinstance(value, np.ndarray):
         return np.frompyfunc(_entered, 1, 1)(value) if value.dtype == object else value
     return Ball(_arb(value)) if isinstance(value, Fraction) else value
 
 
-def _as_array(value: Any) -> Array:
+def _as_array(value: Number) -> Array:
     whole = value if isinstance(value, np.ndarray) else box(value)
     made = np.empty(whole.shape, dtype=object)
     for index, number in np.ndenumerate(whole):
@@ -393,7 +393,7 @@ SHARP = 40
 """Balls that overlap agree if both are known to this many bits."""
 
 
-def compared(left: Any, right: Any) -> Any:
+def compared(left: Any, right: Any) -> np.ndarray:
     """What the elements of two arrays of balls say."""
     pairs = zip(left.ravel(), right.ravel(), strict=True)
     return np.array([_compared(a, b) for a, b in pairs], dtype=int).reshape(left.shape)

@@ -35,7 +35,7 @@ def function_of(candidate: Any) -> Callable[..., ArrayLike]:
     return function
 
 
-def _is_of(module: ModuleType, value: Any) -> bool:
+def _is_of(module: ModuleType, value: object) -> bool:
     return isinstance(value, FunctionType) and value.__module__ == module.__name__
 
 
@@ -110,7 +110,7 @@ def _cupy_array(value: Array | float) -> ArrayLike:
     return sys.modules["cupy"].asarray(_own_copy(value))
 
 
-LIBRARIES: dict[str, Callable[[Any], Any]] = {
+LIBRARIES: dict[str, Callable[[Any], object]] = {
     "numpy": _own_copy, "torch": _tensor, "jax": _jax_array, "cupy": _cupy_array,
 }  # fmt: skip
 """By the name of a module, how a float or float64 array becomes its own."""

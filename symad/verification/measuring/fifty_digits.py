@@ -257,7 +257,7 @@ def _is_extreme(node: Node) -> bool:
     return isinstance(node.op, Extreme)
 
 
-def _near(a: mpmath.mpf, b: int | mpmath.mpf) -> Any:
+def _near(a: mpmath.mpf, b: int | mpmath.mpf) -> Array | bool:
     """Whether two numbers are close; a finite number is never close to an infinite one."""
 
     def near(x: mpmath.mpf, y: int | mpmath.mpf) -> bool:

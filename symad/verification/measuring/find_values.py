@@ -7,7 +7,7 @@ evaluated in floats of two precisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -79,7 +79,7 @@ BITS, DIGITS = 128, (50, 100)
 TOTAL = (ENTIRE | set(MONOTONE) | KINKED) - {sympy.log, log1p, sympy.Mod}
 """Functions that have a value at every real number."""
 
-MARGINS: dict[Any, tuple[bool, Any]] = {
+MARGINS: dict[type[sympy.Basic], tuple[bool, Callable[[Node], Node]]] = {
     sympy.log: (False, lambda a: a),
     log1p: (False, lambda a: add(a, constant(1))),
     sympy.asin: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
@@ -298,7 +298,7 @@ def _is_whole(node: Node) -> bool:
     return bool(getattr(symbol_of(node), "is_integer", False))
 
 
-def _moved(node: Node, value: Any, size: float, rng: np.random.Generator) -> Any:
+def _moved(node: Node, value: Number, size: float, rng: np.random.Generator) -> np.ndarray | float:
     """A point beside, with the signs that the symbol promises."""
     symbol, number = symbol_of(node), np.asarray(value, dtype=float)
     moved = number + size * (np.abs(number) + 1) * rng.normal(size=number.shape)
@@ -316,6 +316,6 @@ def nowhere(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> list[Node]
     return [m.of for m in wanted if known and _is_outside(known[m.inside], m.closed)]
 
 
-def _is_outside(values: Any, closed: bool) -> bool:
+def _is_outside(values: Number, closed: bool) -> bool:
     every = np.asarray(values, dtype=object).ravel()
     return all(bool(v.high < 0 if closed else v.high <= 0) for v in every) and len(every) > 0

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 FACTOR = 256.0
 """So many roundings of each size are allowed."""
@@ -28,7 +28,7 @@ class Error:
     absolute: float = float("inf")
 
     @staticmethod
-    def of(got: Any, exact: Any, moved: float, floor: Any, limits: Any) -> Error:
+    def of(got: Any, exact: mpmath.mpf, moved: float, floor: mpmath.mpf, limits: np.finfo[Any]) -> Error:
         """The error of one value; the exact one is known up to ``floor``."""
         largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
         with mpmath.workdps(60):
@@ -66,7 +66,7 @@ class Error:
             return "no value (NaN)"
         return "overflow" if np.isinf(self.got) else "digits lost"
 
-    def lost(self, limits: Any) -> int:
+    def lost(self, limits: np.finfo[Any]) -> int:
         """How many decimal digits are lost."""
         whole = -np.log10(float(limits.eps))
         if not np.isfinite(self.relative):
@@ -88,5 +88,5 @@ def plain(value: Array | float) -> Any:
     return [plain(v) for v in value] if isinstance(value, np.ndarray) and value.ndim else repr(_item(value))
 
 
-def _item(value: Any) -> Any:
+def _item(value: Number) -> object:
     return value.item() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -47,7 +47,7 @@ FloatPoint = dict[Node, Any]
 
 
 def ordinary_points(
-    inputs: Sequence[Node], integers: Mapping[Node, Any], count: int
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], count: int
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Points of ordinary size, as the nearest floats."""
     for point in points(inputs, integers, count):
@@ -59,7 +59,7 @@ Bounds = Mapping[Node, tuple[float, float]]
 
 
 def points_between(
-    inputs: Sequence[Node], integers: Mapping[Node, Number], bounds: Bounds, count: int
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], bounds: Bounds, count: int
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Points inside of a box; a bound on one side only is moved from by an ordinary number."""
     rng = np.random.default_rng(count)
@@ -90,7 +90,7 @@ MOST_NUMBERS = 4
 
 
 def far_points(
-    inputs: Sequence[Node], integers: Mapping[Node, Any], outputs: Sequence[Node]
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], outputs: Sequence[Node]
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Points of other sizes: on both sides of the numbers of a formula, and of several powers of ten."""
     found = {abs(float(c)) for c in map(number, topological(outputs)) if c and abs(c) < 2**1000}
@@ -102,7 +102,7 @@ def far_points(
 
 
 def _scaled(
-    node: Node, value: Array | float, integers: Mapping[Node, Number], size: float, kept: bool
+    node: Node, value: Array | float, integers: Mapping[Node, tuple[int, int]], size: float, kept: bool
 ) -> Array | float:
     symbol = symbol_of(node)
     if node in integers or getattr(symbol, "is_integer", False):
@@ -112,7 +112,7 @@ def _scaled(
 
 
 def hostile_points(
-    inputs: Sequence[Node], integers: Mapping[Node, Number]
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Two points of each hostile kind, of either sign where the symbols allow."""
     for name, scale, offset in HOSTILE:
@@ -126,7 +126,9 @@ def _as_float(value: ArrayLike) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) -> Array | float:
+def _hostile(
+    node: Node, span: tuple[int, int] | None, scale: float, offset: float, turn: float
+) -> Array | float:
     shape = tuple(int(d) for d in node.shape)
     symbol = symbol_of(node)
     count = int(np.prod(shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TypeAlias
 
 import sympy
 
@@ -16,7 +16,7 @@ FIRST = (3, 2, 4, 5)
 SECOND = (2, 3, 1, 4)
 """Two instances: different numbers for different symbols, so that axes are not taken for one another."""
 
-Sizes = tuple[tuple[Any, tuple[int, ...]], ...]
+Sizes: TypeAlias = "tuple[tuple[sympy.Symbol, tuple[int, ...]], ...]"
 
 
 EQUAL = (3, 3, 3, 3)

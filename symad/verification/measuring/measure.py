@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import numpy as np
@@ -56,6 +56,9 @@ from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
+
+if TYPE_CHECKING:
+    from symad.verification.measuring.points import Nested
 
 SEEN = 1e-6
 """A relative change by this would have been seen at every point that counts; 1e4 ε in lower precision."""
@@ -276,7 +279,7 @@ def _called(task: Task, point: FloatPoint) -> list[Array]:
 class _Here:
     kind: str
     point: FloatPoint
-    where: Mapping[str, Any]
+    where: Mapping[str, Nested]
 
 
 def _compare_arrays(

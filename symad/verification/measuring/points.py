@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
@@ -111,7 +111,11 @@ def _number(symbol: sympy.Basic, kind: str, rng: Random) -> Fraction:
     return number
 
 
-def describe(point: Mapping[Node, Number]) -> dict[str, Any]:
+Nested: TypeAlias = "str | list[Nested]"
+"""A number as text, an array as nested lists of them."""
+
+
+def describe(point: Mapping[Node, Number]) -> dict[str, Nested]:
     """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
     names = [str(symbol_of(node)) for node in point]
     return {
@@ -129,7 +133,7 @@ def _promise(node: Node) -> str:
     return " ".join(word for word in (sign, whole) if word) or "real"
 
 
-def _plain(value: Number) -> Any:
+def _plain(value: Number) -> Nested:
     if isinstance(value, np.ndarray):
         return [_plain(v) for v in value] if value.ndim else _plain(value[()])
     return str(value)

@@ -104,7 +104,7 @@ class SympyReference:
         meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Number] = {}
-        self.symbols: dict[Node, list[Any]] = {}
+        self.symbols: dict[Node, list[sympy.Expr]] = {}
         for node in inputs:
             made = [self._symbol(node, e) for e in flat_elements(node)]
             self.symbols[node] = made
@@ -138,7 +138,7 @@ class SympyReference:
         return self._traced([e for row in self._slopes for e in row])
 
     @cached_property
-    def _slopes(self) -> list[list[Any]]:
+    def _slopes(self) -> list[list[sympy.Expr]]:
         """The first derivatives of each expression, as SymPy has them."""
         self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
         return [[e.diff(s) for s in self.wrt] for e in self._exact()]
@@ -152,11 +152,11 @@ class SympyReference:
         self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
         return symmetric(self._traced([e.diff(s) for i, e in enumerate(slopes) for s in self.wrt[: i + 1]]))
 
-    def _exact(self) -> list[Any]:
+    def _exact(self) -> list[sympy.Expr]:
         """The expressions, numbers among them as SymPy's."""
         return [sympy.sympify(e, strict=True) for e in self.expressions]
 
-    def _traced(self, expressions: Sequence[Any]) -> list[Node]:
+    def _traced(self, expressions: Sequence[sympy.Expr]) -> list[Node]:
         if any(e.has(*UNUSABLE) for e in expressions):
             raise NoReference("SymPy's derivative holds what has no value, such as DiracDelta or Derivative")
         try:
@@ -193,7 +193,7 @@ def written_size(outputs: Sequence[Node]) -> int:
     return max((sizes[e] for e in entries), default=0)
 
 
-def _tree_size(expression: Any) -> int:
+def _tree_size(expression: sympy.Basic) -> int:
     """The number of operations of an expression as a tree, each distinct part visited once."""
     sizes: dict[sympy.Basic, int] = {}
     stack = [expression]

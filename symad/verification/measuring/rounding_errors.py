@@ -10,7 +10,7 @@ Numbers that are floats have no rounding, however large they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -116,7 +116,7 @@ def _is_integer(value: mpmath.mpf) -> bool:
     return isinstance(value, (bool, int, np.integer, np.bool_))
 
 
-def _turned(value: Array | mpmath.mpf, turn: Any) -> Array | mpmath.mpf:
+def _turned(value: Array | mpmath.mpf, turn: Callable[[mpmath.mpf], mpmath.mpf]) -> Array | mpmath.mpf:
     if isinstance(value, np.ndarray):
         if value.dtype != object or not all(isinstance(v, mpmath.mpf) for v in value.flat):
             return value

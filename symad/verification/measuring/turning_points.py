@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy
@@ -66,7 +65,7 @@ class Line:
         if self.index is None:
             return t.reshape(-1, *[1] * base.ndim) * base
         values = np.repeat(base[None], len(t), axis=0)
-        place: tuple[Any, ...] = (slice(None), *self.index)
+        place: tuple[slice | int, ...] = (slice(None), *self.index)
         values[place] = t
         return values
 
@@ -118,7 +117,7 @@ def _quantities(nodes: Sequence[Node]) -> list[Node]:
     return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MOST_QUANTITIES]
 
 
-def _lines(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iterator[Line]:
+def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]) -> Iterator[Line]:
     """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
     rng = np.random.default_rng(0)
     running = [n for n in inputs if n not in integers and not _is_whole(n) and _count(n)]

@@ -98,7 +98,9 @@ def _content(numbers: Sequence[Fraction]) -> Fraction:
     return Fraction(gcd(*[c.numerator for c in numbers]), lcm(*[c.denominator for c in numbers]))
 
 
-def _divided(network: Network, common: Mapping[Any, Fraction]) -> tuple[Any, ...]:
+def _divided(
+    network: Network, common: Mapping[tuple[Any, tuple[int, ...]], Fraction]
+) -> tuple[tuple[Any, tuple[int, ...], Fraction], ...]:
     exponents = {(a, at): e for a, at, e in network.factors}
     for key, e in common.items():
         exponents[key] = exponents.get(key, Fraction(0)) - e

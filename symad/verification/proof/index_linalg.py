@@ -26,7 +26,7 @@ def solve_index_form(op: Solve, y: Node, args: Forms, networks: Networks) -> Wri
     *stack, n, k = y.shape
     inverse = _inverse(_one_matrix(a, len(stack), networks), (n, n), networks)
     outer = tuple(range(len(stack)))
-    dims: dict[Any, Dim] = {**dict(enumerate(stack)), "i": n, "j": n, "k": k}
+    dims: dict[Hashable, Dim] = {**dict(enumerate(stack)), "i": n, "j": n, "k": k}
     return networks.contract([(inverse, ("i", "j")), (b, (*outer, "j", "k"))], (*outer, "i", "k"), dims)
 
 

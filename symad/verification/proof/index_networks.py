@@ -8,7 +8,7 @@ order of factors and the names of bound indices are isomorphic graphs, which net
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -55,7 +55,7 @@ class Networks:
     """Forms of one proof: what is known about their atoms, and the forms named so far."""
 
     meter: Meter
-    fresh: Any = field(default_factory=lambda: count(BOUND))
+    fresh: Iterator[int] = field(default_factory=lambda: count(BOUND))
     named: list[tuple[Shape, Form]] = field(default_factory=list)
     numbers: dict[frozenset[tuple[int, Fraction]], list[int]] = field(default_factory=dict)
     """Which of these have the same sums of coefficients by signature."""
@@ -91,7 +91,10 @@ class Networks:
         return sorted({i for _, n in form for _, at, _ in n.factors for i in at if UNIT < i < BOUND})
 
     def contract(
-        self, parts: Sequence[tuple[Form, Sequence[Any]]], output: Sequence[Any], dims: Mapping[Any, Dim]
+        self,
+        parts: Sequence[tuple[Form, Sequence[Hashable]]],
+        output: Sequence[Hashable],
+        dims: Mapping[Any, Dim],
     ) -> Form:
         """Σ over labels not in ``output`` of the product; ``parts`` are forms with labels of their axes."""
         place = {label: UNIT if dims[label] == 1 else k for k, label in enumerate(output)}
@@ -264,7 +267,7 @@ class Networks:
             raise OutOfBudget(f"more than {MOST_TERMS} contraction networks")
         return kept
 
-    def is_unordered(self, atom: Any) -> bool:
+    def is_unordered(self, atom: Hashable) -> bool:
         """Whether the indices of an atom may be exchanged."""
         return atom == DELTA or atom in self.symmetric
 
@@ -280,7 +283,7 @@ class Networks:
         """Whether a form is zero for all sizes; scalar denominators are multiplied out first."""
         for _ in range(8):
             form = self.collect(form)
-            lowest: dict[Any, int] = {}
+            lowest: dict[Hashable, int] = {}
             for _, network in form:
                 for atom, at, e in network.factors:
                     if _is_power(atom) and not at and e < 0:
@@ -368,7 +371,7 @@ def _is_zero_or_one(atom: Any) -> bool:
     return atom == DELTA or (isinstance(kind, tuple) and kind[0] in (CONDITION, CHOICE))
 
 
-def _is_power(atom: Any) -> bool:
+def _is_power(atom: object) -> bool:
     return isinstance(atom, tuple) and atom[0] == "power"
 
 

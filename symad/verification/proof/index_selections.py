@@ -7,7 +7,7 @@ an atom of the indices; what is scattered is contracted with the same S.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -85,13 +85,20 @@ def scatter_index_form(op: ScatterAdd, y: Node, args: Forms, networks: Networks)
                        indices.shape, own, op.size)  # fmt: skip
 
 
-def _labels(indices: Shape, rest: Shape) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+Labels = tuple[tuple[str, int], ...]
+
+
+def _labels(indices: Shape, rest: Shape) -> tuple[Labels, Labels]:
     return tuple(("a", k) for k in range(len(indices))), tuple(("c", k) for k in range(len(rest)))
 
 
 def _contracted(networks: Networks, parts: Any, output: Any, indices: Shape, rest: Shape, rows: Dim) -> Form:
     at, inner = _labels(indices, rest)
-    dims = {"r": rows, **dict(zip(at, indices, strict=True)), **dict(zip(inner, rest, strict=True))}
+    dims: dict[Hashable, Dim] = {
+        "r": rows,
+        **dict(zip(at, indices, strict=True)),
+        **dict(zip(inner, rest, strict=True)),
+    }
     return networks.contract(parts, output, dims)
 
 

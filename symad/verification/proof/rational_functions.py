@@ -82,7 +82,7 @@ class Algebra:
             raise OutOfBudget(f"a polynomial of {len(poly)} terms (allowed: {self.terms})")
         return poly
 
-    def product(self, a: PolyElement, b: PolyElement) -> Any:
+    def product(self, a: PolyElement, b: PolyElement) -> PolyElement:
         """a·b, refused before it takes too long."""
         if len(a) * len(b) > 25 * self.terms:
             raise OutOfBudget(f"a product of polynomials of {len(a)} and {len(b)} terms")
@@ -105,7 +105,7 @@ class Algebra:
             rest = rest._iadd_poly_monom(under, (monomial, -c))
         return found
 
-    def power(self, poly: Any, k: int) -> Any:
+    def power(self, poly: PolyElement, k: int) -> PolyElement:
         """poly ** k, by repeated squaring, refused before it takes too long."""
         result = self.ring.one
         while k:
@@ -187,7 +187,7 @@ class Algebra:
         value, turned = self.atom(kind, arguments[-1], self.generator, odd)
         return -value if turned else value
 
-    def exponential(self, argument: Quotient) -> Any:
+    def exponential(self, argument: Quotient) -> Quotient:
         """exp: integer multiples of monomials become powers."""
         result = self.rational(1)
         for k, part in argument.multiples():
@@ -200,7 +200,7 @@ class Algebra:
         self.positive.add(value.numerator)
         return value
 
-    def rotation(self, argument: Quotient) -> tuple[Any, Any]:
+    def rotation(self, argument: Quotient) -> tuple[Quotient, Quotient]:
         """(cos, sin), by the addition theorem over the terms of the argument."""
         total = self.rational(1), self.rational(0)
         for k, part in argument.multiples():
@@ -216,7 +216,7 @@ class Algebra:
         self.relations.append((self.used - 1, 2, one - cosine.numerator**2, one))
         return cosine, sine
 
-    def sign(self, argument: Quotient) -> Any:
+    def sign(self, argument: Quotient) -> Quotient:
         """sign, with sign² = 1 away from 0."""
         number = argument.number()
         if number is not None:
@@ -241,7 +241,7 @@ class Algebra:
         }
         return shared, self.ring.from_dict(lowered)
 
-    def _sign_of(self, poly: PolyElement) -> Any:
+    def _sign_of(self, poly: PolyElement) -> Quotient:
         """The sign of one factor: 1 for numbers and exponentials."""
         if poly.is_ground or poly in self.positive:
             return self.rational(1)
@@ -253,13 +253,13 @@ class Algebra:
         self.relations.append((self.used - 1, 2, self.ring.one, self.ring.one))
         return value
 
-    def root(self, argument: Quotient, order: int) -> Any:
+    def root(self, argument: Quotient, order: int) -> Quotient:
         """The root r with r^order = argument."""
         number = argument.number()
         if number is not None and number in (0, 1):
             return argument
 
-        def make() -> Any:
+        def make() -> Quotient:
             known = self._known_root(argument, order)
             if known is not None:
                 return known
@@ -269,7 +269,7 @@ class Algebra:
 
         return self.atom(("root", order), argument, make, False)[0]
 
-    def _known_root(self, argument: Quotient, order: int) -> Any:
+    def _known_root(self, argument: Quotient, order: int) -> Quotient | None:
         """The product or quotient of two known roots that a root is: √(uv) = √u √v for u, v > 0."""
         if self.loose:
             return None

@@ -6,17 +6,20 @@ A network is given by its factors, (atom, indices, exponent), and the dimensions
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import Dim
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 ROUNDS = 4
 """How far a signature looks around each index."""
 
 Factors = Sequence[tuple[Any, tuple[int, ...], Any]]
 Dims = Mapping[int, Dim]
-Unordered = Callable[[Any], bool]
+Unordered = Callable[[Hashable], bool]
 """Whether the indices of an atom may be exchanged."""
 
 
@@ -56,7 +59,7 @@ def isomorphic(
         same = all(b[1][names[i]] == dim for i, dim in a[1].items())
         return same and _listed(a[0], names, unordered) == _listed(b[0], {}, unordered)
 
-    def match(x: Mapping[str, Any], y: Mapping[str, Any]) -> bool:
+    def match(x: Mapping[str, object], y: Mapping[str, object]) -> bool:
         spend()
         return bool(x["label"] == y["label"])
 
@@ -65,13 +68,13 @@ def isomorphic(
     return bool(networkx.is_isomorphic(drawn(*a, unordered), drawn(*b, unordered), node_match=match))
 
 
-def _listed(factors: Factors, names: Mapping[int, int], unordered: Unordered) -> Counter[Any]:
+def _listed(factors: Factors, names: Mapping[int, int], unordered: Unordered) -> Counter[Hashable]:
     """The factors with other names of indices, in no order."""
     renamed = ((atom, tuple(names.get(i, i) for i in at), e) for atom, at, e in factors)
     return Counter((atom, tuple(sorted(at)) if unordered(atom) else at, e) for atom, at, e in renamed)
 
 
-def drawn(factors: Factors, dims: Dims, unordered: Unordered) -> Any:
+def drawn(factors: Factors, dims: Dims, unordered: Unordered) -> nx.Graph[Hashable]:
     """Factors, their slots and indices as a graph with labels."""
     import networkx
 

@@ -45,13 +45,13 @@ class Growth:
 
     deg: int
     bits: int
-    under: Mapping[Any, int]
+    under: Mapping[Hashable, int]
     under_deg: int = 0
     """The degree and bits of D."""
     under_bits: int = 0
 
 
-NOTHING: Mapping[Any, int] = {}
+NOTHING: Mapping[Hashable, int] = {}
 CONSTANT = Growth(0, 0, NOTHING)
 GENERATOR = Growth(1, 0, NOTHING)
 
@@ -69,11 +69,11 @@ class Growths:
     """The largest power of a random value that stands for one exponential."""
     cuts: Cuts = NO_CUTS
     """Where powers of fresh variables are put in."""
-    sizes: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     """Of each factor its degree and bits, over all its elements."""
     root_bits: int = 0
     """log₂ of the degree of the extension by the exact roots taken."""
-    arguments: dict[Any, tuple[int, int, int]] = field(default_factory=dict)
+    arguments: dict[Hashable, tuple[int, int, int]] = field(default_factory=dict)
     """Of each kind of function the number of its arguments, and their largest degree and bits."""
     found: dict[Node, Growth] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Growths:
             return value
         return self.over(("merged", node), value.under_deg, value.under_bits, value.deg, value.bits)
 
-    def over(self, key: Any, under_deg: int, under_bits: int, deg: int, bits: int) -> Growth:
+    def over(self, key: Hashable, under_deg: int, under_bits: int, deg: int, bits: int) -> Growth:
         """N of this degree and bits over one factor of the size given."""
         self.sizes[key] = (under_deg, under_bits)
         return Growth(deg, bits, {key: 1}, under_deg, under_bits)
@@ -136,7 +136,7 @@ class Growths:
 
     def mul(self, factors: Sequence[Growth]) -> Growth:
         """The product."""
-        under: Mapping[Any, int] = NOTHING
+        under: Mapping[Hashable, int] = NOTHING
         for f in factors:
             if f.under:
                 under = _sum_of_counts(under, f.under) if under else f.under
@@ -164,7 +164,7 @@ class Growths:
             g.under_bits + (count - 1) * g.bits,
         )
 
-    def met(self, kind: Any, count: int, arguments: Sequence[Growth]) -> None:
+    def met(self, kind: Hashable, count: int, arguments: Sequence[Growth]) -> None:
         """Count the arguments of a kind of function; distinct ones may collide."""
         old = self.arguments.get(kind, (0, 0, 0))
         deg = max((a.deg + a.under_deg for a in arguments), default=0)
@@ -172,7 +172,7 @@ class Growths:
         self.arguments[kind] = (old[0] + count, max(old[1], deg), max(old[2], bits))
 
 
-def _sum_of_counts(a: Mapping[Any, int], b: Mapping[Any, int]) -> Mapping[Any, int]:
+def _sum_of_counts(a: Mapping[Hashable, int], b: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
     total = dict(a)
     for key, m in b.items():
         total[key] = total.get(key, 0) + m
@@ -230,7 +230,7 @@ def constant_growth(op: Constant, y: Node, args: Arguments, all_: Growths) -> Gr
 
 def rational(value: Fraction, all_: Growths) -> Growth:
     """n/d, where d is a power of two times a rest."""
-    under: dict[Any, int] = {}
+    under: dict[Hashable, int] = {}
     twos = (value.denominator & -value.denominator).bit_length() - 1
     rest = value.denominator >> twos
     if twos:

@@ -15,7 +15,6 @@ import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ class Signatures:
 
     def look_up(
         self, kind: Hashable, arguments: Sequence[Array], fresh: Fresh, odd: bool
-    ) -> tuple[Any, Array]:
+    ) -> tuple[tuple[Array, ...], Array]:
         """For each element the values of its atom, and −1 where it is the negative of the atom.
 
         ``arguments`` are arrays (T, *s, *tail) of one shape s; the values come as a tuple of arrays of
@@ -106,7 +105,7 @@ class Signatures:
         odd: bool,
     ) -> None:
         """Give values to new arguments, and enter their negatives with them."""
-        first: dict[Any, int] = {}
+        first: dict[bytes | tuple[int, ...], int] = {}
         negatives = [self._rows(self.field.neg(a)) for a in arguments] if odd else []
         opposite = keys_of(np.concatenate(negatives, axis=1)) if odd else []
         for k in new:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.graph import Node
@@ -25,7 +23,7 @@ class _Rows:
         self.field = field
         self.tail = (slice(None),) * len(field.tail)
 
-    def column(self, a: Array, i: Any, j: int) -> Array:
+    def column(self, a: Array, i: int | slice, j: int) -> Array:
         """The elements (T, S, rows, *tail) of one column."""
         return a[(slice(None), slice(None), i, j, *self.tail)]
 

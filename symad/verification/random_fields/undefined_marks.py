@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.core.graph import Node, Op
+from symad.core.graph import Node, Op, op_of
 from symad.core.questions import evaluate
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -63,7 +63,7 @@ def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], ru
 
 
 def _einsum_marks(y: Node, marks: Sequence[Array]) -> Array:
-    op: Any = y.op
+    op = op_of(y, Einsum)
     left, output = op.spec.split("->")
     spec = ",".join(f"Y{part}" for part in left.split(",")) + f"->Y{output}"
     found = np.zeros((marks[0].shape[0], *y.shape), dtype=bool)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+import sympy
 
 from symad.core.graph import Node
 from symad.verification.rewriting.common_units import Units
@@ -54,7 +55,7 @@ class Basis:
         """Whether a node may be 0 on an open set."""
         return self._vanishing.may(node)
 
-    def sign_head(self, node: Node) -> Any:
+    def sign_head(self, node: Node) -> sympy.FunctionClass:
         """The sign function that fits a node: sign, or another of which the square need not be 1."""
         return self._vanishing.sign(node)
 

@@ -7,7 +7,7 @@ mistake. If the edited formula has the values of the reference, the edit names t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from symad.core.arrays import Array, Number
 from symad.core.dims import same_shape
-from symad.core.graph import Node, Op, rebuild, topological
+from symad.core.graph import Node, Op, op_of, rebuild, topological
 from symad.errors import SymadError
 from symad.ops.arrays.contraction import Einsum, sum_axes
 from symad.ops.arrays.shaping import ShapingOp, broadcast_axes
@@ -40,7 +40,7 @@ def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) ->
     left, each = MOST_EVALUATED, len(topological([a, b]))
     floats = [{n: as_floats(v) for n, v in point.items()} for point in points[:2]]
     known = set(topological([a]))
-    groups: dict[Any, list[Node]] = {}
+    groups: dict[Hashable, list[Node]] = {}
     for node in topological([b]):
         if node not in known and not isinstance(node.op, Input):
             groups.setdefault(_signature(node, DEPTH), []).append(node)
@@ -54,9 +54,9 @@ def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) ->
     return ""
 
 
-def _signature(node: Node, depth: int) -> Any:
+def _signature(node: Node, depth: int) -> Hashable:
     """What nodes have in common that come from one line of a program, whichever slices it takes."""
-    own: Any = type(node.op).__name__ if isinstance(node.op, ShapingOp) else node.op
+    own = type(node.op).__name__ if isinstance(node.op, ShapingOp) else node.op
     if not depth or not node.args:
         return type(node.op).__name__ if node.args else own, node.shape
     return own, node.shape, tuple(_signature(x, depth - 1) for x in node.args)
@@ -107,7 +107,7 @@ def _with_value(value: Fraction) -> Make:
 
 def _without(k: int) -> Make:
     def make(node: Node, args: tuple[Node, ...]) -> Node:
-        op: Any = node.op
+        op = op_of(node, Mul)
         powers = op.powers[:k] + op.powers[k + 1 :]
         return Node.of(Mul(powers), args[:k] + args[k + 1 :])
 

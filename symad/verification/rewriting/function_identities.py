@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions
@@ -38,7 +37,7 @@ Alias = Callable[[Nodes, Basis], Node]
 
 INVERSE = {sympy.acosh: sympy.cosh, sympy.asinh: sympy.sinh, sympy.atanh: sympy.tanh}
 
-ALIASES: dict[Any, Alias] = {}
+ALIASES: dict[sympy.FunctionClass, Alias] = {}
 """For each head its rewriting, true at every real point; others may add theirs."""
 
 

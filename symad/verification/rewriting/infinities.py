@@ -41,7 +41,7 @@ from symad.verification.rewriting.signs import known_signs
 MOST_ELEMENTS = 1024
 """A masked maximum over more elements than this is left alone."""
 
-LIMITS: dict[Any, tuple[Any, Any]] = {
+LIMITS: dict[sympy.FunctionClass, tuple[sympy.Expr, sympy.Expr]] = {
     sympy.exp: (0, None), sigmoid: (0, 1), sympy.tanh: (-1, 1), sympy.erf: (-1, 1), sympy.sign: (-1, 1),
     relu: (0, None), softplus: (0, None), silu: (0, None), sympy.erfc: (2, 0),
     sympy.Heaviside: (0, 1),
@@ -138,8 +138,7 @@ def _rule(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Node | Non
 
 def _array(node: Node) -> Array:
     """The array of an array constant."""
-    op: Any = node.op
-    return op.array
+    return op_of(node, ArrayConstant).array
 
 
 def _source(node: Node) -> Masked | None:
@@ -193,7 +192,7 @@ def _compare(node: Node, args: Sequence[Node], parts: Parts) -> Node | None:
 
 def _product(node: Node, finite: tuple[Node, ...], parts: Parts) -> Masked | None:
     """One infinite factor times factors of known sign."""
-    op: Any = node.op
+    op = op_of(node, Mul)
     (position, *more) = [k for k, p in enumerate(parts) if p is not None]
     if more or op.powers[position] != 1:
         return None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import e, isfinite, log, pi, sqrt
-from typing import Any
 
 import sympy
 
@@ -29,7 +28,7 @@ ULPS = 4
 GUARD = 2.0**-52
 """Floats up to this size count as 0 in sums, as bounds and in comparisons."""
 
-FACTORS: tuple[tuple[float, Any], ...] = (
+FACTORS: tuple[tuple[float, sympy.Expr], ...] = (
     (1.0, sympy.Integer(1)), (pi, sympy.pi), (1 / pi, 1 / sympy.pi), (pi**2, sympy.pi**2),
     (1 / pi**2, 1 / sympy.pi**2), (sqrt(pi), sympy.sqrt(sympy.pi)),
     (1 / sqrt(pi), 1 / sympy.sqrt(sympy.pi)), (sqrt(2 / pi), sympy.sqrt(2 / sympy.pi)),

@@ -82,7 +82,7 @@ class Vanishing:
             self._answers[node] = not known or hidden or self._samples.has_zeros(node)
         return self._answers[node]
 
-    def sign(self, node: Node) -> Any:
+    def sign(self, node: Node) -> sympy.FunctionClass:
         """The sign function that fits a node."""
         if not self.may(node):
             return sympy.sign
