@@ -138,7 +138,7 @@ def bound(
 
 
 def bound_frame(
-    function: Any, frame: np.ndarray, parts: Sequence[Array], operations: int = SHORT + 1
+    function: CFunction, frame: np.ndarray, parts: Sequence[int | np.ndarray], operations: int = SHORT + 1
 ) -> Callable[[], None]:
     """The same of a frame that is there, whose numbers may change between calls.
 
