@@ -52,3 +52,10 @@ def test_files_that_pages_name_exist():
     found = {(page.name, path) for page in pages for path in named.findall(page.read_text("utf-8"))}
     assert len(found) > 50
     assert [pair for pair in sorted(found) if not (ROOT / pair[1]).exists()] == []
+
+
+def test_every_benchmark_is_in_the_index():
+    folder = ROOT / "benchmarks"
+    index = (folder / "README.md").read_text("utf-8")
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}
+    assert set(re.findall(r"`((?:gpu/)?\w+\.py)`", index)) == files - {"gpu/__init__.py"}

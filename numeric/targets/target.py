@@ -8,7 +8,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 
 from symad.evaluation.numpy_names import NUMPY_NAMES
 
@@ -105,25 +104,9 @@ class C(Target):
         return head in self.functions or head in self.forms
 
 
-_LIBM = {
-    **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
-    **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
-    **{getattr(sympy, name): name for name in ("erf", "erfc", "floor")},
-    sympy.ceiling: "ceil",
-    sympy.gamma: "gamma",
-    sympy.loggamma: "lgamma",
-    **{log1p: "log1p", expm1: "expm1", log2: "log2", log10: "log10", hypot: "hypot"},
-}
-
-_IN_PYTHON = {head: f"math.{name}" for head, name in _LIBM.items()}
-_IN_PYTHON |= {sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}
-
 NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
 
 
 def numpy_as(name: str, np: str) -> NumPy:
     """The target of a library with NumPy's interface, which printed code calls ``np``."""
     return replace(NUMPY, name=name, np=np, infinity=f"{np}.inf", not_a_number=f"{np}.nan")
-
-
-MATH = Python("math", table(_IN_PYTHON), "math.inf", "math.nan")
