@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +26,9 @@ def channels_first(x: Any, axes: int) -> Array:
     return np.moveaxis(x, -1, len(x.shape) - axes - 1)
 
 
-def tuple_of(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
+def tuple_of(value: Any, axes: int) -> tuple[int, ...]:
     """An option for each axis."""
-    return (value,) * axes if isinstance(value, int) else tuple(value)
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * axes
 
 
 def one_of(module: torch.nn.Module, **options: tuple[int, ...]) -> list[int]:

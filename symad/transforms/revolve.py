@@ -56,13 +56,12 @@ def advance(
 
 def keep_states(
     step: "Callable[..., Array]", state: "Array", xs: "tuple[Array, ...]", stops: "Sequence[int]"
-) -> "np.ndarray":
+) -> Any:
     """The states at these places, along axis 0."""
-    kept: np.ndarray = np.empty(0)
-    start = 0
+    kept, start = None, 0
     for k, stop in enumerate(stops):
         state = advance(step, state, xs, start, stop)
-        if not k:
+        if kept is None:
             first = np.asarray(state)
             kept = np.empty((len(stops), *first.shape), dtype=first.dtype)
         kept[k], start = state, stop

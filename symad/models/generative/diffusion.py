@@ -232,7 +232,7 @@ class Diffusion:
         time: Array,
         c: Array | None,
         guidance: float,
-        alpha_bar: Array | float,
+        alpha_bar: Any = None,
     ) -> Array:
         """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
