@@ -28,11 +28,30 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
+from symad.ops.fused.attention_ops import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+    AttentionTangent,
+)
+from symad.ops.fused.pair_sum import (
+    REDUCTIONS,
+    PairOp,
+    PairSum,
+    PairSumCotangent,
+    PairSumTangent,
+    parts_of,
+)
+from symad.ops.fused.pair_sum import in_part as pairs_in_part
 from symad.ops.fused.random import FoldIn, Uniform
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg.solve_det import Determinant, Solve
+from symad.ops.loops.checkpointed_chain import POLICIES, Chain, ChainOp, ChainTangent, Kept
+from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
+from symad.ops.loops.scan import Scan
 from symad.saving.saved_limits import check_shape, shortened
 
 SIZE_FIELDS = {"shape", "size", "count"}
@@ -179,6 +198,29 @@ def _slice(op: Slice) -> bool:
     return 0 not in op.step
 
 
+def _part_of_attention(op: AttentionOp) -> bool:
+    """The value and its tangent have two results, the cotangents one for each argument that is real."""
+    if isinstance(op, AttentionSecond):
+        return op.part in (0, 1, 2)
+    return op.part in (op.real if isinstance(op, AttentionCotangent) else (0, 1))
+
+
+def _part_of_pairs(op: PairOp) -> bool:
+    return op.reduce in REDUCTIONS and op.part in parts_of(op)
+
+
+def _chain(op: ChainOp) -> bool:
+    """A distance of at least one step, any number of slots, and no number for other policies."""
+    fits = {"every": op.number >= 1, "binomial": op.number >= 0}.get(op.policy, op.number == 0)
+    count = len(op.body.input_nodes)
+    return op.policy in POLICIES and fits and len(getattr(op, "active", op.body.input_nodes)) == count
+
+
+def _slices(op: ChainOp | Scan) -> bool:
+    """The state, then at least one array of steps."""
+    return 1 <= op.slices < len(op.body.input_nodes)
+
+
 def _axis_of_argument(op: Concatenate | Stack, node: Node) -> bool:
     return 0 <= op.axis < len(node.args[0].shape) + isinstance(op, Stack)
 
@@ -193,6 +235,21 @@ def _axes_in_order(op: Broadcast, node: Node) -> bool:
 
 def _as_many(op: Reshape, node: Node) -> bool:
     return bool(same_dim(size(node.args[0].shape), size(node.shape)))
+
+
+def _reads_what_it_says(op: Chain | ChainTangent | ChainPullback, node: Node) -> bool:
+    """The states that are kept are those of this chain: its definition has no other ones."""
+    count = len(op.body.input_nodes)
+    kept = node.args[count] if len(node.args) > count else node
+    given, same = node.args[:count], (op.body, op.slices, op.policy, op.number, op.history)
+    return kept.args == given and kept is Node.of(Kept(*same), given)
+
+
+def _reads_its_sums(op: PairSumCotangent, node: Node) -> bool:
+    """The sums that are known already are those of its points: its definition has no other ones."""
+    inner, given = node.args[: op.inner], node.args[op.inner + 1 :]
+    parts = (0, 1) if op.reduce == "softmax" else (0,)
+    return given == tuple(pairs_in_part(op, PairSum, part, inner) for part in parts)
 
 
 def _as_its_symbol(op: Input, node: Node) -> bool:
@@ -245,6 +302,10 @@ ALLOWED: dict[type[Op], Callable[..., bool]] = {
     ArrayConstant: _array,
     Dimension: _dimension,
     Positions: _positions,
+    Scan: _slices,
+    **dict.fromkeys((Attention, AttentionTangent, AttentionCotangent, AttentionSecond), _part_of_attention),
+    **dict.fromkeys((PairSum, PairSumTangent, PairSumCotangent), _part_of_pairs),
+    **dict.fromkeys((Kept, Chain, ChainTangent, ChainPullback), lambda op: _chain(op) and _slices(op)),
 }
 """Checks that the declared types do not express."""
 
@@ -252,6 +313,8 @@ FITTING: dict[type[Op], Callable[..., bool]] = {
     Input: _as_its_symbol,
     Reshape: _as_many,
     Broadcast: _axes_in_order,
+    **dict.fromkeys((Chain, ChainTangent, ChainPullback), _reads_what_it_says),
+    PairSumCotangent: _reads_its_sums,
     **dict.fromkeys((Concatenate, Stack), _axis_of_argument),
     **dict.fromkeys((Extreme, Softmax, LogSoftmax, LogSumExp, SoftmaxTangent), _axes_of_argument),
 }

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
-from symad.core.graph import DictOf, Graph, topological
+from symad import functions
+from symad.core.graph import DictOf, Graph, rebuild, topological
 from symad.errors import SavingError, SymadError
 from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.library.user_functions import register_function
@@ -22,6 +24,8 @@ from symad.ops.arrays.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
 from symad.ops.examples import EXAMPLES
+from symad.ops.fused.pair_sum import PairSum
+from symad.ops.loops.checkpointed_chain import Kept
 from symad.saving.save_load import dumps, loads
 
 x, y = sympy.symbols("x y", real=True)
@@ -253,6 +257,54 @@ def test_shapes_are_computed_anew():
     document["nodes"][1][1] = [["matrix", "B", 5, 4], ["tuple", 5, 4]]
     with pytest.raises(SavingError, match="sizes 3 and 5"):
         loads(json.dumps(document))
+
+
+FORGED = {
+    "Attention": ("part", (-1, 2)), "AttentionTangent": ("part", (-1, 2)),
+    "AttentionCotangent": ("part", (-1, 7)), "AttentionSecond": ("part", (-1, 3)),
+    "PairSum": ("part", (-1, 2)), "PairSumTangent": ("part", (-1, 2)), "PairSumCotangent": ("part", (-1, 9)),
+    "Kept": ("number", (-1, 0)), "Chain": ("number", (-1, 3)), "ChainPullback": ("number", (-1, 3)),
+    "ChainTangent": ("number", (-1, 3)), "Scan": ("slices", (-1, 0, 5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_part_or_a_number_that_an_op_does_not_have_is_refused(name):
+    field, values = FORGED[name]
+    (op_class,) = (c for c in EXAMPLES if c.__name__ == {"Kept": "Chain"}.get(name, name))
+    node = EXAMPLES[op_class]()[0]
+    inputs = tuple(m for m in topological([node]) if isinstance(m.op, Input))
+    document = json.loads(dumps(Graph(inputs, (node,))))
+    row = [r for r in document["nodes"] if r[0] == name][-1]
+    for value in values:
+        row[1][[f.name for f in fields(op_class)].index(field)] = value
+        with pytest.raises(SavingError, match=r"is not allowed|does not fit"):
+            loads(json.dumps(document))
+
+
+KEPT = {
+    "states of a chain": (
+        lambda a, xs: functions.fold(lambda c, u: np.sin(a * c) + u, np.zeros(()), xs, memory="sqrt"),
+        [(), (5,)], Kept,
+    ),
+    "sums over pairs": (
+        lambda x, y, b: functions.pairwise(lambda x, y: x[0] * y[0], x, y, b, reduce="softmax").sum(),
+        [(3, 1), (4, 1), (4, 1)], PairSum,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_is_that_of_its_op(name):
+    """Definitions leave it out: a file with other values would be certified for what it does not compute."""
+    function, shapes, op_class = KEPT[name]
+    g = symad.gradient(symad.trace(function, shapes))
+    assert loads(dumps(g)) is g
+    kept = next(m for m in topological(g.output_nodes) if isinstance(m.op, op_class))
+    other = input_node(sympy.IndexedBase("other", shape=kept.shape), kept.shape)
+    forged = Graph((*g.input_nodes, other), rebuild(g.output_nodes, {kept: other}), g.structure)
+    with pytest.raises(SavingError, match="does not fit"):
+        loads(dumps(forged))
 
 
 def test_errors_name_the_file(tmp_path):

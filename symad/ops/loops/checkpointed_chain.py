@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
 
 
+POLICIES = ("recompute", "every", "sqrt", "binomial")
+
+
 @dataclass(frozen=True, eq=False)
 class ChainOp(Op):
     """What the ops of a chain share: the body of `Scan`, its number of inputs of steps, the policy.
