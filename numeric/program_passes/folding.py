@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 
 from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.program.expressions import Compute, Expression, rewrite
@@ -68,18 +69,21 @@ def _product(expression: Compute, op: Mul) -> Expression:
             flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
         else:
             flat.append((power, arg))
-    number, rest = Fraction(1), []
+    over, under, rest = 1, 1, []
     for power, arg in flat:
         value = exact(arg)
         if value:
-            number *= Fraction(value) ** power
+            above, below = value.as_integer_ratio()[::power]
+            over, under = over * above, under * below
         else:
             rest.append((power, arg))
-    if len(rest) + (number != 1) >= len(op.powers) and len(flat) == len(op.powers):
+    common = gcd(over, under) if under > 0 else -gcd(over, under)
+    over, under = over // common, under // common
+    is_one = over == under
+    if len(rest) + (not is_one) >= len(op.powers) and len(flat) == len(op.powers):
         return expression
-    if number == 1 and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
+    if is_one and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
         return rest[0][1]
-    over, under = number.numerator, number.denominator
     front = [(1, over)] if over != 1 or not any(p == 1 for p, _ in rest) else []
     back = [(-1, under)] if under != 1 else []
     parts = [*((p, _number(v)) for p, v in front), *rest, *((p, _number(v)) for p, v in back)]

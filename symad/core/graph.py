@@ -6,11 +6,10 @@ same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
 
 import sympy
 
@@ -18,7 +17,7 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, bind, dim_symbols
 from symad.core.escaping import visible
-from symad.core.interning import LOCK, Interned, held_at_exit
+from symad.core.interning import LOCK, Interned, WeakTable
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.errors import ShapeError
 
@@ -76,20 +75,21 @@ class Node(Tangent):
     args: tuple[Node, ...]
     shape: Shape
 
-    _nodes: ClassVar[MutableMapping[tuple[Op, tuple[Node, ...]], Node]] = WeakValueDictionary()
+    _nodes: ClassVar[WeakTable] = WeakTable()
 
     @staticmethod
     def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
         """The node ``op(*args)``, old or new. Shapes are checked when it is new."""
         key = (op, args)
         with LOCK:
-            node = Node._nodes.get(key)
+            entry = Node._nodes.get(key)
+            node: Node | None = None if entry is None else entry()
             if node is None:
                 node = object.__new__(Node)
                 node.op = op
                 node.args = args
                 node.shape = _shape_question(op, args)
-                Node._nodes[key] = node
+                Node._nodes.keep(key, node)
             return node
 
     def __reduce__(self) -> NoReturn:
@@ -108,9 +108,6 @@ class Node(Tangent):
 
     def __repr__(self) -> str:
         return f"<{self.op} shape {self.shape}>"
-
-
-held_at_exit(Node, "_nodes")
 
 
 def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:

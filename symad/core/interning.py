@@ -7,12 +7,11 @@ identity, so hashing and comparing cost nothing and a common subexpression never
 from __future__ import annotations
 
 import atexit
-from collections.abc import MutableMapping
 from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from symad.core.forking import hold_while_forking
 
@@ -23,18 +22,65 @@ LOCK = RLock()
 hold_while_forking(LOCK)
 
 
-def held_at_exit(owner: type, name: str) -> None:
-    """At exit of Python, put a plain dictionary in the place of a weak one that is an attribute of a class.
+class Entry(ref[Any]):
+    """A weak reference that knows its key."""
 
-    A weak dictionary removes entries of what dies while modules are taken apart. That takes the hash of the
-    key, and SymPy imports a module for the hash of an undefined function; Python would print an error.
+    __slots__ = ("key",)
+    key: Any
+
+
+class WeakTable(dict[Any, Entry]):
+    """From keys to weak references of values; an entry goes with its value. Used under `LOCK`.
+
+    What `WeakValueDictionary` is, at half of its time: nodes and ops are looked up and made all the time.
+    Values die in any thread and at any moment. Their entries are removed at once where nobody holds the lock,
+    else by the next who keeps a value; nobody waits, since whoever drops a value may hold other locks.
+
+    At exit of Python entries stay. To remove one takes the hash of its key, and SymPy imports a module for
+    the hash of an undefined function; while modules are taken apart, Python would print an error.
     """
 
-    def hold() -> None:
-        with LOCK:
-            setattr(owner, name, dict(getattr(owner, name).items()))
+    def __init__(self) -> None:
+        """An empty table."""
+        super().__init__()
+        self._dead: list[Entry] = []
+        self._is_removing = False
+        self._alive_at_exit: list[Any] | None = None
+        atexit.register(self._hold)
 
-    atexit.register(hold)
+    def keep(self, key: Any, value: Any) -> None:
+        """Enter a value."""
+        entry = Entry(value, self._forget)
+        entry.key = key
+        self[key] = entry
+        if self._dead:
+            self._remove()
+
+    def _forget(self, entry: Entry) -> None:
+        """The value of an entry is gone."""
+        self._dead.append(entry)
+        if not self._is_removing and LOCK.acquire(blocking=False):
+            try:
+                self._remove()
+            finally:
+                LOCK.release()
+
+    def _remove(self) -> None:
+        """Remove the entries of what is gone; what goes with their keys is removed by the same loop."""
+        if self._is_removing or self._alive_at_exit is not None:
+            return
+        self._is_removing = True
+        try:
+            while self._dead:
+                entry = self._dead.pop()
+                if self.get(entry.key) is entry:
+                    del self[entry.key]
+        finally:
+            self._is_removing = False
+
+    def _hold(self) -> None:
+        with LOCK:
+            self._alive_at_exit = [entry() for entry in list(self.values())]
 
 
 @cache
@@ -50,7 +96,7 @@ class Interned(type):
     are weak: an instance nobody holds disappears.
     """
 
-    _instances: ClassVar[MutableMapping[tuple[Any, ...], Any]] = WeakValueDictionary()
+    _instances: ClassVar[WeakTable] = WeakTable()
 
     def __call__(cls, *args: Any) -> Any:
         """The instance made from ``args``, old or new; left-out arguments take their defaults."""
@@ -61,10 +107,9 @@ class Interned(type):
                 raise TypeError(f"{cls.__name__} takes {len(defaults)} fields; {args} leave some out")
         key = (cls, args)
         with LOCK:
-            found = Interned._instances.get(key)
+            entry = Interned._instances.get(key)
+            found = None if entry is None else entry()
             if found is None:
-                found = Interned._instances[key] = super().__call__(*args)
+                found = super().__call__(*args)
+                Interned._instances.keep(key, found)
             return found
-
-
-held_at_exit(Interned, "_instances")

@@ -16,7 +16,7 @@ from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import MaybeNode, Nodes, question
-from symad.ops.arrays.sources import Source, constant, constant_value
+from symad.ops.arrays.sources import Constant, Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import (
     Add,
@@ -30,7 +30,7 @@ from symad.ops.elementwise.arithmetic import (
     signed_sum,
     sub,
 )
-from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.stable.exponentials import of_exponentials
 
 
@@ -118,8 +118,8 @@ def stable_add(op: Add, args: Nodes) -> MaybeNode:
 def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
     """N + Σ x = N (1 + Σ x/N) for an exact N that is larger than all floats: a quotient may bring it back."""
     for k, (sign, term) in enumerate(terms):
-        value = constant_value(term)
         if _is_huge(term) and len(terms) > 1:
+            value = constant_value(term)
             small, rest = constant(1 / Fraction(sign * value)), terms[:k] + terms[k + 1 :]
             one = (1, constant(1))
             return mul(constant(sign * value), signed_sum([one, *((s, mul(small, t)) for s, t in rest)]))
@@ -127,7 +127,9 @@ def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
 
 
 def _is_huge(node: Node) -> bool:
-    value = constant_value(node)
+    if type(node.op) is not Constant:
+        return False
+    value = node.op.value
     return isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST
 
 
@@ -166,7 +168,7 @@ def _is_square(node: Node) -> bool:
 
 
 def _is_root(node: Node) -> bool:
-    return isinstance(node.op, Pow) and constant_value(node.args[1]) == Fraction(1, 2)
+    return isinstance(node.op, Pow) and constant_value(node.args[1]) == HALF
 
 
 def _root_difference(plus: Node, minus: Node) -> Node | None:
@@ -191,10 +193,14 @@ def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
     return of_exponentials(op, args)
 
 
+def _is_sinh(node: Node) -> bool:
+    return isinstance(node.op, Apply) and node.op.head in (sympy.sinh, expm1)
+
+
 def _tanh(factors: list[tuple[int, Node]]) -> Node | None:
     """sinh(u)/cosh(u)^k as tanh(u)/cosh(u)^(k − 1), and (exp(u) − 1)/(1 + exp(u)) as tanh(u/2)."""
     parts = [a for _, f in factors for a in (f, *(f.args if isinstance(f.op, Mul) else ()))]
-    if not any(head_of(a) in (sympy.sinh, expm1) for a in parts):
+    if not any(map(_is_sinh, parts)):
         return None
     factors = _flat(factors, 3)
     for k, (over, numerator) in enumerate(factors):

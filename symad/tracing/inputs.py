@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, singledispatch
+from functools import cache, lru_cache, singledispatch
 from typing import Any
 
 import sympy
@@ -115,6 +115,7 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
     found = Found(arguments)
     bound: dict[sympy.Expr, sympy.Expr] = {}
     seen: set[tuple[int, Ranges]] = set()
+    children_of = cache(children.dispatch)
     stack: list[Child] = [(part, (), False) for part in reversed(parts)]
     while stack:
         current, ranges, guarded = stack.pop()
@@ -128,7 +129,8 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
             continue
         if isinstance(current, (sympy.Sum, sympy.Product)):
             bound.update((limit[0], current) for limit in current.limits)
-        stack.extend(reversed(list(children(current, ranges, guarded, found))))
+        below = children_of(current.__class__)(current, ranges, guarded, found)
+        stack.extend(reversed(list(below)))
     found.bound = set(bound)
     for index, expression in bound.items():
         if index in found.symbols or index in found.free_indices:

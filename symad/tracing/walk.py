@@ -8,7 +8,7 @@ the files of this package, one for each family of SymPy classes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
 import sympy
@@ -41,7 +41,7 @@ class Tracer:
     def trace(self, expression: sympy.Basic) -> Node:
         """The node of an expression."""
         nodes = self._nodes
-        parts_of, node_of = operands.dispatch, lift.dispatch  # looked up here: this loop runs a lot
+        parts_of, node_of = cache(operands.dispatch), cache(lift.dispatch)  # asked for every expression
         stack: list[tuple[sympy.Basic, tuple[sympy.Basic, ...] | None]] = [(expression, None)]
         while stack:
             current, below = stack.pop()

@@ -26,7 +26,9 @@ ROOT = power(constant(2), constant(Fraction(1, 2)))
 
 
 def expand(graph: Graph) -> Graph:
-    """The graph with every rule applied, in the bodies of scans too."""
+    """The graph with every rule applied, in the bodies of scans too; the graph itself if none can be."""
+    if not any(map(_may_change, graph.nodes)):
+        return graph
     made = _expanded(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -53,6 +55,16 @@ def _expanded(outputs: Nodes) -> Nodes:
         return node if args == node.args else Node.of(op, args)
 
     return tuple(rebuild(outputs, {}, better))
+
+
+def _may_change(node: Node) -> bool:
+    """Whether a rule may replace the node, or one that is made when others are replaced."""
+    op = node.op
+    if isinstance(op, (Add, Mul, Pow, Apply)):
+        if node.shape:
+            return isinstance(op, Apply) and op.head in (silu, gelu)
+        return all([type(a.op) is Constant for a in node.args])
+    return isinstance(op, Scan)
 
 
 def _tail(x: Node, root: Node) -> Node:

@@ -222,7 +222,7 @@ EXACT = ("int", "fraction")
 
 def is_exact(value: Fraction | float | sympy.Expr | None) -> bool:
     """Whether a constant's value is an int or Fraction (and no bool)."""
-    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+    return type(value) in (int, Fraction)  # isinstance asks Fraction's abstract base class, which takes long
 
 
 # ---- answers ------------------------------------------------------------------------------------

@@ -44,6 +44,10 @@ class Pow(ElementwiseOp):
     """x ** y, real: NaN for negative x and fractional y; 0 ** 0 = 1."""
 
 
+POW = Pow()
+HALF = Fraction(1, 2)
+
+
 def power(base: Node, exponent: Node) -> Node:
     """The power base ** exponent; negative number exponents become reciprocals."""
     value = constant_value(exponent)
@@ -57,7 +61,7 @@ def power(base: Node, exponent: Node) -> Node:
         number = constant_value(base)
         if is_exact(number) and isinstance(value, int) and value <= 64:
             return constant(Fraction(number) ** value)
-    return Node.of(Pow(), (base, exponent))
+    return Node.of(POW, (base, exponent))
 
 
 def _one_like(node: Node) -> Node:
@@ -66,7 +70,7 @@ def _one_like(node: Node) -> Node:
 
 def sqrt(a: Node) -> Node:
     """The square root, a ** (1/2)."""
-    return power(a, constant(Fraction(1, 2)))
+    return power(a, constant(HALF))
 
 
 @shape(Pow)
@@ -96,7 +100,7 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     slope 0 there, and no second derivative (√y stands for a 0 that has none).
     """
     value = constant_value(exponent)
-    if value == Fraction(1, 2):
+    if type(value) is Fraction and value == HALF:
         slope = div(constant(1), mul(constant(2), y))
         return select(equal(y, constant(0)), sqrt(y), slope) if is_sum_of_squares(base) else slope
     if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
