@@ -90,6 +90,14 @@ class Chunks:
         ]
         return list(zip(*columns, strict=True))
 
+    def block_shapes(self) -> list[tuple[tuple[int, ...], ...]]:
+        """The shapes of the data of each part, as Dask was told."""
+        pairs = list(zip(self.data, self.cut.axes, strict=True))
+        return [
+            tuple((*np.shape(a)[:axis], length, *np.shape(a)[axis + 1 :]) for a, (_, axis) in pairs)
+            for length in self.lengths
+        ]
+
 
 def is_dask(value: ArrayLike) -> bool:
     """Whether a value is a Dask array; Dask itself is not loaded to find out."""
@@ -150,11 +158,7 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
                 f"{name} is a Dask array, but all parts need the whole of it: compute it first, or name it "
                 "in over"
             )
-        if any(math.isnan(length) for lengths in value.chunks for length in lengths):
-            raise ShapeError(
-                f"{name} has chunks whose lengths Dask does not know: call {name}.compute_chunk_sizes(), or "
-                "use to_dask_array(lengths=True)"
-            )
+        check_lengths_known(name, value)
         for k, lengths in enumerate(value.chunks):
             if k != axis and len(lengths) > 1:
                 raise ShapeError(
@@ -169,6 +173,20 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
     if value.dtype.kind not in "biuf":
         raise EvaluationError(f"{name} has the dtype {value.dtype}; real numbers are needed")
     return value
+
+
+def check_lengths_known(name: str, value: Any) -> None:
+    """Raises ShapeError if Dask does not know the lengths of an array's chunks, as after a selection."""
+    if is_dask(value) and any(math.isnan(length) for lengths in value.chunks for length in lengths):
+        raise ShapeError(
+            f"{name} has chunks whose lengths Dask does not know: call {name}.compute_chunk_sizes(), or use "
+            "to_dask_array(lengths=True)"
+        )
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer ≥ 1, Python's or NumPy's."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _lengths(
@@ -189,10 +207,8 @@ def _lengths(
             raise ShapeError(f"chunk {lengths.index(0)} of {name} is empty")
     if known:
         return tuple(map(int, next(iter(known.values()))))
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-        raise ShapeError(f"rows={rows!r} is no number of rows: give an int ≥ 1")
     parts = -(-sum(a.nbytes for a in data) // CHUNK_BYTES)
-    size = rows or -(-total // max(min(parts, total), 1))
+    size = int(rows or 0) or -(-total // max(min(parts, total), 1))
     return tuple(min(size, total - start) for start in range(0, total, size))
 
 

@@ -14,7 +14,8 @@ from symad.core.arguments import flat_values
 from symad.core.dims import bind
 from symad.core.graph import Node
 from symad.core.signatures import Tree
-from symad.numeric.scale.chunks import Shaped, chunks_of
+from symad.errors import ShapeError
+from symad.numeric.scale.chunks import Shaped, chunks_of, is_count
 from symad.numeric.scale.distribute import Distributed
 
 if TYPE_CHECKING:
@@ -86,10 +87,13 @@ def plan(kernel: Distributed, **values: Tree) -> Forecast:
     """
     arguments = kernel.graph.arguments
     given = flat_values(arguments, bind_arguments(kernel.graph.name, arguments, (), values))
+    graph = kernel.graph.ungrouped()
+    for argument, value in zip(graph.arguments, given, strict=True):
+        if isinstance(value, tuple) and not all(is_count(length) or length == 0 for length in value):
+            raise ShapeError(f"{argument.name}: the shape {value} holds what is no length")
     arrays = [
         Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
     ]
-    graph = kernel.graph.ungrouped()
     cut = kernel.plan.cut
     chunks = chunks_of(graph, cut, arrays, kernel.rows)
     sizes = chunks.sizes

@@ -16,10 +16,10 @@ from symad.core.escaping import visible
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Over, Traceable, Tree
 from symad.core.structures import pack
-from symad.errors import EvaluationError
+from symad.errors import EvaluationError, ShapeError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.numeric.scale.chunks import Chunks, DaskArray, chunks_of
+from symad.numeric.scale.chunks import Chunks, DaskArray, chunks_of, is_count
 from symad.numeric.scale.engines import (
     SCHEDULERS,
     Client,
@@ -62,6 +62,9 @@ class Distributed:
     pace: Pace = field(default_factory=Pace)
 
     __signature__ = SignatureOf()
+
+    def __post_init__(self) -> None:
+        _check_places(self.client, self.scheduler, self.threads, self.rows, self.timeout)
 
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.graph.arguments)
@@ -141,8 +144,34 @@ class Distributed:
         return array.concatenate(made, axis=axis)
 
     def on(self, **changed: Any) -> Distributed:
-        """The same function elsewhere: ``client``, ``scheduler``, ``threads``, ``rows`` or ``timeout``."""
+        """The same function elsewhere: ``client``, ``scheduler``, ``threads``, ``rows`` or ``timeout``.
+
+        Raises:
+            EvaluationError: another option, or a value that it cannot have.
+        """
+        if unknown := sorted(set(changed) - set(PLACES)):
+            raise EvaluationError(f"on takes {', '.join(PLACES)}, not {', '.join(unknown)}")
         return replace(self, **changed)
+
+
+PLACES = ("client", "scheduler", "threads", "rows", "timeout")
+"""Options that say where a function is computed, and in which parts."""
+
+
+def _check_places(client: Any, scheduler: Any, threads: Any, rows: Any, timeout: Any) -> None:
+    """Raises EvaluationError for values that these options cannot have, ShapeError for rows."""
+    if scheduler is not None and scheduler not in SCHEDULERS:
+        raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")
+    if client is not None and scheduler is not None:
+        raise EvaluationError("give a client or a scheduler, not both")
+    if client is not None and not (hasattr(client, "nthreads") and hasattr(client, "compute")):
+        raise EvaluationError(f"client={client!r} is no distributed.Client: give Client(address)")
+    thread_count(threads)
+    if rows is not None and not is_count(rows):
+        raise ShapeError(f"rows={rows!r} is no number of rows: give an int ≥ 1")
+    seconds = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (seconds and timeout > 0):
+        raise EvaluationError(f"timeout={timeout!r} is no time: give seconds > 0")
 
 
 def _first_block(values: tuple[Array, ...], k: int) -> Array:
@@ -191,13 +220,9 @@ def distribute(
         ShapeError: axes that cannot be split.
         EvaluationError: an option that does not exist.
     """
-    if scheduler is not None and scheduler not in SCHEDULERS:
-        raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")
-    if client is not None and scheduler is not None:
-        raise EvaluationError("give a client or a scheduler, not both")
     if nan not in ("raise", "propagate"):
         raise EvaluationError(f"nan={nan!r} is not one of 'raise', 'propagate'")
-    thread_count(threads)
+    _check_places(client, scheduler, threads, rows, timeout)
     found = splits(f, over, inputs)
     if found.plan is None or found.graph is None:
         raise SplitError(found)

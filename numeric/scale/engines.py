@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from symad.errors import EvaluationError
-from symad.numeric.scale.chunks import Chunks
+from symad.numeric.scale.chunks import Chunks, is_count
 from symad.numeric.scale.tasks import ChunkError, Job, finished, joined, part
 from symad.splitting.combine import Values
 
@@ -43,9 +43,9 @@ def thread_count(threads: int | None) -> int:
     if threads is None:
         told = next((v for k in BLAS_SETTINGS if (v := os.environ.get(k, "")).isdigit() and int(v) > 0), None)
         return min(int(told), cores()) if told else cores()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if not is_count(threads):
         raise EvaluationError(f"threads={threads!r}: give an int ≥ 1")
-    return min(threads, cores())
+    return min(int(threads), cores())
 
 
 BLAS_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -228,8 +228,8 @@ def dask_parts(job: Job, chunks: Chunks) -> list[Any]:
     shared = delayed(chunks.values, traverse=False)
     run, token = delayed(part), uuid4().hex
     return [
-        run(sent, k, shared, *blocks, dask_key_name=f"symad-part-{k}-{token}")
-        for k, blocks in enumerate(chunks.blocks())
+        run(sent, k, shared, *blocks, shapes=shapes, dask_key_name=f"symad-part-{k}-{token}")
+        for k, (blocks, shapes) in enumerate(zip(chunks.blocks(), chunks.block_shapes(), strict=True))
     ]
 
 

@@ -14,7 +14,7 @@ from symad.core.dims import solve_dims
 from symad.core.graph import Graph
 from symad.core.signatures import ByInput, Over, Traceable, Tree
 from symad.errors import EvaluationError
-from symad.numeric.scale.chunks import is_dask
+from symad.numeric.scale.chunks import check_lengths_known, is_dask
 from symad.numeric.scale.colors import sparse_hessian
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.numeric.scale.tasks import FactorJob
@@ -66,6 +66,8 @@ class Parts(Unknowns):
         by_name = Named.of(whole)
         given = by_name.values([(str(k), v) for k, v in data.items()])
         given = {k: v if is_dask(v) else np.asarray(v) for k, v in given.items()}
+        for name, value in given.items():
+            check_lengths_known(name, value)
         form, pairs = by_name.start(x0, given)
         start = by_name.values(pairs)
         graph = whole.ungrouped()
@@ -194,7 +196,7 @@ class Residuals(Parts):
         ):
             raise SplitError(kernel.certificate)
         job = FactorJob(**kernel.job.__dict__)
-        factor = kernel.on(job=job)
+        factor = replace(kernel, job=job)
         last: list[Any] = [None, None]
 
         def at(v: Vector) -> Vector:

@@ -14,7 +14,7 @@ import numpy as np
 
 import symad
 from symad.core.arrays import Array
-from symad.errors import SymadError
+from symad.errors import ShapeError, SymadError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import again
 from symad.numeric.scale.rows import RowStore
@@ -115,7 +115,13 @@ def _kernel(text: str, backend: str, dtype: str) -> Kernel:
     return again(text, backend, dtype, ())
 
 
-def part(job: Job, chunk: int, shared: Sequence[Array | None], *blocks: Array) -> Values:
+def part(
+    job: Job,
+    chunk: int,
+    shared: Sequence[Array | None],
+    *blocks: Array,
+    shapes: Sequence[tuple[int, ...]] = (),
+) -> Values:
     """The values of one part, ready to merge.
 
     Args:
@@ -123,6 +129,7 @@ def part(job: Job, chunk: int, shared: Sequence[Array | None], *blocks: Array) -
         chunk: the number of the part.
         shared: the values of all inputs, None where they are data.
         blocks: the data of this part, in the order of ``job.cut``.
+        shapes: what Dask was told that their shapes are; none for views of arrays.
 
     Raises:
         ChunkError: whatever went wrong here.
@@ -132,6 +139,12 @@ def part(job: Job, chunk: int, shared: Sequence[Array | None], *blocks: Array) -
             raise SymadError(
                 f"symad {symad.__version__} is installed there, but {job.version} where it was sent"
             )
+        for position, block, shape in zip(job.cut, blocks, shapes, strict=False):
+            if np.shape(block) != tuple(shape):
+                raise ShapeError(
+                    f"{job.names[position]} has the shape {np.shape(block)} in this chunk, where Dask was "
+                    f"told {tuple(shape)}: give chunks= to what made it"
+                )
         values: list[Any] = list(shared)
         for position, block in zip(job.cut, blocks, strict=True):
             values[position] = block

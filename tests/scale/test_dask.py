@@ -88,6 +88,15 @@ def test_data_that_cannot_be_read_are_named_by_their_chunk(kernel):
         kernel.on(scheduler="synchronous")(broken, lazy_y, w)
 
 
+def test_blocks_that_are_not_as_dask_was_told_are_named(kernel):
+    """What divides by the number of rows would be wrong and not known to be."""
+    x, y, w = data(120)
+    lazy_x, lazy_y = as_dask(x, y)
+    shorter = lazy_x.map_blocks(lambda block: block[:30], dtype=float)  # its chunks are said to be as before
+    with pytest.raises(ChunkError, match=r"X has the shape \(30, 4\) in this chunk, where Dask was told \("):
+        kernel.on(scheduler="synchronous")(shorter, lazy_y.map_blocks(lambda b: b[:30], dtype=float), w)
+
+
 @pytest.mark.slow
 def test_processes_give_the_same_bits(kernel):
     x, y, w = data(333)

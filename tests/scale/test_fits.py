@@ -77,6 +77,18 @@ def test_what_a_family_cannot_be_fitted_to_is_named():
         glm(x, y[1:])
 
 
+def test_chunks_of_unknown_lengths_are_named_by_fits():
+    da = pytest.importorskip("dask.array", reason="Dask is not installed: the extra scale")
+    x, y, _ = data(40)
+    lazy_x, labels = da.from_array(x, chunks=(20, -1)), (y[:, 0] > 0).astype(float)
+    some = lazy_x[lazy_x[:, 0] > 0]
+    with pytest.raises(symad.errors.ShapeError, match="X has chunks whose lengths Dask does not know"):
+        glm(some, da.from_array(labels, chunks=20))
+    for fit, f in ((minimize, mean_logistic), (least_squares, lambda x, y, w: (x @ w - y)[:, 0])):
+        with pytest.raises(symad.errors.ShapeError, match="X has chunks whose lengths Dask does not know"):
+            fit(traced(f), np.zeros((4, 1)), data={"X": some, "y": y}, over=OVER)
+
+
 def decay(t, a, k, c):
     return a * np.exp(-k * t) + c
 
