@@ -175,16 +175,16 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
     return value
 
 
-def check_lengths_known(name: str, value: Any) -> None:
+def check_lengths_known(name: str, value: DaskArray) -> None:
     """Raises ShapeError if Dask does not know the lengths of an array's chunks, as after a selection."""
-    if is_dask(value) and any(math.isnan(length) for lengths in value.chunks for length in lengths):
+    if any(math.isnan(length) for lengths in value.chunks for length in lengths):
         raise ShapeError(
             f"{name} has chunks whose lengths Dask does not know: call {name}.compute_chunk_sizes(), or use "
             "to_dask_array(lengths=True)"
         )
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Whether a value is an integer ≥ 1, Python's or NumPy's."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 

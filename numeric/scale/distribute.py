@@ -158,7 +158,9 @@ PLACES = ("client", "scheduler", "threads", "rows", "timeout")
 """Options that say where a function is computed, and in which parts."""
 
 
-def _check_places(client: Any, scheduler: Any, threads: Any, rows: Any, timeout: Any) -> None:
+def _check_places(
+    client: Client | None, scheduler: str | None, threads: int | None, rows: int | None, timeout: float | None
+) -> None:
     """Raises EvaluationError for values that these options cannot have, ShapeError for rows."""
     if scheduler is not None and scheduler not in SCHEDULERS:
         raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")

@@ -67,7 +67,8 @@ class Parts(Unknowns):
         given = by_name.values([(str(k), v) for k, v in data.items()])
         given = {k: v if is_dask(v) else np.asarray(v) for k, v in given.items()}
         for name, value in given.items():
-            check_lengths_known(name, value)
+            if is_dask(value):
+                check_lengths_known(name, value)
         form, pairs = by_name.start(x0, given)
         start = by_name.values(pairs)
         graph = whole.ungrouped()
