@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, Shape, as_dim
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
@@ -110,7 +110,7 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-def softmax(x: Array, axis: Any = -1) -> Any:
+def softmax(x: Array, axis: Axis = -1) -> Array:
     """exp(x) / Σ exp(x), the sum over ``axis`` (the last by default, None for all elements).
 
     In the shape of x. A matrix expression with one column, and a list of SymPy scalars, are vectors: the
@@ -129,7 +129,7 @@ def softmax(x: Array, axis: Any = -1) -> Any:
     return numeric(x, axis=axis)
 
 
-def log_softmax(x: Array, axis: int | None = -1) -> Array:
+def log_softmax(x: Array, axis: Axis = -1) -> Array:
     """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
 
     Raises:
@@ -145,13 +145,13 @@ def log_softmax(x: Array, axis: int | None = -1) -> Array:
     return numeric(x, axis=axis)
 
 
-def _along(matrix: sympy.MatrixExpr, given: Any, axis: int | None) -> int | None:
+def _along(matrix: sympy.MatrixExpr, given: ArrayLike, axis: Axis) -> Axis:
     """The axis of a matrix that -1 means: that of a vector's elements, or the second."""
     vector = isinstance(given, (list, tuple)) or matrix.shape[1] == 1
     return 0 if vector and axis == -1 else _matrix_axis(axis)
 
 
-def logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Proxy:
+def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """log Σ exp(x) over ``axis`` (all elements by default).
 
     Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
@@ -170,7 +170,7 @@ def logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Proxy:
     return numeric(x, axis=axis, keepdims=keepdims)
 
 
-def _kept(shape: Shape, axis: Any) -> Shape:
+def _kept(shape: Shape, axis: Axis) -> Shape:
     axes = range(len(shape)) if axis is None else [k % len(shape) for k in _axes(axis) or ()]
     return tuple(1 if k in axes else dim for k, dim in enumerate(shape))
 
@@ -179,7 +179,7 @@ def _axes(axis: Any) -> tuple[int, ...] | None:
     return axis if axis is None or isinstance(axis, tuple) else (int(axis),)
 
 
-def _matrix_axis(axis: int | None) -> Any:
+def _matrix_axis(axis: Axis) -> Any:
     return axis % 2 if isinstance(axis, int) and -2 <= axis < 0 else axis
 
 
@@ -203,7 +203,7 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
     return None
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
+def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays one after the other along an axis; for matrix expressions a BlockMatrix."""
     matrices = [_as_matrix(a) for a in arrays]
     if any(m is None for m in matrices):
@@ -214,7 +214,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
     return sympy.BlockMatrix([[m] for m in matrices] if axis == 0 else [matrices])
 
 
-def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape along a new axis.
 
     SymPy scalars become an array; column vectors (n, 1) become the rows (axis 0) or columns (axis 1) of
@@ -237,7 +237,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     return np.stack(parts, axis=axis)
 
 
-def lookup(table: Any, indices: Any) -> Any:
+def lookup(table: Array, indices: ArrayLike) -> Any:
     """Rows of a table (an embedding): y[i..., :] = table[indices[i...], :].
 
     ``table`` has shape (rows, d) and ``indices`` integer values in 0 … rows − 1; unlike ``table[indices]``

@@ -6,24 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 
 
-def summed(term: Callable[..., Any], *values: Number) -> Number:
+def summed(term: Callable[..., Array | float], *values: Number) -> Number:
     """Σ_{i=low}^{high} term(i, ...) for values low, high, ...; −Σ_{i=high+1}^{low−1} where high < low."""
     return np.vectorize(lambda *v: _accumulated(term, np.add, *v), otypes=[float])(*values)[()]
 
 
-def multiplied(term: Callable[..., Any], *values: Number) -> Number:
+def multiplied(term: Callable[..., Array | float], *values: Number) -> Number:
     """Π_{i=low}^{high} term(i, ...) for values low, high, ...; 1/Π_{i=high+1}^{low−1} where high < low."""
     return np.vectorize(lambda *v: _accumulated(term, np.multiply, *v), otypes=[float])(*values)[()]
 
 
-def _accumulated(term: Callable[..., Any], ufunc: Any, low: Any, high: Any, *parameters: Any) -> float:
+def _accumulated(
+    term: Callable[..., Array | float], ufunc: np.ufunc, low: float, high: float, *parameters: float
+) -> float:
     if not (np.isfinite(low) and np.isfinite(high)):
         return float("nan")
     if low != int(low) or high != int(high):
@@ -40,7 +41,7 @@ def _accumulated(term: Callable[..., Any], ufunc: Any, low: Any, high: Any, *par
     return -total if ufunc is np.add else float(np.true_divide(1, total))
 
 
-def integrated(term: Callable[..., Any], *values: Number) -> Number:
+def integrated(term: Callable[..., Array | float], *values: Number) -> Number:
     """∫_low^high term(x, ...) dx for values low, high, ..., also infinite; NaN where it does not converge.
 
     By adaptive Gauss–Kronrod rules (QUADPACK, Piessens et al. 1983). A value counts where its estimated error
@@ -49,13 +50,13 @@ def integrated(term: Callable[..., Any], *values: Number) -> Number:
     return np.vectorize(lambda *v: _quadrature(term, *v), otypes=[float])(*values)[()]
 
 
-def _quadrature(term: Callable[..., Any], low: Any, high: Any, *parameters: Any) -> float:
+def _quadrature(term: Callable[..., Array | float], low: float, high: float, *parameters: float) -> float:
     from scipy.integrate import quad
 
     if np.isnan(low) or np.isnan(high):
         return float("nan")
 
-    def value_at(x: float) -> Number:
+    def value_at(x: float) -> Array | float:
         return term(np.float64(x), *parameters)
 
     with np.errstate(all="ignore"):

@@ -256,7 +256,7 @@ def _dual(value: Any, tangent: Any) -> Number:
     )
 
 
-def _is_exact(value: Any) -> bool:
+def _is_exact(value: object) -> bool:
     """Whether a value is rational; floats come from iterative solvers."""
     return isinstance(value, (int, Fraction))
 

@@ -40,5 +40,5 @@ Memory: TypeAlias = "str | int | tuple[str, int]"
 Where: TypeAlias = "sympy.Basic | Callable[..., ArrayLike] | bool | None"
 """A condition on the inputs of a graph: SymPy's, or a function of them; None for everywhere."""
 
-Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | None"
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 """What a file in JSON holds."""

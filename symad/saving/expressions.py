@@ -7,7 +7,6 @@ Heads are looked up in tables that exist beforehand; nothing is parsed or evalua
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import sympy
 from sympy.logic.boolalg import Boolean, BooleanAtom
@@ -18,7 +17,7 @@ from symad.saving.heads import find_head, head_name
 from symad.saving.saved_leaves import read_number, read_symbol, write_number, write_symbol
 from symad.saving.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
 
-CONNECTIVES: dict[str, Any] = {
+CONNECTIVES: dict[str, type[sympy.Basic]] = {
     "+": sympy.Add, "*": sympy.Mul, "^": sympy.Pow, "<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt,
     ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne, "and": sympy.And, "or": sympy.Or,
     "xor": sympy.Xor, "not": sympy.Not, "if": sympy.ITE, "max": sympy.Max, "min": sympy.Min,
@@ -73,7 +72,7 @@ class _Reader:
 
     parts: int = 0
 
-    def read(self, saved: Any) -> tuple[Any, Extent | None]:
+    def read(self, saved: Json) -> tuple[sympy.Basic, Extent | None]:
         """An expression, and the extent of its value if it has no symbols."""
         self.parts += 1
         if self.parts > FORMULA_PARTS:

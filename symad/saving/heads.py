@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import sympy
 from sympy.core.function import FunctionClass
 
+from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.evaluation.function_values import IMPLEMENTATIONS
 from symad.evaluation.numpy_names import NUMPY_NAMES
@@ -62,7 +62,7 @@ def head_name(head: type[sympy.Basic]) -> str:
     return found[-1]
 
 
-def find_head(name: str) -> Any:
+def find_head(name: Json) -> sympy.FunctionClass:
     """The function of a saved name.
 
     Raises:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from symad.core.escaping import without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
@@ -104,7 +105,7 @@ def dumps(f: Traceable) -> str:
     return without_surrogates(f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n')
 
 
-def pickled(graph: Graph) -> tuple[Any, ...]:
+def pickled(graph: Graph) -> tuple[Callable[..., Graph], tuple[object, ...]]:
     """What pickle keeps of a graph: its text, and how to read it."""
     return loads, (dumps(graph), graph.classes)
 
@@ -140,7 +141,7 @@ def loads(text: str, classes: Classes = ()) -> Graph:
         BUDGET.reset(budget)
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise SavingError(f"{name} is not a number that a saved graph can hold")
 
 

@@ -67,7 +67,7 @@ def _assumptions(symbol: sympy.Symbol) -> dict[str, bool]:
     return {k: bool(v) for k, v in sorted(known.items()) if v is not None}
 
 
-def read_symbol(saved: Any) -> sympy.Basic:
+def read_symbol(saved: Json) -> sympy.Basic:
     """A symbol from its saved form."""
     match saved:
         case [_, str(name), *_] if len(name) > LONGEST_NAME:
@@ -113,7 +113,7 @@ def write_dim(dim: sympy.Expr) -> Json:
     raise SavingError(f"the dimension {dim} cannot be saved: it is not made of + * ^ floor max mod")
 
 
-def read_dim(saved: Any) -> Dim:
+def read_dim(saved: Json) -> Dim:
     """A dimension from its prefix notation."""
     match saved:
         case bool():
@@ -165,7 +165,7 @@ def write_number(value: Any) -> Json:
     return ["Float", sign, hex(mantissa), exponent, bits, value._prec]
 
 
-def read_number(saved: Any) -> Number:
+def read_number(saved: Json) -> Number:
     """A number from its saved form."""
     match saved:
         case int():

@@ -82,7 +82,7 @@ def check_document(document: Json) -> None:
     raise SavingError(f"values are nested too deeply; at most {DEEPEST} levels are read")
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     """A value of a file as messages show it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

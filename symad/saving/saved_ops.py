@@ -146,7 +146,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, hint) if isinstance(hint, type) else True
 
 
-def _are_dims(value: Any) -> bool:
+def _are_dims(value: object) -> bool:
     """Whether a value is a dimension or a tuple of them."""
     parts = value if isinstance(value, tuple) else (value,)
     return all(type(p) is int or isinstance(p, sympy.Expr) for p in parts)

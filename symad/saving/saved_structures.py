@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from symad.core.arguments import Argument, Packing, Part
+from symad.core.arguments import Argument, Packing, Part, Results
 from symad.core.graph import Graph
 from symad.core.signatures import Json
 from symad.core.structures import (
@@ -22,7 +22,7 @@ from symad.core.structures import (
 from symad.errors import SavingError
 from symad.saving.saved_values import read_value, write_value
 
-Classes: TypeAlias = Sequence[type[Any]]
+Classes: TypeAlias = Sequence[type]
 
 
 def write_structure(structure: Structure) -> Json:
@@ -65,13 +65,13 @@ def read_structure(saved: Json, most: int, classes: Classes = ()) -> Structure:
     raise SavingError("a structure of inputs or outputs is damaged")
 
 
-def _is_name(text: Any) -> bool:
+def _is_name(text: object) -> bool:
     return isinstance(text, str) and all(
         w.isidentifier() for w in text.replace("<locals>", "locals").split(".")
     )
 
 
-def _class_of(name: str, keys: Sequence[str], classes: Classes) -> type[Any]:
+def _class_of(name: str, keys: Sequence[str], classes: Classes) -> type:
     """The class of this name among those given, which has these fields."""
     short = name.rpartition(".")[2]
     found = [cls for cls in classes if cls.__qualname__ == name]
@@ -98,14 +98,14 @@ def write_calling(graph: Graph) -> dict[str, Json]:
     return found
 
 
-def _write_results(results: Any) -> Json:
+def _write_results(results: Results) -> Json:
     if isinstance(results, Part):
         return {"kind": results.kind, "count": results.count}
     return [_write_results(part) for part in results]
 
 
 def read_calling(
-    saved: dict[str, Any], inputs: int, outputs: int, classes: Classes = ()
+    saved: Mapping[str, Json], inputs: int, outputs: int, classes: Classes = ()
 ) -> tuple[tuple[Argument, ...], Packing | None]:
     """The arguments and the packing of a graph with so many inputs and outputs.
 
@@ -143,7 +143,7 @@ def _argument(saved: Json, inputs: int, classes: Classes) -> Argument:
     raise SavingError("an argument of the graph is damaged")
 
 
-def _read_results(saved: Json) -> tuple[Any, int]:
+def _read_results(saved: Json) -> tuple[Results, int]:
     """The results, and how many outputs they stand for."""
     match saved:
         case {"kind": "value" | "vector" | "matrix" as kind, "count": int(count)} if count >= 0:

@@ -51,7 +51,7 @@ def write_value(value: Any) -> Json:
     raise SavingError(f"{value!r} of type {type(value).__name__} cannot be saved")
 
 
-def read_value(saved: Any) -> Any:
+def read_value(saved: Json) -> Any:
     """A field from its saved form."""
     match saved:
         case None | str():

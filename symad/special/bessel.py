@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array, Number
@@ -29,7 +27,7 @@ def spherical_jn(n: Number, x: Number) -> Number:
     return np.where(small, first * series, spherical_jn(order, np.where(small, 1.0, x)))[()]
 
 
-def spherical_yn(n: Any, x: Any) -> Any:
+def spherical_yn(n: Array | float, x: Array | float) -> Array | float:
     """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}.
 
     For integers n on the line, y_n(−x) = (−1)^(n+1) y_n(x) (DLMF 10.47.15); for others NaN at x < 0.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ def sec(x: Array | float) -> Array | float:
     return 1 / np.cos(x)
 
 
-def csc(x: Any) -> Any:
+def csc(x: Array | float) -> Array | float:
     """1/sin x."""
     return np.true_divide(1, np.sin(x))
 
@@ -31,42 +30,42 @@ def sech(x: Array | float) -> Array | float:
     return 2 * e / (1 + e * e)
 
 
-def csch(x: Any) -> Any:
+def csch(x: Array | float) -> Array | float:
     """1/sinh x."""
     return np.true_divide(1, np.sinh(x))
 
 
-def coth(x: Any) -> Any:
+def coth(x: Array | float) -> Array | float:
     """1/tanh x."""
     return np.true_divide(1, np.tanh(x))
 
 
-def asec(x: Any) -> Any:
+def asec(x: Array | float) -> Array | float:
     """Arccos(1/x)."""
     return np.arccos(np.true_divide(1, x))
 
 
-def acsc(x: Any) -> Any:
+def acsc(x: Array | float) -> Array | float:
     """Arcsin(1/x)."""
     return np.arcsin(np.true_divide(1, x))
 
 
-def acot(x: Any) -> Any:
+def acot(x: Array | float) -> Array | float:
     """Arctan(1/x), SymPy's branch: π/2 at 0."""
     return np.arctan(np.true_divide(1, x))
 
 
-def asech(x: Any) -> Any:
+def asech(x: Array | float) -> Array | float:
     """Arcosh(1/x)."""
     return np.arccosh(np.true_divide(1, x))
 
 
-def acsch(x: Any) -> Any:
+def acsch(x: Array | float) -> Array | float:
     """Arsinh(1/x)."""
     return np.arcsinh(np.true_divide(1, x))
 
 
-def acoth(x: Any) -> Any:
+def acoth(x: Array | float) -> Array | float:
     """Artanh(1/x)."""
     return np.arctanh(np.true_divide(1, x))
 
@@ -76,12 +75,12 @@ def sinc(x: Array | float) -> Array | float:
     return np.sinc(np.true_divide(x, np.pi))
 
 
-def frac(x: Any) -> Any:
+def frac(x: Array | float) -> Array | float:
     """The fractional part x − floor(x)."""
     return x - np.floor(x)
 
 
-def maximum(*values: Array | float) -> Any:
+def maximum(*values: Array | float) -> Array | float:
     """The largest, elementwise; NaN wins."""
     return reduce(np.maximum, values)
 

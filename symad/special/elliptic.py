@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from symad.core.arrays import Array
+
 Floats: TypeAlias = "NDArray[np.float64]"
 Rule: TypeAlias = "tuple[Floats, Floats, Floats]"
 """Nodes u and 1 − u of (0, 1), and weights."""
 
 
-def elliptic_e(*args: Any) -> Any:
+def elliptic_e(*args: Array | float) -> Array | float:
     """E(m), complete, or E(z | m)."""
     from scipy.special import ellipe, ellipeinc
 

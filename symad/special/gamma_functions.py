@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array, Number
@@ -53,7 +51,7 @@ def polygamma(order: Array | float, x: Array | float) -> Array | float:
     return np.vectorize(one, otypes=[float])(order_, x_)[()]
 
 
-def factorial(x: Any) -> Any:
+def factorial(x: Array | float) -> Array | float:
     """Γ(x + 1)."""
     from scipy.special import gamma
 
@@ -67,14 +65,14 @@ def beta(x: Array | float, *y: Array | float) -> Array | float:
     return of_two(x, *(y or (x,)))
 
 
-def lowergamma(s: Any, x: Any) -> Any:
+def lowergamma(s: Array | float, x: Array | float) -> Array | float:
     """γ(s, x) = ∫_0^x t^(s−1) e^(−t) dt for s > 0, x ≥ 0; NaN elsewhere."""
     from scipy.special import gamma, gammainc
 
     return np.where(np.greater(s, 0), gammainc(s, x) * gamma(s), np.nan)[()]
 
 
-def uppergamma(s: Any, x: Any) -> Any:
+def uppergamma(s: Array | float, x: Array | float) -> Array | float:
     """Γ(s, x) = ∫_x^∞ t^(s−1) e^(−t) dt for x ≥ 0; s ≤ 0 by mpmath."""
     from scipy.special import gamma, gammaincc
 

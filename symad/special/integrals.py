@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from symad.core.arrays import Array, Number
@@ -31,7 +29,7 @@ def sine_integral(x: Array | float) -> Array | float:
     return sici(x)[0]
 
 
-def cosine_integral(x: Any) -> Any:
+def cosine_integral(x: Array | float) -> Array | float:
     """Ci(x) for x ≥ 0; NaN elsewhere: SymPy's function is complex there."""
     from scipy.special import sici
 
@@ -45,7 +43,7 @@ def sinh_integral(x: Number) -> Number:
     return shichi(x)[0]
 
 
-def cosh_integral(x: Any) -> Any:
+def cosh_integral(x: Array | float) -> Array | float:
     """Chi(x) for x ≥ 0; NaN elsewhere: SymPy's function is complex there."""
     from scipy.special import shichi
 

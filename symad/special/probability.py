@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Number
+from symad.core.arrays import Array, Number
 
 
 def normal_ratio(x: Number) -> Number:
@@ -26,7 +26,7 @@ def normal_excess(x: Any) -> Any:
     return np.where(np.less(x, -5.0), tail, 0.7978845608028654 / erfcx(-0.7071067811865476 * x) + x)[()]
 
 
-def voigt_dispersion(x: Any, sigma: Any, gamma: Any) -> Any:
+def voigt_dispersion(x: Array | float, sigma: Array | float, gamma: Array | float) -> Array | float:
     """Im w((x + iγ)/(σ√2))/(σ √(2π)), the Hilbert transform of Voigt's profile."""
     from scipy.special import wofz
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from symad.core.arrays import Array
 
 
-def elementwise(name: str, function: Any, *values: Array | float) -> Array | float:
+def elementwise(name: str, function: Callable[..., object], *values: Array | float) -> Array | float:
     """A user's function of floats and arrays: a new array of their common shape and type.
 
     Raises:
