@@ -19,7 +19,6 @@ from symad.numeric.passes.memory_layout.box_sums import boxes_of
 from symad.numeric.program.expressions import Compute, Expression, Index, Interval, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Together, assignments
-from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory import is_fresh, shown
 from symad.numeric.program_passes.operands import operands
 from symad.numeric.program_passes.result_places import IN_PLACE
@@ -63,7 +62,6 @@ class _Work:
         self.dtype = dtype
         self.made: dict[Value, Expression] = {made.value: made.expression for made in every}
         self.position = {made.value: k for k, made in enumerate(every)}
-        self.memory = lifetimes(program, lambda e: None if is_matrix(e) else shown(e)).memory
         self.kept = {self.owner(value) for result in program.results for value in values_read(result)}
         self.placed: list[Value] = []
         """What has a place in an array of parts."""
@@ -101,7 +99,12 @@ class _Work:
 
     def owner(self, value: Value) -> Value:
         """The value that made the memory."""
-        return self.memory.get(value, value)
+        while (made := self.made.get(value)) is not None and not is_matrix(made):
+            base = shown(made)
+            if base is None:
+                break
+            value = base
+        return value
 
     def count(self, expression: Expression) -> int:
         """How often a value is read."""
