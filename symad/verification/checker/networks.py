@@ -7,7 +7,7 @@ the same if one is the other with its bound indices renamed; how, is asked of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
@@ -35,7 +35,7 @@ class Network:
         factors = tuple((a, tuple(names.get(i, i) for i in at), e) for a, at, e in self.factors)
         return Network(self.number, factors, {names.get(i, i): d for i, d in self.sums.items()})
 
-    def same(self, other: Network, pairs: Any, axes: Renaming) -> bool:
+    def same(self, other: Network, pairs: Iterable[Sequence[int]], axes: Renaming) -> bool:
         """Whether this is the other's product and sums, with bound indices renamed one by one, and axes."""
         names = {int(i): int(j) for i, j in pairs}
         if names.keys() != self.sums.keys() or sorted(names.values()) != sorted(other.sums):
@@ -143,7 +143,7 @@ class Networks:
                 self.forms[t] = made
         return self.forms[goal]
 
-    def function(self, kind: str, data: Any, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
+    def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
         found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
         axes = sorted(i for i in found if i >= FREE)
@@ -151,7 +151,7 @@ class Networks:
         number, order = self.known(Atom(kind, data, tuple(moved(f, inner) for f in forms)), len(axes))
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
-    def call(self, name: Any, x: Sequence[Form]) -> Form:
+    def call(self, name: Hashable, x: Sequence[Form]) -> Form:
         """A function of the table: exp(−u) is 1/exp(u), and [u = 0] is 0 where u is a sum of squares."""
         if name == "exp" and x[0] and all(n.number < 0 for n in x[0]):
             minus = tuple(Network(-n.number, n.factors, n.sums) for n in x[0])

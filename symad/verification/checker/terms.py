@@ -6,7 +6,7 @@ index symbols, [i = j] for index symbols, or −∞. Equal terms are one object,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -68,7 +68,7 @@ class Terms:
 
     def __init__(self) -> None:
         """There is −∞ alone, of which a sum is −∞, and exp is 0; ``truths`` are known to be 0 or 1."""
-        self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Any, ...], Term]()
+        self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Hashable, ...], Term]()
         self.numbers: dict[Operand, Term] = {}
         self.minus_infinity = self.made("infinity", None)
 

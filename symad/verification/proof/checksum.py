@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 from zlib import crc32
 
 from symad.verification.checker import Proof
 from symad.verification.checker.proofs import Goal
 
 
-def digest_of(goals: Sequence[Goal], steps: Sequence[Any]) -> int:
+def digest_of(goals: Sequence[Goal], steps: Sequence[object]) -> int:
     """A checksum of goals and steps."""
     return crc32(json.dumps([goals, steps]).encode())
 

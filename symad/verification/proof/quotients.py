@@ -103,7 +103,7 @@ class Quotient:
             return self.algebra.rational(Fraction(other))
         return None
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Quotient:
         b = self._other(other)
         if b is None:
             return NotImplemented
@@ -127,14 +127,14 @@ class Quotient:
     def __neg__(self) -> Quotient:
         return Quotient(self.algebra, -self.numerator, self.scale, self.under)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Quotient:
         b = self._other(other)
         return NotImplemented if b is None else self + (-b)
 
-    def __rsub__(self, other: int) -> Any:
+    def __rsub__(self, other: int) -> Quotient:
         return -self + other
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Quotient:
         b = self._other(other)
         if b is None:
             return NotImplemented
@@ -147,7 +147,7 @@ class Quotient:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def inverse(self) -> Any:
+    def inverse(self) -> Quotient | Undefined:
         """1/x; undefined where the numerator is 0 by the relations."""
         if not self.reduced_numerator():
             return Undefined("1/0")
