@@ -1,7 +1,8 @@
 """Parts of data on several cores: threads, workers, the overhead of a task, logistic regression.
 
-- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two, beside
-  what two threads gain on this machine at best.
+- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two. Beside
+  each stands what two threads gain on this machine at best, in the same rounds: arithmetic in the cache, and
+  copies from memory to memory. Work that is bound by memory gains about what copies do.
 - workers: the value and gradient of a logistic loss on a LocalCluster with one worker process and with
   two, for data of one size (strong scaling) and of a size that grows with the workers (weak scaling).
 - overhead: what a chunk costs that has nothing to compute.
@@ -24,7 +25,7 @@ import json
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,14 +53,22 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'s' * (count != 1)}"
 
 
-def median(run: Callable[[], Any], rounds: int) -> float:
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
+def medians(runs: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
+    """Seconds of each; the rounds of all are interleaved, so that a busy moment hits all."""
+    for run in runs:
         run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for run, found in zip(runs, times, strict=True):
+            start = time.perf_counter()
+            run()
+            found.append(time.perf_counter() - start)
+    return [statistics.median(found) for found in times]
+
+
+def median(run: Callable[[], Any], rounds: int) -> float:
+    (found,) = medians([run], rounds)
+    return found
 
 
 def logistic() -> Any:
@@ -90,8 +99,9 @@ def nine_points(u: Any) -> Any:
 
 
 def machine() -> dict[str, Callable[[int], Any]]:
-    """What two threads gain here at best: arithmetic in the cache, and copies from memory to memory."""
-    cached, made = np.linspace(-1, 1, 4000), [np.empty(4000) for _ in range(cores())]
+    """Work that two threads share at best: arithmetic in the cache, and copies from memory to memory."""
+    cached = np.linspace(-1, 1, 32_000)  # few calls, so that handing over Python's lock takes no part
+    made = [np.empty_like(cached) for _ in range(cores())]
     source = np.ones(8_000_000)
     target = np.empty_like(source)
 
@@ -107,8 +117,8 @@ def machine() -> dict[str, Callable[[int], Any]]:
         return lambda t: list(in_order(lambda k: work(k, second(t)), [(k,) for k in range(t)], t))
 
     return {
-        "the machine: exp in the cache": shared(exponentials, lambda t: 4000 // t),
-        "the machine: copies": shared(copied, lambda t: t),
+        "in the cache": shared(exponentials, lambda t: 500 // t),
+        "copies": shared(copied, lambda t: t),
     }
 
 
@@ -144,7 +154,6 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
     stencil = symad.trace(nine_points, [(side, side)])
     colored, at = sparse_jacobian(stencil), rng.standard_normal((side, side))
     return {
-        **machine(),
         **batches,
         "row blocks": lambda t: rows.on(threads=t)(x, y, w),
         "pair sums, C": lambda t: sums.on(threads=t)(a, b),
@@ -153,11 +162,17 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
 
 
 def threads(small: bool, rounds: int) -> list[dict[str, Any]]:
+    """For each case the times, and beside its speed-up those of the machine in the same rounds."""
     found = []
+    bounds = machine()
     for name, run in thread_cases(small).items():
-        one, two = (median(lambda t=t, run=run: run(t), rounds) for t in (1, 2))
-        found.append({"case": name, "one": one, "two": two, "speed-up": one / two})
-        print(f"{name:34} 1 thread {1e3 * one:9.1f} ms, 2 threads {1e3 * two:9.1f} ms, {one / two:.2f} times")
+        runs = [partial(work, t) for work in (run, *bounds.values()) for t in (1, 2)]
+        one, two, *others = medians(runs, rounds)
+        best = {kind: others[2 * k] / others[2 * k + 1] for k, kind in enumerate(bounds)}
+        found.append({"case": name, "one": one, "two": two, "speed-up": one / two, "machine": best})
+        beside = ", ".join(f"{gain:.2f} {kind}" for kind, gain in best.items())
+        times = f"{1e3 * one:8.1f} ms, 2 threads{1e3 * two:8.1f} ms"
+        print(f"{name:29}{times}: {one / two:.2f} (machine: {beside})")
     return found
 
 

@@ -21,6 +21,7 @@ import json
 import platform
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -189,6 +190,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="a tenth of the rows, fewer rounds")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu")
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="dask")  # dask-ml's settings are old
     rows, rounds = (50_000, 3) if options.small else (500_000, 5)
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {load:.1f} before the start; {rows} rows, {COLUMNS} columns")
