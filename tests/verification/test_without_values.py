@@ -23,6 +23,9 @@ NOWHERE = {
     "a special function": sp.elliptic_k(2 + x**2),
     "two conditions": sp.sqrt(x) * sp.log(-x),
     "a minimum": sp.log(sp.Min(x, 0)),
+    "at one point": sp.Piecewise((x, sp.Eq(x, 1))),
+    "an inverse cosine at one point": sp.acos(sp.cosh(x)),
+    "at whole exponents": (-1 - x**2) ** (x + 1),
     "each branch": sp.Piecewise((sp.log(x), x < 0), (sp.log(-x), True)),
     "divided by a hidden zero": 1 / (sp.sqrt(sp.exp(2 * x) + 2 + sp.exp(-2 * x)) - 2 * sp.cosh(x)),
     "the logarithm of a hidden zero": sp.log(sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1),
@@ -120,6 +123,9 @@ ARRAYS_NOWHERE = {
         lambda a: np.sum(np.log(np.diag(np.linalg.cholesky(-a @ a.T - np.eye(2))))), (2, 2)
     ),
     "a determinant below 0": (lambda a: np.log(-1 - np.linalg.det(a) ** 2), (2, 2)),
+    "a factor of an indefinite matrix": (
+        lambda a: np.linalg.cholesky(np.diag([9, -1]) - np.outer(a, a))[0, 0], (2,)
+    ),
     "an inverse of 0": (lambda a: np.linalg.inv(a @ a.T - (a.T @ a).T - a @ a.T + a.T @ a)[0, 0], (2, 2)),
     "an inverse of rank 1": (lambda a: np.linalg.inv(np.outer(a, a)), (2,)),
     "an inverse of rank 1, larger": (lambda a: np.linalg.inv(np.outer(a, a)).sum(), (30,)),

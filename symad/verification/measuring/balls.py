@@ -27,7 +27,7 @@ from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, b
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked
-from symad.verification.measuring.steady_values import Way, values_of
+from symad.verification.measuring.steady_values import Way
 from symad.verification.scalar_definitions import definition_of
 
 
@@ -253,22 +253,18 @@ def _floor(a: flint.arb) -> flint.arb:
     raise Undetermined(f"the integer part of {a}")
 
 
-def _remainder(a: flint.arb, b: flint.arb) -> flint.arb:
-    return a - b * _floor(a / b)
-
-
 FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
     sympy.exp: arb.exp, sympy.sin: arb.sin, sympy.cos: arb.cos, sympy.tan: arb.tan, sympy.cot: arb.cot,
     sympy.sec: arb.sec, sympy.csc: arb.csc, sympy.sinh: arb.sinh, sympy.cosh: arb.cosh, sympy.tanh: arb.tanh,
     sympy.coth: arb.coth, sympy.sech: arb.sech, sympy.csch: arb.csch, sympy.asin: arb.asin,
-    sympy.acos: arb.acos,
-    sympy.atan: arb.atan, sympy.asinh: arb.asinh, sympy.acosh: arb.acosh, sympy.atanh: arb.atanh,
+    sympy.acos: arb.acos, sympy.atan: arb.atan,
+    sympy.asinh: arb.asinh, sympy.acosh: arb.acosh, sympy.atanh: arb.atanh,
     sympy.atan2: lambda y, x: arb.atan2(y, x),
     sympy.log: lambda a, *b: a.log() / b[0].log() if b else a.log(),
     sympy.erf: arb.erf, sympy.erfc: arb.erfc, sympy.erfi: arb.erfi, sympy.gamma: arb.gamma,
     sympy.loggamma: lambda a: a.lgamma() if a > 0 else arb("nan"), sympy.digamma: arb.digamma, sympy.Abs: abs,
     sympy.sign: _sign, sympy.floor: _floor, sympy.ceiling: lambda a: -_floor(-a),
-    sympy.frac: lambda a: a - _floor(a), sympy.Mod: _remainder,
+    sympy.frac: lambda a: a - _floor(a), sympy.Mod: lambda a, b: a - b * _floor(a / b),
     sympy.Heaviside: lambda a, at=None: (1 + _sign(a)) / 2 if at is None or a != 0 else at,
     sympy.sinc: arb.sinc, sympy.factorial: arb.fac,
     sympy.besselj: lambda n, x: x.bessel_j(n), sympy.bessely: lambda n, x: x.bessel_y(n),
@@ -351,14 +347,6 @@ def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int
         return [_as_array(v) for v in unchecked(outputs, way.point)]
 
 
-def finite_elements(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[Array]:
-    """Which elements of some nodes certainly have values at a rational point."""
-    with in_balls(point, bits) as way:
-        values = [_as_array(v) for v in values_of(outputs, way)]
-        finite = np.frompyfunc(lambda ball: bool(ball.value.is_finite()), 1, 1)
-        return [np.asarray(finite(v)).astype(bool) for v in values]
-
-
 @contextmanager
 def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
     """The evaluation in balls of so many bits."""
@@ -367,7 +355,8 @@ def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
     try:
         numbers: dict[Node, Number] = {n: _entered(v) for n, v in point.items()}
         numbers[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
-        yield Way(numbers, Ball(arb("nan")), NO_TRUTH)
+        missing = np.frompyfunc(lambda v: isinstance(v, Ball) and not v.value.is_finite(), 1, 1)
+        yield Way(numbers, Ball(arb("nan")), NO_TRUTH, missing=missing)
     finally:
         flint.ctx.prec = before
 

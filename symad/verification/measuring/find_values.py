@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import islice
+from random import Random
 from typing import Any
 
 import mpmath
@@ -72,6 +74,9 @@ MOST_INPUTS, MOST_ELEMENTS = 100_000, 10_000_000
 
 FEW = 9
 """Points that are tried where inputs are large."""
+
+NEAR = 10**9 + 7
+"""The inverse of the relative distance to points of few digits."""
 
 BITS, DIGITS = 128, (50, 100)
 """Precision of balls, and the two decimal precisions compared."""
@@ -183,9 +188,10 @@ class Place:
 
     def precisely(self, outputs: Sequence[Node]) -> list[Array]:
         """The same in balls, whose numbers have no largest one."""
-        from symad.verification.measuring.balls import finite_elements
+        from symad.verification.measuring.balls import in_balls
 
-        return [np.asarray(found) for found in finite_elements(outputs, self.point, BITS)]
+        with in_balls(self.point, BITS) as way:
+            return [~np.asarray(way.missing(v)).astype(bool) for v in values_of(outputs, way)]
 
     def _in_digits(self, outputs: Sequence[Node]) -> list[Array]:
         first, second = (in_digits(self.point, digits) for digits in DIGITS)
@@ -237,11 +243,22 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
         return
     tried = []
     for point in points(inputs, integers, ORDINARY):
-        tried.append(Place(point))
+        tried.append(Place(_moved_a_little(point, integers)))
         yield tried[-1]
     wanted = [m.inside for m in margins(nodes)]
     if wanted and inputs:
         yield from map(Place, _searched(wanted, tried, integers))
+
+
+def _moved_a_little(point: Mapping[Node, Any], integers: Mapping[Node, Any]) -> dict[Node, Any]:
+    """A point beside, on no line such as x = 1: what has a value there alone has none on an open set."""
+    rng = Random(0)
+
+    def moved(value: Fraction) -> Fraction:
+        return value * (1 + Fraction(rng.randrange(1, NEAR), NEAR * NEAR))
+
+    each = np.frompyfunc(moved, 1, 1)
+    return {n: v if n in integers or _is_whole(n) else each(v) for n, v in point.items()}
 
 
 def _large_points(

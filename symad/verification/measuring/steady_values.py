@@ -59,14 +59,21 @@ class Way:
     no_truth: Any = False
     precision: Callable[[], AbstractContextManager[Any]] = nullcontext
     rounded: Callable[[Any], Any] = lambda value: value
+    missing: Callable[[Any], Any] = np.isnan
 
     def value(self, node: Node, found: Mapping[Node, Any]) -> Any:
         """The value of a node from those of its arguments; nothing where it has none."""
         try:
             with self.precision(), np.errstate(all="ignore"):
-                return self.rounded(value_of(node, found, domain_of(self.point.values())))
+                value = self.rounded(value_of(node, found, domain_of(self.point.values())))
+                return self._whole(value) if isinstance(node.op, Cholesky) else value
         except UNUSABLE:
             return self._filled(node)
+
+    def _whole(self, factors: Any) -> Any:
+        """Factors of which each has all of its elements or none: that of an indefinite matrix has some."""
+        lost = np.asarray(self.missing(factors), dtype=bool).any(axis=(-2, -1), keepdims=True)
+        return self.without(factors, np.broadcast_to(lost, factors.shape))
 
     def _filled(self, node: Node) -> Any:
         value = self.no_truth if isinstance(node.op, Condition) else self.nothing
@@ -105,7 +112,10 @@ def in_digits(point: Mapping[Node, Any], digits: int) -> Way:
     with mpmath.workdps(digits):
         numbers: dict[Node, Any] = {n: as_numbers(v) for n, v in point.items()}
         numbers[anchor()] = mpmath.mpf(1)
-    return Way(numbers, mpmath.nan, precision=partial(mpmath.workdps, digits), rounded=rounded)
+    missing = np.frompyfunc(mpmath.isnan, 1, 1)
+    return Way(
+        numbers, mpmath.nan, precision=partial(mpmath.workdps, digits), rounded=rounded, missing=missing
+    )
 
 
 def _number(value: Any) -> Any:
