@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 import mpmath
 import numpy as np
@@ -29,6 +30,7 @@ from symad.verification.checker.proofs import Goal
 from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
+from symad.verification.proof.whole_proofs import MOST_GOALS
 from symad.verification.proof.with_proofs import (
     ONE_GRAPH,
     Replayed,
@@ -95,7 +97,8 @@ def _decided(
         if sizes:
             verdicts, primes = _at_sizes(chosen, sizes, seed, judge)
         else:
-            verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same))
+            first = partial(_proved_first, known, judge)
+            verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same), first)
         for k, verdict in zip(group, verdicts, strict=True):
             found = valued.verdict(pairs[k].place, verdict)
             entries[k] = entries_of(pairs[k], found, _size_texts(sizes))
@@ -112,6 +115,18 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
         return []
     asked = ("proved", "tested", "undecided") if verdict.lacking else ("proved", "tested")
     return [(*pair.place, int(e)) for e in np.flatnonzero(np.isin(verdict.status.ravel(), asked))]
+
+
+def _proved_first(known: Replayed, judge: Judge, pairs: Sequence[Pair]) -> dict[int, Verdict]:
+    """Which pairs of few elements and many terms the checker accepts before anything is tested."""
+    goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
+    few = [goal for part in goals.values() if 0 < len(part) <= MOST_GOALS for goal in part]
+    judge.within(partial(known.long, few), None)
+    return {
+        k: certain(pair, replayed_claim(pair.comparison))
+        for k, pair in enumerate(pairs)
+        if goals[k] and known.goals.issuperset(goals[k])
+    }
 
 
 def _replayed(

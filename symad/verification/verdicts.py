@@ -92,6 +92,7 @@ def certain(pair: Pair, claim: str) -> Verdict:
 
 
 Prove: TypeAlias = "Callable[[Sequence[Pair], Sequence[Verdict]], list[Verdict]]"
+First: TypeAlias = "Callable[[Sequence[Pair]], Mapping[int, Verdict]]"
 
 
 @dataclass(eq=False)
@@ -106,12 +107,31 @@ class Judge:
     """References of too many functions for a normal form, and how many: not tried again."""
 
     def decide(
-        self, pairs: Sequence[Pair], seed: int, prove: Prove | None = None
+        self, pairs: Sequence[Pair], seed: int, prove: Prove | None = None, first: First | None = None
     ) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test.
 
         ``prove`` says which elements the checker accepts; without it there are no proofs, only tests.
+        ``first`` gives verdicts on those pairs that need no test.
         """
+        known = first(pairs) if first else {}
+        rest = [pair for k, pair in enumerate(pairs) if k not in known]
+        tested, unsure, primes = self._tested(rest, seed, prove) if rest else ([], [], ())
+        todo = iter(zip(tested, unsure, strict=True))
+        both = [(v, np.zeros(v.status.shape, dtype=bool)) if (v := known.get(k)) else next(todo)
+                for k in range(len(pairs))]  # fmt: skip
+        verdicts = [verdict for verdict, _ in both]
+        none: list[tuple[int, Array, list[Mapping[Node, Number]]]] = []
+        doubts = self.within(lambda: self._doubts(pairs, verdicts, [u for _, u in both]), none)
+        for k, doubtful, places in doubts:
+            again = partial(self._doubted, pairs[k], verdicts[k], doubtful, places)
+            verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
+        return verdicts, primes
+
+    def _tested(
+        self, pairs: Sequence[Pair], seed: int, prove: Prove | None
+    ) -> tuple[list[Verdict], list[Array], tuple[int, ...]]:
+        """Verdicts by the identity test and by proofs, what the test could not decide, and its primes."""
         nodes = [(p.left, p.right) for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.meter), nothing)
@@ -125,11 +145,7 @@ class Judge:
             for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
                 if not verdict.final and not result.draws and (verdict.status == "tested").any():
                     verdicts[k] = self.within(partial(self._by_normal_form, pair, verdict), verdict)
-        none: list[tuple[int, Array, list[Mapping[Node, Number]]]] = []
-        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts, unsure), none):
-            again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
-            verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
-        return verdicts, result.primes
+        return verdicts, unsure, result.primes
 
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
         """What is computed, or something else if the budget is used up on the way."""
@@ -191,7 +207,6 @@ class Judge:
     def _doubted(
         self,
         pair: Pair,
-        result: Result,
         verdict: Verdict,
         doubtful: Array,
         places: list[Mapping[Node, Number]],

@@ -149,8 +149,25 @@ def test_a_name_is_not_given_to_another_value():
     writing, _ = written([claim], (0,), "")
     sums = [t.index for t in writing.terms.known.values() if t.kind == "sum"]
     assert len(sums) == 2
-    first, second = [sums[0], "name", None], [sums[1], "name", 2]  # generator 2, after x and y
-    with pytest.raises(Refused, match="another value"):
+    first, second = [sums[0], "name", None], [sums[1], "name", [sums[0]]]
+    with pytest.raises(Refused, match="calls the same are not"):
         replay([claim], Proof((0,), ((0, 0, 0),), (first, second)))
-    with pytest.raises(Refused):  # an input is no name
-        replay([claim], Proof((0,), ((0, 0, 0),), ([sums[0], "name", 0],)))
+    for data in ([sums[1]], [10_000], [-1], [None], ["x"], []):  # no earlier term; a name that is a new one
+        with pytest.raises(Refused):
+            replay([claim], Proof((0,), ((0, 0, 0),), ([sums[0], "name", data],)))
+
+
+def test_what_names_stand_for_is_put_in_where_a_step_says_so():
+    a, b = (symad.trace(e, inputs=[x, y]) for e in ((x + y) * (x - y), x**2 - y**2))
+    claim = Claim(Derivative("value", a.output_nodes), b.output_nodes)
+    (goal,) = written([claim], (0,), "")[1].values()
+    (plus, minus), (left, right) = [t.index for t in goal[0].args], [t.index for t in goal]
+    names = [[plus, "name", None], [minus, "name", None], [left, "name", None]]  # generators 2, 3 and 4
+
+    def replayed(*data):
+        return replay([claim], Proof((0,), ((0, 0, 0),), (*names, [right, "name", list(data)])))
+
+    assert replayed(left, 2, 3) == replayed(left, 3, 2) > 4
+    for wrong in ([left], [left, 2], [left, 3], [left, 0, 2, 3], [left, 5, 2, 3], [left, -1], [plus, 2, 3], []):
+        with pytest.raises(Refused):
+            replayed(*wrong)

@@ -10,8 +10,13 @@ from symad.core.graph import Graph, topological
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.elementwise.arithmetic import mul
 from symad.verification import Budget
+from symad.verification.certificate.certificate import Comparison
+from symad.verification.checker import Derivative
 from symad.verification.measuring import points
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
+from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.whole_proofs import find
+from symad.verification.proof.with_proofs import claims_of
 
 
 def normed(x, scale):
@@ -64,6 +69,25 @@ def test_two_modes_of_the_hessian_of_a_block_agree_and_a_changed_one_does_not():
     held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
     assert held.status in ("proved", "tested"), str(held)
     assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
+
+
+def test_the_gradient_and_all_hessians_of_a_block_are_proved():
+    shapes = [(2, 4), (4,), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4)]
+    f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), shapes)
+    nodes, (value,) = f.input_nodes, f.output_nodes
+    u, v = directions(nodes, "u", set()), directions(nodes, "v", set())
+    made = curvatures(value, nodes, u, v)
+    slopes = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
+    slope, bend = Derivative("slope", (value,), nodes, v), Derivative("curvature", (value,), nodes, v, u)
+    sides = [(slope, s) for s in slopes] + [(bend, made[mode]) for mode in made]
+    graphs = [Graph((*nodes, *u, *v), (side,)) for _, side in sides]
+    claims = claims_of(
+        [Comparison("", g, g, ("",), derivative=of) for g, (of, _) in zip(graphs, sides, strict=True)]
+    )
+    sweeps = dict(enumerate(("", "v", "Wv", "vW", "", "vw")))
+    goals, limits = [(k, 0, 0) for k in range(6)], Limits(500_000, 4000)
+    found = find(claims, goals, limits, sweeps)
+    assert found.goals == set(goals) and found.steps > 20_000, found.reasons
 
 
 def test_numbers_at_a_point_of_many_elements_are_different_and_soon_found(monkeypatch):

@@ -28,7 +28,7 @@ HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split(
 }  # fmt: skip
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
-HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal")
+HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal", "real")
 
 
 def call(name: str, *args: Term | int) -> Term:
@@ -57,36 +57,31 @@ DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
 
 ALWAYS: dict[str, Callable[..., Term]] = {
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
-    "sec": lambda x: call("cos", x) ** -1, "csc": lambda x: call("sin", x) ** -1,
-    "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2,
-    "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2,
-    "coth": lambda x: call("tanh", x) ** -1, "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
-    "csch": lambda x: 2 * (call("exp", x) - call("exp", -1 * x)) ** -1,
-    "acos": lambda x: x.table.call("pi") / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
+    "sec": lambda x: call("cos", x) ** -1, "csc": lambda x: call("sin", x) ** -1, "sqrt": lambda x: x**HALF,
+    "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2, "coth": lambda x: call("tanh", x) ** -1,
+    "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2, "erfc": lambda x: 1 - call("erf", x),
+    "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF, "log1p": lambda x: call("log", 1 + x),
+    "csch": lambda x: 2 * (call("exp", x) - call("exp", -1 * x)) ** -1, "sinc": lambda x: call("sin", x) / x,
+    "acos": lambda x: x.table.call("pi") / 2 - call("asin", x), "digamma": lambda x: call("polygamma", 0, x),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
-    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "log1p": lambda x: call("log", 1 + x),
-    "digamma": lambda x: call("polygamma", 0, x), "sinc": lambda x: call("sin", x) / x,
-    "exp2": lambda x: call("exp", x * x.table.call("log", 2)), "sqrt": lambda x: x**HALF,
-    "log2": lambda x: call("log", x) / x.table.call("log", 2), "expm1": lambda x: call("exp", x) - 1,
-    "log10": lambda x: call("log", x) / x.table.call("log", 10),
-    "hypot": lambda x, y: (x**2 + y**2) ** HALF, "silu": lambda x: x * call("sigmoid", x),
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "expm1": lambda x: call("exp", x) - 1,
+    "exp2": lambda x: call("exp", x * x.table.call("log", 2)), "hypot": lambda x, y: (x**2 + y**2) ** HALF,
+    "log2": lambda x: call("log", x) / x.table.call("log", 2), "silu": lambda x: x * call("sigmoid", x),
+    "log10": lambda x: call("log", x) / x.table.call("log", 10), "relu": lambda x: call("max", x, 0 * x),
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
-    "relu": lambda x: call("max", x, x.table.term(0)),
     "gelu": lambda x: x * (1 + call("erf", x * x.table.term(2) ** -HALF)) / 2,
 }  # fmt: skip
 """Functions that are only short for others: they are replaced when a graph is written out."""
 
 DEFINITIONS: dict[str, Callable[..., Term]] = {
-    "tanh": lambda x: 1 - 2 * (call("exp", 2 * x) + 1) ** -1,
-    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
+    "tanh": lambda x: 1 - 2 * (call("exp", 2 * x) + 1) ** -1, "equal": lambda x, y: x.table.term(0),
+    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF), "sign": lambda x: call("abs", x) / x,
     "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
-    "softplus": lambda x: call("log", 1 + call("exp", x)),
-    "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
-    "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
-    "less": lambda x, y: (1 + call("sign", y - x)) / 2, "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1,
-    "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "equal": lambda x, y: x.table.term(0),
-    "sign": lambda x: call("abs", x) / x, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
-    "pow": lambda x, y: call("exp", y * call("log", x)), "select": lambda c, x, y: y + c * (x - y),
+    "softplus": lambda x: call("log", 1 + call("exp", x)), "less": lambda x, y: (1 + call("sign", y - x)) / 2,
+    "max": lambda x, y: (x + y + call("abs", x - y)) / 2, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
+    "min": lambda x, y: (x + y - call("abs", x - y)) / 2, "pow": lambda x, y: call("exp", y * call("log", x)),
+    "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
+    "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "real": lambda x: x.table.term(1),
 }  # fmt: skip
 """f = definition, used where a step of the proof asks for it; `rules` has their conditions."""
 

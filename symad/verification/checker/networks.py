@@ -41,9 +41,8 @@ class Network:
         if names.keys() != self.sums.keys() or sorted(names.values()) != sorted(other.sums):
             raise Refused("a step renames what is not summed over")
         factors = sorted(self.renamed({**axes, **names}).factors)
-        return factors == sorted(other.factors) and all(
-            same_dim(self.sums[i], other.sums[names[i]]) for i in names
-        )
+        sizes = all(same_dim(self.sums[i], other.sums[j]) for i, j in names.items())
+        return sizes and factors == sorted(other.factors)
 
 
 Form: TypeAlias = "tuple[Network, ...]"
@@ -115,8 +114,7 @@ class Networks:
 
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms have the same form, index by index."""
-        a, b = self.form(left), self.form(right)
-        pairs = self.ask("equal", a, b)
+        pairs = self.ask("equal", a := self.form(left), b := self.form(right))
         return pairs is not None and self.isomorphic(a, b, pairs, {})
 
     def form(self, goal: Term) -> Form:

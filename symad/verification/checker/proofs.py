@@ -171,11 +171,7 @@ def written(claims: Sequence[Claim], chosen: Sequence[int], sweeps: str) -> tupl
 
 
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
-    """How many steps prove the goals of a proof.
-
-    Raises:
-        Refused: a step is wrong, or missing, or is used nowhere, or a goal does not follow.
-    """
+    """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
         machine: Values | Networks
         if proof.way == "networks":

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, prod
+from math import gcd, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.verification.checker.terms import MOST_POWER, Refused, bounded
@@ -22,21 +22,19 @@ from symad.verification.checker.terms import MOST_POWER, Refused, bounded
 Monomial: TypeAlias = "tuple[int, ...]"
 Poly: TypeAlias = "dict[Monomial, int]"
 Factor: TypeAlias = "frozenset[tuple[Monomial, int]]"
-
 MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
-MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 2500, 400  # of a proof; of what is cancelled by
-
+MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
+ZERO: Poly = {}
 ONE: Poly = {(): 1}
 
 
 def plus(p: Poly, q: Poly, scale: int = 1) -> Poly:
-    """p + scale q."""
-    total = dict(p)
+    """p + scale q, in place of p."""
     for m, c in q.items():
-        total[m] = total.get(m, 0) + scale * c
-        if not total[m]:
-            del total[m]
-    return total
+        p[m] = p.get(m, 0) + scale * c
+        if not p[m]:
+            del p[m]
+    return p
 
 
 def convolved(p: Poly, q: Poly) -> Poly:
@@ -80,7 +78,8 @@ def at_integers(p: Poly) -> int:
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None; most often integers tell."""
     lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
-    if len(q) > 1 and (value := at_integers(q)) and at_integers(p) % value:
+    value = at_integers(q) if len(q) > 1 else 0
+    if (value and at_integers(p) % value) or (len(q) == 1 and any(k not in m for m in p for k in lead)):
         return None
     order = sorted((len(m), m) for m in p)
     while order and len(found) <= MOST_TERMS:
@@ -133,16 +132,12 @@ class Quotient:
 
 
 class Generator(NamedTuple):
-    """What is known of one generator: the inputs that it depends on, as bits, and more.
+    """What is known of one generator."""
 
-    ``sign``: "positive", "nonnegative", or "" for unknown; ``smooth``: it is a real input, which takes all
-    values of an interval, whatever the others are; ``nonzero``: it is 0 on no open set.
-    """
-
-    inputs: int
-    sign: str = ""
-    smooth: bool = False
-    nonzero: bool = False
+    inputs: int  # those that it depends on, as bits
+    sign: str  # "positive", "nonnegative", or "" for unknown
+    smooth: bool  # it is a real input, which takes all values of an interval, whatever the others are
+    zeros: Poly  # it is 0 only where this polynomial is
 
 
 class Quotients:
@@ -151,6 +146,7 @@ class Quotients:
     def __init__(self) -> None:
         """``relations`` g: (L, p) say that g^L = p, in earlier generators, or for L = 2 linear in g."""
         self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
+        self.known = dict[int, bool]()  # whether generators are 0 on no open set
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
@@ -161,8 +157,7 @@ class Quotients:
 
     def number(self, value: Fraction | int) -> Quotient:
         """A rational number."""
-        exact = Fraction(value)
-        return Quotient({(): exact.numerator} if exact else {}, exact.denominator)
+        return Quotient({(): value.numerator} if value else {}, value.denominator)
 
     def read(self, saved: Any) -> Quotient:
         """A quotient as proofs write it: [N, d, [[f, m], ...]], polynomials as [[c, monomial], ...]."""
@@ -195,7 +190,7 @@ class Quotients:
             (order, value), total = self.relations[g], dict[Monomial, int]()
             for e, part in by_powers(p, g).items():
                 whole = self.product(part, value, e // order)
-                total = plus(total, convolved(whole, {(g,) * (e % order): 1}))
+                plus(total, convolved(whole, {(g,) * (e % order): 1}))
             p = total
         return p
 
@@ -210,15 +205,15 @@ class Quotients:
         bounded(scale)
         return Quotient({m: c // common for m, c in over.items()}, scale // common, left)
 
-    def add(self, a: Quotient, b: Quotient) -> Quotient:
+    def add(self, *parts: Quotient) -> Quotient:
         """The sum."""
-        under = {f: max(a.under.get(f, 0), b.under.get(f, 0)) for f in [*a.under, *b.under]}
-        scale, total = a.scale * b.scale // gcd(a.scale, b.scale), dict[Monomial, int]()
-        for q in (a, b):
-            over = {m: c * (scale // q.scale) for m, c in q.over.items()}
+        under = {f: max([q.under.get(f, 0) for q in parts]) for q in parts for f in q.under}
+        scale, total = lcm(*[q.scale for q in parts]), dict[Monomial, int]()
+        for q in parts:
+            over = q.over
             for f, m in under.items():
                 over = self.product(over, dict(f), m - q.under.get(f, 0))
-            total = plus(total, over)
+            plus(total, over, scale // q.scale)
         return self.simple(total, scale, under)
 
     def multiply(self, a: Quotient, b: Quotient) -> Quotient:
@@ -272,10 +267,15 @@ class Quotients:
         # As a polynomial in b alone, p has finitely many zeros where its leading coefficient is not 0.
         p = self.reduced(p)
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}
-        if len(p) < 2 and all(g.nonzero for g in known.values()):
-            return bool(p)
+        if len(p) < 2:
+            return bool(p) and all(map(self.nonzero, known))
         for b, g in known.items():
-            parts = by_powers(p, b)
             if g.smooth and not any(h.inputs & g.inputs for k, h in known.items() if k != b):
-                return self.never_zero(parts[max(parts)])
+                return self.never_zero((parts := by_powers(p, b))[max(parts)])
         return False
+
+    def nonzero(self, k: int) -> bool:
+        """Whether a generator is 0 on no open set; found once."""
+        if k not in self.known:
+            self.known[k] = self.never_zero(self.generators[k].zeros)
+        return self.known[k]

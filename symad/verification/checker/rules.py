@@ -7,7 +7,7 @@ of real numbers. Every other rule is used where a step of the proof says so. A s
     sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems; exp(log u) = u
     factors   of log, roots, abs: the argument is Π f^e with integers e; log = Σ e log f, root = Π of roots,
               abs = Π |f|^e, where the signs of the f allow it; log(exp a) = a
-    name      after one of these or alone: a generator stands for the value, the same for equal values
+    name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
 each rule is a true statement about these values; so is their conclusion. Branches that are not taken are why
@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from symad.verification.checker import functions as table
 from symad.verification.checker import quotients as poly
-from symad.verification.checker.quotients import Generator, Quotient, Quotients
+from symad.verification.checker.quotients import Generator, Poly, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, needed
 
 Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
@@ -38,8 +38,8 @@ class Values:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count = steps, set(steps), 0
         self.field, self.values, self.names = Quotients(), dict[Term, Quotient](), dict[int, Quotient]()
-        self.exponents = dict[int, Quotient]()  # a of exp(a)
-        self.logarithms = dict[int, Quotient]()  # u of log(u)
+        self.numbered = dict[int, Quotient]()  # the values by the numbers of terms
+        self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()  # a of exp, u of log
         self.atoms, self._total = dict[tuple[Any, ...], Quotient](), dict[Term, bool]()
 
     def equal(self, a: Term, b: Term) -> bool:
@@ -50,7 +50,7 @@ class Values:
         """The value of a term, after those of all terms that it needs."""
         for term in needed([goal]) if goal not in self.values else ():
             if term not in self.values:
-                self.values[term] = self.established(term)
+                self.values[term] = self.numbered[term.index] = self.established(term)
         return self.values[goal]
 
     def established(self, term: Term) -> Quotient:
@@ -61,26 +61,35 @@ class Values:
         named = bool(steps) and steps[-1][0] == "name"
         ((rule, data),) = steps[: len(steps) - named] or [("", None)]
         value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
-        return self.named(value, steps[-1][1]) if named else value
+        return self.named(value, *steps[-1][1] or ()) if named else value
 
-    def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", nonzero: bool = False) -> Quotient:
-        """The generator of a function of values: one for equal arguments."""
+    def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", zeros: Poly = poly.ZERO) -> Quotient:
+        """The generator of a function of values, one for equal arguments; it is 0 only where ``zeros`` is."""
         key = (name, *[a.key for a in args])
         if key not in self.atoms:
             used = {k for a in args for p in (a.over, *map(dict, a.under)) for m in p for k in m}
             inputs = reduce(or_, (self.field.generators[k].inputs for k in used), 0)
-            made = Generator(inputs, sign, False, nonzero or sign == "positive")
+            made = Generator(inputs, sign, False, poly.ONE if sign == "positive" else zeros)
             self.atoms[key] = self.field.generator(made)
         return self.atoms[key]
 
-    def named(self, value: Quotient, known: Any = None) -> Quotient:
-        """A generator that stands for a value: a known one if that stands for an equal value."""
-        if known is None:
-            sign, nonzero = self.field.sign(value), self.field.never_zero(value.over)
-            self.names[known := self.atom("name", [value], sign, nonzero).generator] = value
-        if not self.field.equal(self.names[int(known)], value):
-            raise Refused("a name is given to another value")
-        return Quotient({(int(known),): 1})
+    def named(self, value: Quotient, term: int | None = None, *hidden: int) -> Quotient:
+        """A generator that stands for a value, or that of an earlier term if it is equal, without names."""
+        if term is None:
+            made = self.atom("name", [value], self.field.sign(value), value.over)
+            self.names[made.generator] = value
+            return made
+        first = self.numbered[term]
+        gap = self.field.add(self.names.get(first.generator, first), self.field.times(value, -1)).over
+        if reduce(self.without, hidden, gap):
+            raise Refused("two values that a step calls the same are not")
+        return first
+
+    def without(self, p: Poly, name: int) -> Poly:
+        """The numerator of p, where what a name stands for is put in."""
+        value, parts = self.names[int(name)], poly.by_powers(p, int(name)).items()
+        terms = [self.field.multiply(Quotient(part), self.field.power(value, e)) for e, part in parts]
+        return self.field.add(*terms).over
 
     def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
@@ -88,7 +97,7 @@ class Values:
         if getattr(symbol, "is_zero", None) is True:
             return self.field.number(0)
         free, bit = getattr(symbol, "is_integer", None) is not True, 1 << len(self.field.generators)
-        return self.field.generator(Generator(bit, (*known, "")[0], free, free))
+        return self.field.generator(Generator(bit, (*known, "")[0], free, poly.ONE if free else poly.ZERO))
 
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
         """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
@@ -99,7 +108,7 @@ class Values:
             case "variable", "":
                 return self.variable(data[0].symbol)
             case "sum" | "product", "":
-                return reduce(self.field.add if term.kind == "sum" else self.field.multiply, args)
+                return self.field.add(*args) if term.kind == "sum" else reduce(self.field.multiply, args)
             case "power", "" if data.denominator == 1:
                 return self.field.power(args[0], int(data))
             case "power", "" | "factors" if data.denominator > 1:
@@ -145,8 +154,8 @@ class Values:
                 raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":
             raise Refused("the base of a power may be negative")
-        if name == "select":
-            truth = self.field.equal(self.field.multiply(args[0], args[0]), args[0])
+        if name in ("select", "real"):  # x > −∞ for real x
+            truth = name == "real" or self.field.equal(self.field.multiply(args[0], args[0]), args[0])
             if not (truth and all(map(self.total, term.args))):
                 raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
         return self.value(table.DEFINITIONS[name](*term.args))
@@ -218,7 +227,7 @@ class Values:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
         square = poly.convolved(cosine.over, cosine.over)
-        self.field.relations[sine.generator] = (2, poly.plus(poly.ONE, square, -1))
+        self.field.relations[sine.generator] = (2, poly.plus({(): 1}, square, -1))
         return cosine, sine
 
     def logarithm(self, parts: Parts) -> Quotient:
@@ -236,11 +245,13 @@ class Values:
         result = self.field.number(1)
         for e, f in self.of_known_sign(parts):
             q = exponent * e
+            if f.number and q.denominator > 1:  # 1/√2 is √2/2
+                result, q = self.field.multiply(result, self.field.power(f, q // 1)), q % 1
             if q.denominator > 1 and f.number not in (0, 1):
                 if q.denominator > MOST_ORDER or f.scale != 1 or f.under:
                     raise Refused("a root of a quotient, or of too high order")
                 sign, over = self.field.sign(f) or "nonnegative", f.over
-                f = self.atom(f"root {q.denominator}", [f], sign, self.field.never_zero(over))
+                f = self.atom(f"root {q.denominator}", [f], sign, over)
                 self.field.relations[f.generator] = (q.denominator, over)
             result = self.field.multiply(result, self.field.power(f, q.numerator))
         return result
@@ -253,6 +264,6 @@ class Values:
         if f.scale != 1 or f.under:
             raise Refused("the absolute value of a quotient is taken by its factors")
         f = f if poly.content(f.over) > 0 else minus
-        value = self.atom("abs", [f], "nonnegative", self.field.never_zero(f.over))
+        value = self.atom("abs", [f], "nonnegative", f.over)
         self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value

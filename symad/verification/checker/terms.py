@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 Operand: TypeAlias = "Term | Fraction | int"
-
-MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 60_000, 5_000_000, 20_000, 1000  # more are refused
+MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused
 FREE, BOUND = 10_000, 20_000  # positions are below; index symbols begin here, and those that sums bind
 
 
@@ -23,7 +22,7 @@ class Refused(Exception):
 
 def bounded(*numbers: int) -> None:
     """Refuse integers that are too long."""
-    if any(n.bit_length() > MOST_BITS for n in numbers):
+    if max(map(int.bit_length, numbers), default=0) > MOST_BITS:
         raise Refused(f"a number of more than {MOST_BITS} bits")
 
 

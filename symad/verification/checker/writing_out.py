@@ -29,6 +29,7 @@ from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 
 Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
+Given: TypeAlias = "Mapping[Node, Element] | None"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
 MOST_ELEMENTS = 4096  # larger arrays are not written out
 
@@ -36,9 +37,7 @@ MOST_ELEMENTS = 4096  # larger arrays are not written out
 class Writing:
     """Graphs as terms, where the elements of some nodes are given, and sizes are numbers or symbols."""
 
-    def __init__(
-        self, terms: Terms, given: Mapping[Node, Element] | None = None, symbolic: bool = False
-    ) -> None:
+    def __init__(self, terms: Terms, given: Given = None, symbolic: bool = False) -> None:
         """Nothing is written yet."""
         self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND)
         self.made, self.steps = dict[tuple[Node, Index], Term](), dict[tuple[Node, int], Writing]()
@@ -109,6 +108,8 @@ def applied(op: apply.Apply, *x: Term) -> Term:
 def compared(op: selection.Compare, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
     relation, terms = "==" if op.relation == "!=" else op.relation, a.table
+    if a is terms.minus_infinity and relation == "<":  # whether b has a real value
+        return terms.call("real", b) if a is not b else terms.term(0)
     made = terms.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
     if a.number is not None and b.number is not None:
         order = (a.number > b.number) - (a.number < b.number)
@@ -232,10 +233,8 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
-    arithmetic.Add: each(
-        lambda op, *a: a[0].table.sum(b if s == 1 else b * s for s, b in zip(op.signs, a, strict=True))),
-    arithmetic.Mul: each(
-        lambda op, *a: a[0].table.product(b if p == 1 else b**p for p, b in zip(op.powers, a, strict=True))),
+    arithmetic.Add: each(lambda op, *a: a[0].table.sum(b * s for s, b in zip(op.signs, a, strict=True))),
+    arithmetic.Mul: each(lambda op, *a: a[0].table.product(b**p for p, b in zip(op.powers, a, strict=True))),
     powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
     apply.Apply: each(applied),
     selection.Compare: each(compared),

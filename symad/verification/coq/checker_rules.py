@@ -66,6 +66,6 @@ _SPECIAL = "Coquelicot has no definition of it"
 NOT_IN_COQ: dict[str, str] = {
     "gamma": _SPECIAL, "loggamma": _SPECIAL, "polygamma": _SPECIAL, "digamma": _SPECIAL,
     "atan2": "its branches meet along half lines", "sinc": "its value at 0 is a limit",
-    "relu": "max(x, 0)", "gelu": "a formula of erf",
+    "relu": "max(x, 0)", "gelu": "a formula of erf", "real": "all numbers of Coq are real",
 }  # fmt: skip
 """Entries of the tables without a lemma, and why; the rules of ops and of networks are not in Coq either."""

@@ -12,36 +12,29 @@ up, and the next attempt does without these.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
-from symad.verification.checker.quotients import Quotient, Quotients
+from symad.verification.checker.quotients import Quotient
+from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Term
+from symad.verification.proof.hidden_names import FLOATS, Point, hidden_names
 
 POINTS = 2
 DIGITS = 9
 """Values that agree to so many digits at all points are looked at."""
+
+VISIBLE = 1e-3
+"""A relative difference of floats that no rounding explains."""
 
 LEAST = 3
 """Values of no more terms stay as they are."""
 
 MOST_GIVEN_UP = 8
 """So often an attempt starts again without some names."""
-
-
-FLOATS: dict[str, Callable[..., float]] = {
-    "exp": math.exp, "log": math.log, "sin": math.sin, "cos": math.cos, "tanh": math.tanh, "abs": abs,
-    "asin": math.asin, "atan": math.atan, "asinh": math.asinh, "erf": math.erf, "gamma": math.gamma,
-    "loggamma": math.lgamma, "atan2": math.atan2, "pow": math.pow, "max": max, "min": min,
-    "floor": math.floor, "ceiling": math.ceil, "pi": lambda: math.pi,
-    "sign": lambda x: (x > 0) - (x < 0), "Heaviside": lambda x: float(x > 0),
-    "less": lambda x, y: float(x < y), "at most": lambda x, y: float(x <= y),
-    "equal": lambda x, y: float(x == y), "select": lambda c, x, y: x if c else y,
-    "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "softplus": lambda x: math.log1p(math.exp(x)),
-    "logcosh": lambda x: math.log(math.cosh(x)),
-}  # fmt: skip
-"""The functions of the checker's table; others have some value for each argument."""
 
 
 def values_at(terms: Sequence[Term], seed: int) -> list[float]:
@@ -85,23 +78,31 @@ class Cuts:
     """The terms that may get names, by the class of those that look equal."""
 
     classes: dict[Term, int] = field(default_factory=dict)
+    floats: dict[Term, tuple[float, ...]] = field(default_factory=dict)
+    """The values of all terms at random points."""
     known: dict[int, Quotient] = field(default_factory=dict)
     """The value of the first term of each class, before it got its name."""
     named: dict[int, int] = field(default_factory=dict)
     """The class that a generator is the name of."""
-    names: dict[int, int] = field(default_factory=dict)
-    """The generator that is the name of a class."""
+    first: dict[int, tuple[int, Quotient]] = field(default_factory=dict)
+    """The number of the first term of each class, and its value with the name that it got."""
     without: set[int] = field(default_factory=set)
     """The classes whose names were given up."""
+    needed: set[int] = field(default_factory=set)
+    """The classes that get a name however short the value is: sums that are squared, or divided by."""
     gave_up: bool = False
     """Whether names were given up on the way."""
+
+    _point: Point | None = None
 
     @staticmethod
     def of(terms: Sequence[Term], primal: set[Term]) -> Cuts:
         """The classes of two terms or more, and of each term of the function itself."""
         found: dict[tuple[str, ...], list[Term]] = {}
-        columns = [values_at(terms, seed) for seed in range(POINTS)]
-        for term, *values in zip(terms, *columns, strict=True):
+        floats = dict(
+            zip(terms, zip(*(values_at(terms, seed) for seed in range(POINTS)), strict=True), strict=True)
+        )
+        for term, values in floats.items():
             if any(values):
                 known = not any(map(math.isnan, values))
                 key = tuple(map(_rounded, values)) if known else (str(term.index),)
@@ -110,34 +111,52 @@ class Cuts:
             c for c in found.values()
             if (len(c) > 1 or c[0] in primal) and not any(t.kind in ("number", "variable") for t in c)
         ]  # fmt: skip
-        return Cuts({term: k for k, c in enumerate(whole) for term in c})
+        factors = {t.args[0] for t in terms if t.kind == "power" and t.data < 0}
+        factors |= {a for t in terms if t.kind == "product" for a, n in Counter(t.args).items() if n > 1}
+        factors |= {t.args[0] for t in terms if t.kind == "power" and t.data % 2 == 0}
+        needed = {k for k, c in enumerate(whole) if any(t.kind == "sum" and t in factors for t in c)}
+        return Cuts({term: k for k, c in enumerate(whole) for term in c}, floats, needed=needed)
+
+    def differ(self, a: Term, b: Term) -> bool:
+        """Whether floats show that two terms are not equal: then no proof is looked for."""
+        pairs = zip(self.floats[a], self.floats[b], strict=True)
+        return any(abs(u - v) > VISIBLE * (abs(u) + abs(v)) for u, v in pairs)
+
+    def point(self, values: Values) -> Point:
+        """A random point."""
+        if self._point is None:
+            self._point = Point(values, POINTS)
+        return self._point
 
     def start(self) -> None:
         """Forget the values of an attempt."""
-        self.known, self.named, self.names, self.gave_up = {}, {}, {}, False
+        self.known, self.named, self.first, self.gave_up, self._point = {}, {}, {}, False, None
 
-    def first(self, term: Term, value: Quotient, field: Quotients) -> tuple[Quotient, int | None]:
-        """The value of the first term of a class, this one if it is the first, and its name if it has one.
+    def value_of(self, term: Term, value: Quotient, values: Values) -> tuple[Quotient, list[tuple[str, Any]]]:
+        """The value of a term, the name of its class if that has one, and the step that says so.
 
-        If both are not equal, the names that hide it are given up, and the attempt goes on as if they were.
+        Where it is not the first one of its class, and not seen to be equal to that, the names that hide it
+        are given up, and the attempt goes on as if they were equal.
         """
         k = self.classes.get(term)
         if k is None or k in self.without:
-            return value, None
-        first = self.known.setdefault(k, value)
-        if first.key != value.key and (gap := field.add(first, field.times(value, -1)).over):
-            self.without |= {self.named[g] for m in gap for g in m if g in self.named} or {k}
-            self.gave_up = True
-        return first, self.names.get(k)
-
-    def wants_name(self, term: Term, value: Quotient) -> bool:
-        """Whether the value of a term should get a name."""
-        k = self.classes.get(term)
-        long = len(value.over) + sum(map(len, value.under)) > LEAST
-        return long and k is not None and k not in self.without
-
-    def name(self, term: Term, generator: int) -> None:
-        """A generator is the name of the value of a term."""
-        k = self.classes[term]
-        self.named[generator] = k
-        self.names[k] = generator
+            return value, []
+        first = self.known.get(k)
+        if first is None:
+            self.known[k] = value
+            short = len(value.over) + sum(map(len, value.under)) <= LEAST and k not in self.needed
+            made = value if short else values.named(value)
+            if not short:
+                self.named[made.generator] = k
+            self.first[k] = term.index, made
+            return made, [] if short else [("name", None)]
+        number, made = self.first[k]
+        if value.key == made.key:
+            return value, []
+        gap = values.field.add(first, values.field.times(value, -1)).over
+        hidden = hidden_names(gap, values, self.point(values))
+        if hidden is not None:
+            return made, [("name", [number, *hidden])]
+        self.without |= {self.named[g] for m in gap for g in m if g in self.named} or {k}
+        self.gave_up = True
+        return made, []

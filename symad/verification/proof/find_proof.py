@@ -101,20 +101,16 @@ class Finder(Values):
         value, steps = self._tried(term)
         if len(value.over) > self.limits.terms:
             raise Refused(f"a polynomial of {len(value.over)} terms (allowed: {self.limits.terms})")
-        name = None
         if self.cuts:
-            value, name = self.cuts.first(term, value, self.field)
-        if self._wants_name(term, value):
-            value = self.named(value, name)
-            steps.append(("name", name))
-            if self.cuts:
-                self.cuts.name(term, value.generator)
-        self.steps += [[term.index, rule, written_data(data)] for rule, data in steps]
+            value, named = self.cuts.value_of(term, value, self)
+        elif self._wants_name(term, value):
+            value, named = self.named(value), [("name", None)]
+        else:
+            named = []
+        self.steps += [[term.index, rule, written_data(data)] for rule, data in [*steps, *named]]
         return value
 
     def _wants_name(self, term: Term, value: Quotient) -> bool:
-        if self.cuts:
-            return self.cuts.wants_name(term, value)
         size = len(value.over) + sum(map(len, value.under))
         return 0 < self.strategy.names < size and term in self.primal and term.kind != "number"
 
@@ -133,7 +129,7 @@ class Finder(Values):
         return self.plain(term, "", []), []
 
     def _defines(self, term: Term) -> bool:
-        if term.data in ("select", "pow", "equal"):
+        if term.data in ("select", "pow", "equal", "real"):
             return True
         return self.strategy.expand
 
@@ -245,5 +241,6 @@ def written_value(a: Quotient) -> Json:
 
 
 def written_data(data: Any) -> Json:
-    """The data of a step as JSON."""
-    return data if data is None or isinstance(data, int) else [[k, written_value(a)] for k, a in data]
+    """The data of a step as JSON: a name, or parts."""
+    plain = data is None or isinstance(data, int) or all(isinstance(k, int) for k in data)
+    return data if plain else [[k, written_value(a)] for k, a in data]

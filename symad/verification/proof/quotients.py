@@ -177,4 +177,3 @@ class Quotient:
     def __eq__(self, other: object) -> bool:
         b = self._other(other)
         return b is not None and not (self - b).reduced_numerator()
-

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
+from symad.verification.checker import Derivative
 from symad.verification.checker.proofs import Claim, Goal, Proof, replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused, needed
@@ -17,8 +19,11 @@ from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Lim
 
 DIFFER = "the normal forms differ"
 
-MOST_CUT = 12_000
-"""Claims of more terms are not cut: it would take more than some seconds."""
+LONG = 1000
+"""Claims of few elements and of so many terms are cut at once: without, their polynomials are too long."""
+
+WORK_OF_A_TERM = 4
+"""Steps that a term of a claim that is cut counts for, of those that an attempt may take."""
 
 MOST_GOALS = 4
 """Claims about more elements are not cut: a product with a direction says as much of all of them."""
@@ -79,6 +84,11 @@ class Found:
         """All goals that are proved."""
         return {goal for proof in self.proofs for goal in proof.goals}
 
+    def and_more(self, rest: Found) -> Found:
+        """What was found of the same claims before and after."""
+        proofs, reasons = self.proofs + rest.proofs, tuple(dict.fromkeys(self.reasons + rest.reasons))
+        return Found(proofs, self.steps + rest.steps, reasons, self.covered | rest.covered)
+
 
 @dataclass
 class Search:
@@ -106,13 +116,35 @@ class Search:
         self.last = why
 
 
-def find(
+def find_long(
     claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits, sweeps: Mapping[int, str] = NO_SWEEPS
 ) -> Found:
-    """Proofs of as many goals as can be found, each of them replayed by the checker.
+    """Proofs of claims of few elements and many terms, which are cut where both sides meet.
 
     ``sweeps`` are how claims were made, as `Proof` says it, where that is known.
     """
+    search, covered = Search(claims, limits, list(wanted), [], [], []), set[int]()
+    for group in _groups(claims, wanted, sweeps):
+        covered |= _cut(search, *group, LONG)
+    left = [*search.last, *search.reasons] if not covered.isdisjoint(k for k, _, _ in search.left) else []
+    return Found(tuple(search.proofs), search.steps, tuple(dict.fromkeys(left)), frozenset(covered))
+
+
+def find(
+    claims: Sequence[Claim],
+    wanted: Sequence[Goal],
+    limits: Limits,
+    sweeps: Mapping[int, str] = NO_SWEEPS,
+    before: Found | None = None,
+) -> Found:
+    """Proofs of as many goals as can be found, each of them replayed by the checker.
+
+    ``before`` is what `find_long` found of these claims; without it, that is asked first.
+    """
+    if before is None:
+        before = find_long(claims, wanted, limits, sweeps)
+        rest = find(claims, [goal for goal in wanted if goal not in before.goals], limits, sweeps, before)
+        return before.and_more(rest)
     chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
     search = Search(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
     for strategy in STRATEGIES:
@@ -120,35 +152,57 @@ def find(
             break
         try:
             proof, why, board = _attempt(claims, search.left, strategy, limits, board)
-        except UNUSABLE as problem:  # each claim can be written out, but not all of them together
-            search.reasons.append(str(problem))
-            break
+        except UNUSABLE as problem:  # all together are too long
+            proof, why = None, [str(problem)]
         search.accept(proof, why)
-        if proof is None and EXHAUSTED in why:
-            search.reasons.append(EXHAUSTED)
+        if proof is None and (EXHAUSTED in why or board is None):
+            search.reasons.append(why[-1])
             break  # more work would go the same way
-    long = set[str]()
-    for k, count in Counter(k for k, _, _ in search.left).items():  # each claim was made in a way of its own
-        kind = claims[k].derivative.kind
-        if count <= MOST_GOALS and kind not in long and not _cut(search, k, sweeps.get(k, "")):
-            long.add(kind)  # the others are as long
+    for group in _groups(claims, [goal for goal in search.left if goal[0] not in before.covered], sweeps):
+        _cut(search, *group, 0)
     told = dict.fromkeys([*search.reasons, *(search.last if search.left else [])])
     return Found(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
 
 
-def _cut(search: Search, claim: int, sweeps: str) -> bool:
-    """Proofs of the goals of one claim, with names for values that both sides go through; False: too long."""
-    board = Board(search.claims, [claim], sweeps)
-    if len(board.writing.terms.known) > MOST_CUT:
-        return False
+Group: TypeAlias = "tuple[tuple[int, ...], str]"
+"""Claims that are cut together, and how their directions are taken."""
+
+
+def _groups(claims: Sequence[Claim], goals: Sequence[Goal], sweeps: Mapping[int, str]) -> list[Group]:
+    """Claims of few elements each that the same derivative was made in ways with values in common.
+
+    What was made forwards alone has no value on the way in common with what was made backwards.
+    """
+    found = dict[tuple[Derivative, bool], list[int]]()
+    for k, count in Counter(k for k, _, _ in goals).items():
+        if count <= MOST_GOALS:
+            found.setdefault((claims[k].derivative, sweeps.get(k, "").islower()), []).append(k)
+    return [(tuple(group), min((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
+
+
+def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[int]:
+    """Proofs of the goals of some claims, with names for values that both sides go through.
+
+    Returns the claims that were looked at: not those of less than that many terms, or of too many.
+    """
+    limits = replace(search.limits, work=search.limits.work * len(group))
+    try:
+        board = Board(search.claims, group, sweeps)
+    except UNUSABLE:
+        board = None
+    if board is None or len(board.writing.terms.known) * WORK_OF_A_TERM > limits.work:
+        return set[int]().union(*[_cut(search, [k], sweeps, least) for k in group if len(group) > 1])
+    if len(board.writing.terms.known) < least:
+        return set()
+    goals = [goal for goal in search.left if goal[0] in group and not board.cuts.differ(*board.goals[goal])]
     for strategy in CUTTING:
-        goals = [goal for goal in search.left if goal[0] == claim]
         if goals:
-            proof, why, board = _attempt(search.claims, goals, strategy, search.limits, board)
+            proof, why, board = _attempt(search.claims, goals, strategy, limits, board)
             search.accept(proof, why)
             if any(reason != DIFFER for reason in why):
                 break  # with more functions written out it would be longer still
-    return True
+        goals = [goal for goal in goals if goal in search.left]
+    return set(group)
 
 
 def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:

@@ -16,7 +16,7 @@ from symad.verification.checker.proofs import Goal
 from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
-from symad.verification.proof.whole_proofs import Found, find
+from symad.verification.proof.whole_proofs import Found, find, find_long
 
 REPLAYED = "equal by a proof that the checker replays"
 
@@ -98,6 +98,9 @@ def has_symbolic_sizes(comparison: Comparison) -> bool:
     return bool(comparison.left.dims | comparison.right.dims)
 
 
+NOTHING = Found((), 0, ())
+
+
 @dataclass
 class Replayed:
     """What the checker accepts of some comparisons: goals, proofs, and why there is not more."""
@@ -111,6 +114,8 @@ class Replayed:
     covered: set[int] = field(default_factory=set)
     """The derivatives for which the checker has all rules: without its proof they are not proved."""
     goals: set[Goal] = field(default_factory=set)
+    before: Found = NOTHING
+    """What was found of claims that are cut."""
     derived: set[Goal] = field(default_factory=set)
     """Of the goals, those that follow from the checker's own table of derivatives."""
 
@@ -119,11 +124,25 @@ class Replayed:
         """What the checker is asked."""
         return claims_of(self.comparisons)
 
+    @cached_property
+    def limits(self) -> Limits:
+        """What one attempt at a proof may take."""
+        return Limits(self.budget.proof_steps // SHARE, self.budget.terms)
+
+    @cached_property
+    def sweeps(self) -> dict[int, str]:
+        """How the claims were made."""
+        return {k: how for k, c in enumerate(self.comparisons) if (how := sweeps_of(c))}
+
+    def long(self, wanted: Sequence[Goal]) -> None:
+        """Find proofs for claims of few elements and many terms: these are found sooner than a test."""
+        if wanted and self.limits.work:
+            self.before = find_long(self.claims, wanted, self.limits, self.sweeps)
+            self._keep(self.before, 0)
+
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
-        limits = Limits(self.budget.proof_steps // SHARE, self.budget.terms)
-        sweeps = {k: how for k, c in enumerate(self.comparisons) if (how := sweeps_of(c))}
-        self._ask(wanted, lambda goals: find(self.claims, goals, limits, sweeps))
+        self._ask(wanted, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
 
     def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for outputs with symbolic sizes."""
@@ -136,15 +155,18 @@ class Replayed:
             if turn and (EXHAUSTED in self.reasons or all(c.derivative is None for c in self.comparisons)):
                 break  # as equalities they are as long
             left = [(k + turn, o, e) for k, o, e in wanted if (k, o, e) not in self.goals]
-            found = search(left) if left else Found((), 0, ())
-            self.proofs += found.proofs
-            self.steps += found.steps
-            self.reasons += found.reasons
-            proved = {(k - turn, o, e) for k, o, e in found.goals}
-            self.goals |= proved
-            if not turn:
-                self.derived |= proved
-                self.covered |= {k for k in found.covered if self.comparisons[k].derivative is not None}
+            self._keep(search(left) if left else NOTHING, turn)
+
+    def _keep(self, found: Found, turn: int) -> None:
+        """Keep what was found, of derivatives in turn 0."""
+        self.proofs += found.proofs
+        self.steps += found.steps
+        self.reasons += found.reasons
+        proved = {(k - turn, o, e) for k, o, e in found.goals}
+        self.goals |= proved
+        if not turn:
+            self.derived |= proved
+            self.covered |= {k for k in found.covered if self.comparisons[k].derivative is not None}
 
     def lost(self, goals: set[Goal]) -> None:
         """Take back goals that fell to a test, and the proofs that claim them."""
