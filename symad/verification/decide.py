@@ -97,7 +97,7 @@ def _decided(
         if sizes:
             verdicts, primes = _at_sizes(chosen, sizes, seed, judge)
         else:
-            first = partial(_proved_first, known, judge)
+            first = partial(_proved_first, known, judge, same)
             verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same), first)
         for k, verdict in zip(group, verdicts, strict=True):
             found = valued.verdict(pairs[k].place, verdict)
@@ -117,11 +117,16 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
     return [(*pair.place, int(e)) for e in np.flatnonzero(np.isin(verdict.status.ravel(), asked))]
 
 
-def _proved_first(known: Replayed, judge: Judge, pairs: Sequence[Pair]) -> dict[int, Verdict]:
-    """Which pairs of few elements and many terms the checker accepts before anything is tested."""
+def _proved_first(
+    known: Replayed, judge: Judge, same: Sequence[Goal], pairs: Sequence[Pair]
+) -> dict[int, Verdict]:
+    """Which pairs of few elements and many terms the checker accepts before anything is tested.
+
+    ``same`` are goals about equal graphs, which are put to it, too.
+    """
     goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
-    few = [goal for part in goals.values() if 0 < len(part) <= MOST_GOALS for goal in part]
-    judge.within(partial(known.long, few), None)
+    few = [goal for part in goals.values() if len(part) <= MOST_GOALS for goal in part]
+    judge.within(partial(known.long, sorted([*same, *few])), None)
     return {
         k: certain(pair, replayed_claim(pair.comparison))
         for k, pair in enumerate(pairs)

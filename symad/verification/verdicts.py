@@ -116,7 +116,7 @@ class Judge:
         """
         known = first(pairs) if first else {}
         rest = [pair for k, pair in enumerate(pairs) if k not in known]
-        tested, unsure, primes = self._tested(rest, seed, prove) if rest else ([], [], ())
+        tested, unsure, primes = self._tested(rest, seed, prove)
         todo = iter(zip(tested, unsure, strict=True))
         both = [(v, np.zeros(v.status.shape, dtype=bool)) if (v := known.get(k)) else next(todo)
                 for k in range(len(pairs))]  # fmt: skip

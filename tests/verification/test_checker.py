@@ -296,7 +296,7 @@ NAMES = {
     "sqrt": mpmath.sqrt, "hypot": mpmath.hypot, "relu": lambda t: max(t, 0),
     "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
     "silu": lambda t: t / (1 + mpmath.exp(-t)), "gelu": lambda t: t * mpmath.ncdf(t),
-    "logcosh": lambda t: mpmath.log(mpmath.cosh(t)),
+    "logcosh": lambda t: mpmath.log(mpmath.cosh(t)), "real": lambda t: int(mpmath.isfinite(t)),
 }  # fmt: skip
 
 

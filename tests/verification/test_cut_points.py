@@ -168,6 +168,6 @@ def test_what_names_stand_for_is_put_in_where_a_step_says_so():
         return replay([claim], Proof((0,), ((0, 0, 0),), (*names, [right, "name", list(data)])))
 
     assert replayed(left, 2, 3) == replayed(left, 3, 2) > 4
-    for wrong in ([left], [left, 2], [left, 3], [left, 0, 2, 3], [left, 5, 2, 3], [left, -1], [plus, 2, 3], []):
+    for wrong in ([left], [left, 2], [left, 3], [left, 0, 2, 3], [left, 5, 2, 3], [left, -1], [plus, 2, 3]):
         with pytest.raises(Refused):
             replayed(*wrong)

@@ -27,7 +27,7 @@ POINTS = 2
 DIGITS = 9
 """Values that agree to so many digits at all points are looked at."""
 
-VISIBLE = 1e-3
+VISIBLE = 1e-7
 """A relative difference of floats that no rounding explains."""
 
 LEAST = 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -83,7 +83,7 @@ def hidden_names(gap: Poly, values: Values, point: Point) -> list[int] | None:
         if len(gap) > MOST_TERMS:
             return None
         terms = point.terms(gap.items())
-        if not abs(math.fsum(terms)) <= SMALL * math.fsum(map(abs, terms)):
+        if not all(map(math.isfinite, terms)) or not _is_zero(terms):
             return None
         found.append(_last_that_matters(gap, terms, values))
         if found[-1] < 0:
@@ -93,6 +93,10 @@ def hidden_names(gap: Poly, values: Values, point: Point) -> list[int] | None:
         except Refused:
             return None
     return found
+
+
+def _is_zero(terms: Sequence[float]) -> bool:
+    return abs(math.fsum(terms)) <= SMALL * math.fsum(map(abs, terms))
 
 
 def _last_that_matters(p: Iterable[Monomial], terms: list[float], values: Values) -> int:
@@ -108,7 +112,7 @@ def _last_that_matters(p: Iterable[Monomial], terms: list[float], values: Values
         powers = Counter(places[k])
         for i, e in powers.items():
             parts.setdefault((groups[i], e), []).append(terms[i])
-        if all(abs(math.fsum(part)) <= SMALL * math.fsum(map(abs, part)) for part in parts.values()):
+        if all(map(_is_zero, parts.values())):
             numbers = {part: len(terms) * (k + 1) + n for n, part in enumerate(parts)}
             for i, e in powers.items():
                 groups[i] = numbers[groups[i], e]

@@ -253,7 +253,7 @@ def _attempt(
             continue
         if finder.cuts and finder.cuts.gave_up:
             given_up, work = given_up + 1, work + finder.field.work
-            if given_up > MOST_GIVEN_UP or work > limits.work:
+            if given_up > MOST_GIVEN_UP or work > limits.work / len(chosen):
                 return None, [*why, EXHAUSTED], board
             continue
         if not done:
