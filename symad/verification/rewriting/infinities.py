@@ -35,6 +35,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
 from symad.verification.random_fields.prime_fields import Array
+from symad.verification.rewriting.finite_values import is_finite
 from symad.verification.rewriting.linear_terms import moves_elements
 from symad.verification.rewriting.signs import known_signs
 
@@ -180,6 +181,8 @@ def _compare(node: Node, args: Sequence[Node], parts: Parts) -> Node | None:
     a, b = parts
     masked = a or b
     if masked is None or (a is not None and b is not None):
+        return None
+    if not is_finite(args[1 if a is not None else 0]):
         return None
     relation = op_of(node, Compare).relation
     below = (masked.sign < 0) == (a is not None)
