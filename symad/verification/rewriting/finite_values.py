@@ -6,75 +6,111 @@ finite here may be infinite on an open set.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.functions import sigmoid, softplus
+from symad.functions import relu, sigmoid, softplus
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
 from symad.verification.measuring.find_values import may_lack_values
 
 POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sigmoid, softplus}
 """Functions that are positive at all real arguments."""
 
+NOT_NEGATIVE = {sympy.Abs, relu}
+"""Functions that are negative nowhere."""
+
 OF_POSITIVE = {sympy.log, sympy.loggamma, sympy.gamma}
 """Functions that are finite at all positive arguments."""
 
-KEEPING = (Einsum, Broadcast, Reshape, Slice, Stack, Concatenate)
-"""Ops whose elements are elements of their arguments, or sums of products of them."""
+KEEPING = (Broadcast, Reshape, Slice, Stack, Concatenate)
+"""Ops whose elements are elements of their arguments."""
+
+ANY, AT_LEAST_0, ABOVE_0 = range(3)
+"""What is known about the sign of all elements."""
 
 
 def is_finite(node: Node) -> bool:
     """Whether every element has a finite value at all real inputs."""
-    finite: set[Node] = set()
-    positive: set[Node] = set()
+    return sign_where_finite(node) is not None
+
+
+def sign_where_finite(node: Node) -> int | None:
+    """What is known about the sign of all elements; None if one may have no finite value at real inputs."""
+    signs: dict[Node, int] = {}
     for n in topological([node]):
-        if not all(a in finite for a in n.args):
+        if not all(a in signs for a in n.args) or _is_infinite(n):
             continue
-        strict = all(a in positive for a in n.args)
-        if _holds_finite_numbers(n) and (not may_lack_values(n) or (strict and _takes_positive(n))):
-            finite.add(n)
-            if _is_positive(n, positive):
-                positive.add(n)
-    return node in finite
+        args = [signs[a] for a in n.args]
+        if not may_lack_values(n) or _fits(n, args):
+            signs[n] = _sign(n, args)
+    return signs.get(node)
 
 
-def _holds_finite_numbers(n: Node) -> bool:
-    """True but for constants that are infinite or no numbers."""
+def _is_infinite(n: Node) -> bool:
+    """Of constants: whether one is infinite or no number."""
     if isinstance(n.op, ArrayConstant):
-        return bool(np.all(np.isfinite(n.op.array)))
-    if isinstance(n.op, Constant):
-        return sympy.sympify(n.op.value, strict=True).is_finite is not False and n.op.value == n.op.value
-    return True
+        return not np.all(np.isfinite(n.op.array))
+    if not isinstance(n.op, Constant) or isinstance(n.op.value, bool):
+        return False
+    return not sympy.sympify(n.op.value, strict=True).is_finite
 
 
-def _takes_positive(n: Node) -> bool:
-    """Whether an op that may lack values has one at all positive arguments."""
-    return isinstance(n.op, (Mul, Pow)) or (isinstance(n.op, Apply) and n.op.head in OF_POSITIVE)
+def _fits(n: Node, args: Sequence[int]) -> bool:
+    """Whether an op that may lack values has one at finite arguments of these signs."""
+    if isinstance(n.op, Mul):
+        return all(sign == ABOVE_0 for sign, power in zip(args, n.op.powers, strict=True) if power < 0)
+    of_positive = isinstance(n.op, Pow) or (isinstance(n.op, Apply) and n.op.head in OF_POSITIVE)
+    return of_positive and args[0] == ABOVE_0
 
 
-def _is_positive(n: Node, positive: set[Node]) -> bool:
-    """Whether a finite node is positive, from which of its arguments are."""
-    op, strict = n.op, all(a in positive for a in n.args)
+def _sign(n: Node, args: Sequence[int]) -> int:
+    """The sign of a finite node, from those of its arguments."""
+    op = n.op
     if isinstance(op, Input):
-        return bool(getattr(op.symbol, "is_positive", None))
-    if isinstance(op, Constant):
-        return not isinstance(op.value, bool) and bool(op.value > 0)
-    if isinstance(op, ArrayConstant):
-        return op.array.dtype.kind != "b" and bool(np.all(op.array > 0))
+        return _sign_of(op.symbol)
     if isinstance(op, Dimension):
-        return bool(sympy.sympify(op.expression, strict=True).is_positive)
+        return _sign_of(sympy.sympify(op.expression, strict=True))
+    if isinstance(op, Constant):
+        return ANY if isinstance(op.value, bool) or op.value < 0 else ABOVE_0 if op.value > 0 else AT_LEAST_0
+    if isinstance(op, ArrayConstant):
+        least = op.array.min(initial=np.inf)
+        return ABOVE_0 if least > 0 else AT_LEAST_0 if least == 0 else ANY
+    if isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min):
+        return max(args) if op.head is sympy.Max else min(args)
     if isinstance(op, Apply):
-        wins = op.head is sympy.Max and any(a in positive for a in n.args)
-        return wins or op.head in POSITIVE or (op.head in (sympy.Max, sympy.Min) and strict)
+        return ABOVE_0 if op.head in POSITIVE else AT_LEAST_0 if op.head in NOT_NEGATIVE else ANY
     if isinstance(op, Add):
-        return strict and -1 not in op.signs
+        return ANY if -1 in op.signs or ANY in args else max(args)
     if isinstance(op, Pow):
-        return n.args[0] in positive
-    return strict and isinstance(op, (Mul, *KEEPING))
+        exponent = constant_value(n.args[1])
+        return max(args[0], AT_LEAST_0) if type(exponent) is int and exponent % 2 == 0 else args[0]
+    if isinstance(op, Select):
+        return min(args[1:])
+    if isinstance(op, Mul):
+        return _sign_of_product(n.args, args)
+    if isinstance(op, Einsum) and not any(0 in a.shape for a in n.args):  # a sum of nothing is 0
+        return _sign_of_product(list(zip(n.args, op.inputs, strict=True)), args)
+    return min(args) if isinstance(op, KEEPING) else ANY
+
+
+def _sign_of_product(factors: Sequence[object], signs: Sequence[int]) -> int:
+    """The sign of a product; factors that occur an even number of times are a square."""
+    times = Counter(factors)
+    squares = (factor for factor in factors if times[factor] % 2 == 0)
+    known = dict.fromkeys(squares, AT_LEAST_0)
+    return min(max(sign, known.get(f, ANY)) for f, sign in zip(factors, signs, strict=True))
+
+
+def _sign_of(symbol: sympy.Expr) -> int:
+    return ABOVE_0 if symbol.is_positive else AT_LEAST_0 if symbol.is_nonnegative else ANY

@@ -18,9 +18,10 @@ import sympy
 from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
 from symad.functions import relu, sigmoid, silu, softplus
+from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, extreme
-from symad.ops.arrays.shaping import ShapingOp, broadcast_to
+from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
 from symad.ops.arrays.sources import (
     ArrayConstant,
     Constant,
@@ -35,7 +36,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.finite_values import is_finite
+from symad.verification.rewriting.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 from symad.verification.rewriting.linear_terms import moves_elements
 from symad.verification.rewriting.signs import known_signs
 
@@ -182,15 +183,63 @@ def _compare(node: Node, args: Sequence[Node], parts: Parts) -> Node | None:
     masked = a or b
     if masked is None or (a is not None and b is not None):
         return None
-    if not is_finite(args[1 if a is not None else 0]):
-        return None
     relation = op_of(node, Compare).relation
     below = (masked.sign < 0) == (a is not None)
     truth = {"<": below, "<=": below, "==": False, "!=": True}[relation]
+    differs = _differs(args[1 if a is not None else 0], masked.sign)
+    if differs is None:
+        return None
+    strict = relation in ("==", "!=") or (relation == "<") == below  # which equal infinities change
+    if strict and differs is not ALWAYS:
+        if not (is_constant(masked.where) and np.all(constant_truth(masked.where))):
+            return None
+        where = differs if truth else logic("not", differs)
+        return array_constant(constant_truth(where)) if is_constant(where) else where
     finite = [x if p is None else p.finite for x, p in zip(args, parts, strict=True)]
     inside = compare(relation, *finite)
     outside = logic("not", masked.where)
     return logic("or", masked.where, inside) if truth else logic("and", outside, inside)
+
+
+ALWAYS = constant(True)
+
+
+def _differs(x: Node, sign: int) -> Node | None:
+    """Where x is not sign·∞; None where that is not known. log u is −∞ where u is 0."""
+    op = x.op
+    if is_finite(x):
+        return ALWAYS
+    if _infinite_sign(x):
+        return constant(_infinite_sign(x) != sign)
+    if isinstance(op, Apply) and op.head is sympy.log and sign < 0:
+        return _is_positive(x.args[0])
+    if isinstance(op, Select):
+        condition, *branches = x.args
+        first, second = (_differs(branch, sign) for branch in branches)
+        if first is None or second is None:
+            return None
+        return logic("or", logic("and", condition, first), logic("and", logic("not", condition), second))
+    if isinstance(op, (Broadcast, Reshape, Slice)):
+        inner, (arg,) = _differs(x.args[0], sign), x.args
+        return inner if inner is None or inner is ALWAYS else Node.of(op, (broadcast_to(inner, arg.shape),))
+    return None
+
+
+def _is_positive(x: Node) -> Node:
+    """Where x is positive: a sum of what is not negative is where one of its terms is."""
+    op, sign = x.op, sign_where_finite(x)
+    if sign == ABOVE_0:
+        return ALWAYS
+    if sign == AT_LEAST_0:
+        if isinstance(op, Select):
+            condition, first, second = x.args[0], *map(_is_positive, x.args[1:])
+            return logic("or", logic("and", condition, first), logic("and", logic("not", condition), second))
+        if isinstance(op, (Broadcast, Reshape, Slice)):
+            return Node.of(op, (broadcast_to(_is_positive(x.args[0]), x.args[0].shape),))
+        if isinstance(op, Einsum) and len(x.args) == 1:
+            one = select(broadcast_to(_is_positive(x.args[0]), x.args[0].shape), constant(1), constant(0))
+            return compare("<", constant(0), Node.of(op, (one,)))
+    return compare("<", constant(0), x)
 
 
 def _product(node: Node, finite: tuple[Node, ...], parts: Parts) -> Masked | None:
