@@ -18,7 +18,7 @@ import numpy as np
 import symad
 from symad.verification.coq.model import Model
 from symad.verification.coq.write import LIBRARY, write_coq
-from tests.verification.coq_models import MODELS, lstm_cell, rosenbrock
+from tests.verification.checker.coq_models import MODELS, lstm_cell, rosenbrock
 
 CASES = {
     **MODELS,

@@ -7,7 +7,7 @@ import pytest
 
 import symad
 from symad.errors import LoweringError
-from tests.numeric.plain_cases import examples_of_ops, leaves, point
+from tests.numeric.programs.plain_cases import examples_of_ops, leaves, point
 
 jax = pytest.importorskip("jax")
 

@@ -16,7 +16,7 @@ argument, written with selections instead of branches:
 Adding 1.5·2ᵐ (m bits of mantissa) rounds to an integer, which the low bits then hold; a shift makes 2ᵏ of
 them. Range reduction after Cody and Waite, "Software Manual for the Elementary Functions" (1980), chapters 5,
 6, 8 and 13. Infinities, NaN, zeros and subnormal numbers are as in the C library. Errors are a few units in
-the last place, which tests/numeric/test_vector_math.py measures.
+the last place, which tests/numeric/compiled/test_vector_math.py measures.
 
 A loop over an array takes as long as it has vector instructions: Horner's scheme has the fewest,
 comparisons are avoided, and a division runs beside the rest for nothing. At one point the longest chain of

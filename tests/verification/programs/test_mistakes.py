@@ -1,0 +1,104 @@
+"""Refutations name the mistake: at the top of a formula, or inside a program that repeats it."""
+
+import importlib.util
+from functools import partial
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import MatrixSymbol, cos, exp, sin, symbols
+
+import symad
+from symad.ops.arrays.sources import input_node
+from symad.verification.certificate.blame import name_of
+
+x, y = symbols("x y", real=True)
+A, b = MatrixSymbol("A", 3, 3), MatrixSymbol("b", 3, 1)
+
+TOP = {
+    "wrong sign": symad.verify(cos(x), x, gradient=sin(x)),
+    "missing factor y": symad.verify(sin(x * y), x, gradient=cos(x * y)),
+    "missing factor 2": symad.verify(x**2, x, gradient=x),
+    "transposed": symad.verify(b.T * A * A * b, A, gradient=(b * b.T * A.T + A.T * b * b.T).T),
+    "it should be zero": symad.verify(exp(y), x, gradient=exp(y)),
+}
+
+
+@pytest.mark.parametrize("name", TOP)
+def test_a_mistake_at_the_top_is_named(name):
+    certificate = TOP[name]
+    assert certificate.status == "refuted"
+    assert name in {entry.blame.mistake for entry in certificate.entries if entry.blame}, str(certificate)
+
+
+def example(number):
+    (path,) = (Path(__file__).parents[3] / "examples").glob(f"{number}_*.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BY_HAND = example(30)
+LSTM = symad.trace(BY_HAND.loss, [(4, 2, 2), (4, 2, 2), (4, 2), (2, 2)])
+ATTENTION = symad.trace(BY_HAND.attend, [(3, 2), (3, 2), (3, 2)])
+
+
+def verified(graph, function, wrt, mistake):
+    derived = symad.trace(partial(function, mistake=mistake), graph.inputs)
+    return symad.verify(graph, wrt, gradient=derived, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "named"), [("sign", "wrong sign of tanh"), ("transpose", "transposed: W_h")]
+)
+def test_a_mistake_in_every_step_of_a_loop_is_named(mistake, named):
+    certificate = verified(LSTM, BY_HAND.backward, ["W_x", "W_h", "b"], mistake)
+    assert certificate.status == "refuted"
+    assert any(e.blame and named in e.blame.mistake for e in certificate.entries), str(certificate)
+
+
+def test_a_missing_transpose_in_attention_is_named():
+    certificate = verified(ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"], "transpose")
+    right = {e.name for e in certificate.entries if e.status != "refuted"}
+    assert right == {"∂f/∂Q", "∂f/∂V"}
+    assert any(e.blame and e.blame.mistake.startswith("transposed") for e in certificate.entries)
+
+
+def test_a_forgotten_path_through_a_softmax_is_named():
+    certificate = verified(ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"], "path")
+    right = {e.name for e in certificate.entries if e.status != "refuted"}
+    assert right == {"∂f/∂V"}
+    named = {e.blame.mistake for e in certificate.entries if e.blame}
+    assert len(named) == 1 and "forgotten path: through the sum in exp(" in named.pop()
+
+
+@pytest.mark.parametrize(
+    ("graph", "function", "wrt"),
+    [
+        (LSTM, BY_HAND.backward, ["W_x", "W_h", "b"]),
+        (ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"]),
+    ],
+    ids=["LSTM", "attention"],
+)
+def test_what_is_derived_without_a_mistake_is_certified(graph, function, wrt):
+    certificate = verified(graph, function, wrt, "")
+    assert certificate.status in ("proved", "tested")
+    assert certificate.bound < 2.0**-64
+
+
+def test_a_sum_along_the_wrong_axis_is_named():
+    f = symad.trace(lambda X: np.sum(np.tanh(np.sum(X, axis=0))), [(3, 3)])
+    wrong = symad.trace(lambda X: (1 - np.tanh(np.sum(X, axis=1)) ** 2) + np.zeros((3, 3)), f.inputs)
+    certificate = symad.verify(f, f.inputs[0], gradient=wrong)
+    assert certificate.status == "refuted"
+    assert any(e.blame and "wrong axis" in e.blame.mistake for e in certificate.entries), str(certificate)
+
+
+@pytest.mark.parametrize("power", [-(10**50), -(10**12), 10**50])
+def test_an_enormous_ratio_is_no_forgotten_factor(power):
+    """As a fraction, 2^(10^50) would have more digits than there are atoms."""
+    a, b = (input_node(symbols(name, real=True), ()) for name in "ab")
+    values = {a: np.array(mpmath.ldexp(1, power), dtype=object), b: np.array(mpmath.mpf(1), dtype=object)}
+    assert name_of(a, b, [values]) == ""
