@@ -128,10 +128,8 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
     )
 
 
-def _plain(
-    plain: Callable[[], Kernel], parameters: Sequence[Parameter], structure: Structure, module: str
-) -> Kernel:
-    return with_door(plain(), parameters, structure, module)
+def _plain(made: Callable[[], Kernel], takes: Sequence[Parameter], gives: Structure, module: str) -> Kernel:
+    return with_door(made(), takes, gives, module)
 
 
 class Door:

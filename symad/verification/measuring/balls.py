@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 import flint
-import mpmath
 import numpy as np
 import sympy
 from flint import arb
@@ -22,11 +21,11 @@ from flint import arb
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.evaluation.arb_functions import FUNCTIONS as MORE
-from symad.evaluation.function_values import mpmath_function
 from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, box
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked
+from symad.verification.measuring.mpmath_balls import ball_by_mpmath, named_ball
 from symad.verification.measuring.steady_values import Way
 from symad.verification.scalar_definitions import definition_of
 
@@ -170,7 +169,7 @@ class Balls(Domain["Ball | int"]):
     def number(self, value: Number) -> Ball:
         """Floats are their exact binary values."""
         if isinstance(value, sympy.NumberSymbol):
-            return Ball(_named(value))
+            return Ball(named_ball(value))
         if isinstance(value, sympy.Basic) and not isinstance(value, (sympy.Rational, sympy.Float)):
             return Ball(arb("nan"))
         if isinstance(value, sympy.Basic):
@@ -195,7 +194,7 @@ class Balls(Domain["Ball | int"]):
         if not all(a.is_finite() for a in arguments):
             return Ball(arb("nan"))
         found = MORE[head](*arguments) if head in MORE else arb("nan")
-        return Ball(found if found.is_finite() else _by_mpmath(head, arguments))
+        return Ball(found if found.is_finite() else ball_by_mpmath(head, arguments))
 
     def power(self, base: Any, exponent: Any) -> Ball:
         """The real power."""
@@ -273,64 +272,11 @@ FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
 """The functions that Arb has."""
 
 
-def _named(value: sympy.Expr) -> flint.arb:
-    known = {sympy.pi: arb.pi, sympy.E: arb.const_e, sympy.EulerGamma: arb.const_euler}
-    if value in known:
-        return known[value]()
-    with mpmath.workprec(flint.ctx.prec + 20):
-        return _from_mpmath(mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_), 2 - flint.ctx.prec)
-
-
 def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
     """A function by its definition."""
     inputs, meaning = definition_of(head, len(values))
     (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
     return value if isinstance(value, Ball) else NUMBERS.number(value)
-
-
-def _by_mpmath(head: sympy.FunctionClass, arguments: Sequence[flint.arb]) -> flint.arb:
-    """A function that Arb lacks: mpmath's value at the midpoints, in two precisions.
-
-    What they differ by, and by how much the value moves over the balls, bounds the error, times a safety
-    factor.
-    """
-    bits = flint.ctx.prec
-    function = mpmath_function(head)
-    try:
-        with mpmath.workprec(2 * bits):
-            middle = [_to_mpmath(a.mid()) for a in arguments]
-            fine = _real(function(*middle))
-            edges = [[_to_mpmath(end(a)) for a in arguments] for end in (arb.lower, arb.upper)]
-            moved = max(abs(_real(function(*edge)) - fine) for edge in edges)
-        with mpmath.workprec(bits):
-            error = abs(_real(function(*middle)) - fine)
-    except (ValueError, ZeroDivisionError, OverflowError, TypeError, mpmath.libmp.NoConvergence):
-        return arb("nan")
-    with mpmath.workprec(2 * bits):
-        radius = 64 * (error + moved)
-        exponent = int(mpmath.mag(radius)) if radius else int(mpmath.mag(fine) if fine else 0) - bits
-    return _from_mpmath(fine, max(exponent, (int(mpmath.mag(fine)) if fine else 0) - bits + 6))
-
-
-def _real(value: mpmath.mpf) -> mpmath.mpf:
-    value = mpmath.mpmathify(value)
-    if isinstance(value, mpmath.mpc) and value.imag:
-        raise ValueError("complex")
-    if not mpmath.isfinite(value):
-        raise ValueError("infinite")
-    return mpmath.re(value)
-
-
-def _to_mpmath(value: flint.arb) -> Number:
-    mantissa, exponent = value.man_exp()
-    return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
-
-
-def _from_mpmath(value: mpmath.mpf, exponent: int) -> flint.arb:
-    """The ball of radius 2^exponent around a number."""
-    sign, mantissa, power, _ = value._mpf_
-    exact = arb((-int(mantissa) if sign else int(mantissa), int(power)))
-    return exact + arb(0, arb((1, exponent)))
 
 
 # ---- graphs -------------------------------------------------------------------------------------

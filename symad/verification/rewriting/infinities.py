@@ -35,8 +35,8 @@ from symad.ops.arrays.stacking import element, pack_scalars, stack
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
+from symad.verification.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 from symad.verification.rewriting.linear_terms import moves_elements
 from symad.verification.rewriting.signs import known_signs
 
