@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import sympy
+from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, topological
@@ -49,7 +50,7 @@ class Exact(NamedTuple):
     """An evaluation on fractions: the values of the inputs, and the results."""
 
     point: dict[Node, Number]
-    results: list[Any]
+    results: list[Fraction | bool]
 
 
 def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> Exact | None:
@@ -106,7 +107,7 @@ class ExactResult(Fraction):
 
     __slots__ = ()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(as_float(self), dtype)
 
     def __repr__(self) -> str:

@@ -245,7 +245,7 @@ def check_example(path: Path, folder: Path) -> None:
     """An example with the first calls of all kernels and graphs made twice, see `mutating_calls`."""
     needs(path)
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
-    script = [str(ROOT / "tests" / "numeric" / "mutating_calls.py"), str(path), *SMALLER.get(path.stem, [])]
+    script = [str(ROOT / "tests/numeric/calls/mutating_calls.py"), str(path), *SMALLER.get(path.stem, [])]
     done = subprocess.run(
         [sys.executable, *script], cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=600
     )
@@ -275,7 +275,7 @@ def test_the_script_sees_shared_memory(tmp_path: Path) -> None:
         "lower(symad.trace(lambda a: a * 2, [(3,)]))(np.ones(3))\n"
     )
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "numeric" / "mutating_calls.py"), str(script)],
+        [sys.executable, str(ROOT / "tests/numeric/calls/mutating_calls.py"), str(script)],
         env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, encoding="utf-8",
     )  # fmt: skip
     assert "shares memory" in done.stderr
