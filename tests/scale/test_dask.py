@@ -121,11 +121,18 @@ def start_cluster(workers, more=None):
 
 
 @pytest.fixture(scope="module")
-def client():
+def cluster_client():
     from distributed import Client
 
     with start_cluster(2) as cluster, Client(cluster) as found:
         yield found
+
+
+@pytest.fixture
+def client(cluster_client):
+    """The client of two workers that are there: those that the test before has killed start again."""
+    cluster_client.wait_for_workers(2, timeout=60)
+    return cluster_client
 
 
 def test_a_cluster_gives_the_same_bits_with_one_and_two_workers(client, kernel):
