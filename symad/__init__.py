@@ -90,10 +90,10 @@ _LATER = {
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
     "splits": "symad.splitting",
 }
-"""Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
+"""Names, and the packages that are imported on first use, so that importing symad stays fast."""
 
 _MODULES = ("corpus", "functions", "jax", "models", "numeric", "pytest", "testing", "torch")
-"""Modules that are loaded so; ``import *`` leaves out the bridges to libraries that may not be installed."""
+"""Modules imported on first use; ``import *`` omits the bridges to libraries that may not be installed."""
 
 
 _METHODS = {
@@ -110,7 +110,7 @@ _METHODS = {
 
 
 def _on_use(name: str) -> Callable[..., Any]:
-    """A method of graphs, loaded when it is first called."""
+    """A method of graphs whose module is imported on the first call."""
 
     def method(self: Graph, /, *args: Any, **options: Any) -> Any:
         return getattr(import_module(_METHODS[name]), name)(self, *args, **options)
@@ -130,5 +130,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, those that are loaded on use among them."""
+    """The public names, including those that are imported on first use."""
     return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""What a graph costs: operations, and memory over the run of its program.
+"""The cost of a graph: operations, and memory over the run of its program.
 
 The program is the order of nodes that `schedule` chooses. Numbers are float64, truth values one
 byte. A value is live from the step that computes it until the last step that reads it; inputs and
@@ -41,7 +41,7 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
 
 
 def add_up(terms: Iterable[Dim]) -> sympy.Expr:
-    """The sum of many terms of which few are distinct."""
+    """The sum of many terms, few of which are distinct."""
     total = sympy.S.Zero
     for term, count in Counter(terms).items():
         total += count * term
@@ -64,7 +64,7 @@ def live_memory(f: Traceable, inputs: Inputs | None = None) -> list[Dim]:
 
 
 def schedule(f: Traceable) -> list[Node]:
-    """The graph's nodes in the order they are computed, arguments first.
+    """The graph's nodes in the order in which they are computed, arguments first.
 
     Of two orders it is the one with the lower peak of live bytes. Depth-first order finishes one
     argument before it starts the next, good for trees. Order by level (the longest path from an
@@ -81,7 +81,7 @@ def schedule(f: Traceable) -> list[Node]:
 
 
 TYPICAL = 64
-"""The size at which symbolic dimensions are compared."""
+"""The number that is put for each symbolic dimension when two orders are compared."""
 
 
 def _peak_at_size(graph: Graph, order: Sequence[Node]) -> int:
@@ -118,7 +118,7 @@ def byte_size(node: Node) -> Dim:
 
 
 def is_view(node: Node) -> bool:
-    """Whether a value shares the memory of its argument."""
+    """True if a value shares the memory of its argument."""
     if isinstance(node.op, Einsum):
         return len(node.args) == 1 and set(node.op.inputs[0]) == set(node.op.output)
     return isinstance(node.op, (Broadcast, Reshape, Slice))
@@ -129,7 +129,7 @@ def _is_given(node: Node) -> bool:
 
 
 def _owners(order: Sequence[Node]) -> dict[Node, Node]:
-    """For each value the one whose memory holds it."""
+    """For each value, the value whose memory holds it."""
     owners: dict[Node, Node] = {}
     for node in order:
         owners[node] = owners[node.args[0]] if is_view(node) else node
@@ -149,7 +149,7 @@ def _last_uses(graph: Graph, order: Sequence[Node], owners: dict[Node, Node]) ->
 
 
 def _maximum(values: Sequence[Dim]) -> sympy.Expr:
-    """The largest value for positive dimensions; a Max where none dominates the others."""
+    """The maximum for positive dimensions; a Max if no value dominates the others."""
     kept: list[sympy.Expr] = []
     for value in dict.fromkeys(sympy.expand(v) for v in values):
         if not any(_dominates(other, value) for other in kept):
@@ -158,7 +158,7 @@ def _maximum(values: Sequence[Dim]) -> sympy.Expr:
 
 
 def _dominates(a: sympy.Expr, b: sympy.Expr) -> bool:
-    """Whether a ≥ b follows from the signs of the coefficients of a − b."""
+    """True if a ≥ b follows from the signs of the coefficients of a − b."""
     difference = sympy.expand(a - b)
     if difference.is_number:
         return bool(difference >= 0)

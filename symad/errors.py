@@ -16,11 +16,11 @@ class TraceError(SymadError, TypeError):
 
 
 class OutsideError(TraceError):
-    """An expression that is no function of real numbers here: complex, random, infinite or unevaluated."""
+    """An expression that is not a function of real numbers: complex, random, infinite or unevaluated."""
 
 
 class DerivativeError(SymadError, ValueError):
-    """A derivative was asked for that does not exist or is not known."""
+    """A derivative was requested that does not exist or is not known."""
 
 
 class EvaluationError(SymadError, TypeError):

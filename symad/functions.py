@@ -106,7 +106,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, not what they are made of."""
+    """The public names, without the imports of this module."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
@@ -146,7 +146,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
 
 
 def _along(matrix: sympy.MatrixExpr, given: ArrayLike, axis: Axis) -> Axis:
-    """The axis of a matrix that -1 means: that of a vector's elements, or the second."""
+    """The axis of a matrix for axis=-1: that of the elements for a vector, otherwise the second."""
     vector = isinstance(given, (list, tuple)) or matrix.shape[1] == 1
     return 0 if vector and axis == -1 else _matrix_axis(axis)
 
@@ -187,7 +187,7 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
     """A matrix expression; a list of SymPy scalars is a column; None for anything numeric.
 
     Raises:
-        TraceError: a SymPy object that is no matrix.
+        TraceError: a SymPy object that is not a matrix.
     """
     if isinstance(x, sympy.MatrixExpr):
         return x
@@ -197,7 +197,7 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
         return sympy.ImmutableDenseMatrix(len(x), 1, list(x))
     if isinstance(x, (sympy.Basic, sympy.NDimArray)):
         raise TraceError(
-            f"{x} is no matrix; give a matrix expression or a list of scalars, or trace a Python "
+            f"{x} is not a matrix; give a matrix expression or a list of scalars, or trace a Python "
             "function of arrays"
         )
     return None
@@ -241,8 +241,8 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
     """Rows of a table (an embedding): y[i..., :] = table[indices[i...], :].
 
     ``table`` has shape (rows, d) and ``indices`` integer values in 0 … rows − 1; unlike ``table[indices]``
-    it takes no negative ones, so that no wrong token passes for one from the end. The derivative adds into
-    the rows that were used; the indices have none.
+    a negative index is not accepted, so that a wrong token is not read as a row from the end. The derivative
+    adds into the rows that were used; the derivative by the indices is zero.
 
     Raises:
         ShapeError: an index is not integral or out of range (IndexError in generated code).
@@ -256,7 +256,7 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
 
 
 def eye(count: Dim) -> Array:
-    """The identity matrix of an order that may be a dimension symbol: an array, or a traced value."""
+    """The identity matrix; its order may be a dimension symbol. An array, or a traced value."""
     if isinstance(as_dim(count), int):
         return np.eye(as_dim(count))
     return Proxy(identity(count))

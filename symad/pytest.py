@@ -4,7 +4,7 @@
     def test_slope_of_entropy():
         return mylibrary.entropy_slope
 
-The plugin is found by pytest once symad is installed; nothing is imported before the first test asks for it.
+pytest finds the plugin once symad is installed; nothing is imported before the first test uses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symad.verification import verify as certificate_of
 __all__ = ["derivative", "verify"]
 
 MADE: Counter[str] = Counter()
-"""How many certificates of each status tests have made in this process."""
+"""The number of certificates of each status that tests have made in this process."""
 
 LEVELS = ("measured", "tested", "proved")
 KINDS = ("value", "gradient", "jacobian", "hessian", "vjp", "jvp")
@@ -33,15 +33,15 @@ SEED = 1
 def verify(
     f: Traceable, wrt: Wrt | None = None, *, level: str = "measured", code: bool = False, **candidate: Any
 ) -> Certificate:
-    """A certificate of a function or derivative; a test that finds a wrong one fails and prints it.
+    """A certificate of a function or derivative; if the claim is wrong, the test fails and prints it.
 
     Args:
-        f: what `symad.verify` takes, or a Python function with ``inputs=``.
+        f: an argument of `symad.verify`, or a Python function with ``inputs=``.
         wrt: inputs to differentiate by, all by default.
-        level: "proved" demands a proof, "tested" at least an identity test. "measured" also takes code that
-            is right wherever it was tried, which is all that code can be that is not traced.
-        code: whether Python code of the candidate is traced and compared as a formula, exactly; else it is
-            called with numbers.
+        level: "proved" demands a proof, "tested" at least an identity test. "measured" also accepts code that
+            agrees at every point that was tried; code that is not traced can reach no better level.
+        code: if true, Python code of the candidate is traced and compared as a formula, exactly; otherwise it
+            is called with numbers.
         candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, ``vjp=``, ``jvp=``, and
             options of `symad.verify`. Random choices have a fixed seed unless ``seed=`` is given.
 
@@ -49,7 +49,7 @@ def verify(
         The certificate.
 
     Raises:
-        ValueError: ``level`` is none of these.
+        ValueError: ``level`` is not one of these.
         AssertionError: the claim is refuted or undecided, or not established at this level; the message is
             the certificate.
     """
@@ -72,19 +72,19 @@ def verify(
 def derivative(
     f: Traceable, wrt: Wrt | None = None, *, kind: str = "gradient", level: str = "measured", **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Make a test of a function that returns code: it passes where the code is the derivative of ``f``.
+    """Make a test of a function that returns code: it passes if the code is the derivative of ``f``.
 
-    The function may have fixtures and parameters of pytest as any test.
+    The function may have fixtures and parameters of pytest like any test.
 
     Args:
-        f: what `symad.verify` takes, or a Python function with ``inputs=``.
+        f: an argument of `symad.verify`, or a Python function with ``inputs=``.
         wrt: inputs to differentiate by, all by default.
         kind: "gradient", "jacobian", "hessian", "value", "vjp" or "jvp": which of them the code computes.
         level: see `verify`.
         options: further options of `verify`, such as ``where=`` or ``code=True``.
 
     Raises:
-        ValueError: ``kind`` is none of these.
+        ValueError: ``kind`` is not one of these.
     """
     if kind not in KINDS:
         raise ValueError(f"kind is one of {', '.join(KINDS)}, not {kind!r}")

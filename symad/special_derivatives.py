@@ -1,7 +1,8 @@
 """Derivatives of special functions by their parameters, on floats and arrays.
 
-f_derivative(m_1, ..., m_k, *args) is f differentiated m_j times by its j-th parameter. No formula is known:
-the values come from differentiation of f at a high precision, element by element, in milliseconds each.
+f_derivative(m_1, ..., m_k, *args) is f differentiated m_j times by its j-th parameter. There is no formula:
+the values come from numerical differentiation of f at a high precision, element by element, in milliseconds
+each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums, products and integrals over ranges that are known when they are computed, on floats and arrays.
+"""Sums, products and integrals whose ranges are known at run time only, on floats and arrays.
 
 ``term(i, *parameters)`` is the summand or integrand on arrays of i; bounds and parameters are broadcast.
 """

@@ -49,29 +49,29 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, not what they are made of."""
+    """The public names, without the imports of this module."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def assert_derivative(
     f: Traceable, wrt: Wrt | None = None, *, level: str = "measured", **candidate: sympy.Expr
 ) -> Certificate:
-    """Assert that a formula or numeric function for ``f`` or a derivative of it is right.
+    """Assert that a formula or numeric function for ``f`` or a derivative of it is correct.
 
     Args:
         f: what `trace` takes.
         wrt: inputs, all by default.
-        level: "proved" demands a proof, "tested" at least an identity test; "measured" also takes numbers
-            that agree wherever they were tried, which is all that a numeric function can have.
-        candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, and options, as
-            `symad.verify`; ``hostile=False`` asks whether numeric code is right, not whether it is stable.
+        level: "proved" demands a proof, "tested" at least an identity test; "measured" also accepts numbers
+            that agree at every point that was tried; a numeric function can reach no better level.
+        candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, and options, as for
+            `symad.verify`; with ``hostile=False`` numeric code is tested for correctness, not for stability.
 
     Returns:
         The certificate.
 
     Raises:
-        ValueError: ``level`` is none of these.
-        AssertionError: it is refuted or undecided, or not proved where that is demanded; the message is
+        ValueError: ``level`` is not one of these.
+        AssertionError: it is refuted or undecided, or not proved if a proof is demanded; the message is
             the certificate.
     """
     levels = ("measured", "tested", "proved")
@@ -84,12 +84,12 @@ def assert_derivative(
 
 
 def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certificate:
-    """Check the derivative rules of an op on its examples, or of one node.
+    """Check the derivative rules of an op on its examples, or those of one node.
 
-    These have to agree, entry by entry: the value and the value of the definition, if there is one; the
-    Jacobian in forward mode (`jvp`) and in reverse mode (`transpose`), and that of the definition;
+    The following have to agree, entry by entry: the value and the value of the definition, if there is one;
+    the Jacobian in forward mode (`jvp`) and in reverse mode (`transpose`), and that of the definition;
     the four Hessians of Σ y² and their transposes. The dot-product identity and Dual numbers are checked
-    exactly, in rationals, where the op has rational values.
+    exactly, in rationals, if the op has rational values.
 
     Args:
         op: an op class with examples, an op of such a class, or a node on input nodes.
@@ -99,7 +99,7 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
         A certificate that is proved or tested.
 
     Raises:
-        AssertionError: something disagrees, or could not be decided; the message says what.
+        AssertionError: two of them disagree, or could not be decided; the message says which.
     """
     nodes = [op] if isinstance(op, Node) else EXAMPLES[op if isinstance(op, type) else type(op)]()
     comparisons: list[Comparison] = []
@@ -122,7 +122,7 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
 
 
 def _question_of(problem: NotFoundLookupError) -> str:
-    """The name of the generic function that had no rule."""
+    """The name of the generic function that has no rule."""
     return str(problem).split("(")[0].strip(" `")
 
 
@@ -257,7 +257,7 @@ def _dual(value: Any, tangent: Any) -> Number:
 
 
 def _is_exact(value: object) -> bool:
-    """Whether a value is rational; floats come from iterative solvers."""
+    """True if a value is rational; floats come from iterative solvers."""
     return isinstance(value, (int, Fraction))
 
 

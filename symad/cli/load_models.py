@@ -131,7 +131,7 @@ def _is_model(value: object) -> bool:
 
 
 def _is_decorated(value: object) -> bool:
-    """Whether it is what `symad.function` makes."""
+    """True if it is what `symad.function` makes."""
     return isinstance(getattr(value, "graph", None), Graph)
 
 

@@ -122,7 +122,7 @@ def _answered(question: Callable[..., object], *arguments: object) -> str:
 
 
 def _knows(question: Any, *arguments: object) -> bool:
-    """Whether a question has an answer for these arguments, which is not asked."""
+    """True if a question has an answer for these arguments, which is not asked."""
     try:
         question.resolve_method(arguments)
     except NotFoundLookupError:

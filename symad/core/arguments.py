@@ -1,4 +1,4 @@
-"""The arguments of a graph: their names, their order, and how inputs are grouped in them."""
+"""The arguments of a graph: their names, their order, and the grouping of inputs in them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Argument:
     """One argument of a graph: one input, or several in a structure.
 
     Attributes:
-        name: as the user wrote it.
+        name: the name that the user wrote.
         structure: its leaves are inputs of the graph, in order.
-        code: the name in code; the parameter of generated functions is made of it.
+        code: the name in code, from which the parameter of generated functions is made.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Packing:
-    """What ``packed=True`` makes flat; numbers are positions of inputs.
+    """What ``packed=True`` flattens; numbers are positions of inputs.
 
     Attributes:
-        x: the inputs that were differentiated by, in the order of wrt.
-        v: those that are directions or cotangents.
+        x: the inputs of ``wrt``, in its order.
+        v: the inputs that are directions or cotangents.
         results: nested tuples of `Part`, which stand for the outputs in order.
     """
 
@@ -56,8 +56,8 @@ Results: TypeAlias = "Part | tuple[Results, ...]"
 class Part:
     """Some outputs that are one result of packed code.
 
-    ``kind`` is "value" (a number if its size is 1, else a flat vector), "vector" (a flat vector of them all),
-    or "matrix" (as it is).
+    ``kind`` is "value" (a number if its size is 1, else a flat vector), "vector" (one flat vector of all of
+    them), or "matrix" (unchanged).
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Part:
 
 
 def argument_of(symbol: sympy.Basic) -> Argument:
-    """The argument that is this input."""
+    """The argument for a single input."""
     return Argument(printed(symbol), None, short_name(symbol))
 
 
@@ -81,7 +81,7 @@ def signature_of(arguments: Sequence[Argument]) -> PythonSignature:
 
 
 def as_columns(shapes: Sequence[Shape], values: Sequence[Any]) -> list[Any]:
-    """The values, where a vector (n,) that is given for a column (n, 1) is that column."""
+    """The values, in which a vector (n,) given for a column (n, 1) is reshaped to that column."""
     return [
         np.reshape(value, (-1, 1)) if len(shape) == 2 and shape[1] == 1 and _is_vector(value) else value
         for shape, value in zip(shapes, values, strict=True)
@@ -95,11 +95,11 @@ def _is_vector(value: ArrayLike) -> bool:
 
 
 class HasArguments(Protocol):
-    """What is called with arguments."""
+    """An object that is called with arguments."""
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Them, in order."""
+        """The arguments, in order."""
 
 
 class SignatureOf:
@@ -120,10 +120,11 @@ def bind(
 ) -> list[ArrayLike]:
     """One value for each argument, from those given by position and by name.
 
-    A name is that of the argument as the user wrote it, or that of the parameter.
+    A name is the name of the argument as the user wrote it, or the name of the parameter.
 
     Raises:
-        EvaluationError: values are missing, too many, given twice, or for no argument; names them.
+        EvaluationError: values are missing, too many, given twice, or given for no argument; the message
+            names them.
     """
     names = [a.name for a in arguments]
     if len(values) > len(names):
@@ -157,7 +158,7 @@ def flat_values(arguments: Sequence[Argument], values: Sequence[Any]) -> list[An
     """The values of all inputs, from one value for each argument.
 
     Raises:
-        EvaluationError: a value has another structure than its argument; says where.
+        EvaluationError: a value has another structure than its argument; the message says where.
     """
     return [
         leaf

@@ -1,4 +1,4 @@
-"""Arrays as models and rules see them: those of NumPy, and traced values, which have the same face."""
+"""The array interface of models and rules: arrays of NumPy, and traced values with the same methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symad.core.dims import Dim, Shape
 
 
 class Array(Protocol):
-    """What functions compute with: a NumPy array, a traced value, an array of exact or symbolic numbers."""
+    """An operand of models and rules: a NumPy array, traced value, or array of exact or symbolic numbers."""
 
     @property
     def shape(self) -> Shape:
@@ -56,7 +56,7 @@ class Array(Protocol):
         """The elements in nested lists; an array without axes gives its element."""
 
     def copy(self) -> Array:
-        """An array of its own."""
+        """A copy that shares no memory."""
 
     def __array__(self) -> np.ndarray: ...
     def __float__(self) -> float: ...
@@ -84,16 +84,16 @@ class Array(Protocol):
 
 
 ArrayLike: TypeAlias = "Array | complex | Fraction | sympy.Basic | Sequence[ArrayLike]"
-"""What becomes an array: numbers, arrays, and nested lists of them."""
+"""Values that can become an array: numbers, arrays, and nested lists of them."""
 
 Number: TypeAlias = "Array | float | Fraction | sympy.Expr"
-"""What graphs are evaluated on: a number of any kind (mpmath's and `Dual` ones too), or an array of such."""
+"""Values on which graphs are evaluated: numbers of any kind (mpmath, `Dual`, ...), or arrays of them."""
 
 Axis: TypeAlias = "int | Sequence[int] | None"
-"""An axis, several, or None for all of them or for what a function of NumPy takes then."""
+"""An axis, several, or None: all axes, or the default of the NumPy function."""
 
 Index: TypeAlias = "ArrayLike | slice | EllipsisType | tuple[Index, ...] | None"
-"""What stands between the brackets of an array."""
+"""The index expression between the brackets of an array."""
 
 Sizes: TypeAlias = "Dim | Array | Sequence[Dim]"
-"""What functions of NumPy take as a shape."""
+"""A shape as functions of NumPy take it."""

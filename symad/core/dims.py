@@ -1,8 +1,8 @@
 """Dimensions: the sizes of axes, Python ints or SymPy integer expressions such as ``n`` or ``2*d``.
 
-Two dimensions are the same when their difference expands to zero. What cannot be decided from the
-symbols alone (``n`` against ``m``) counts as different: an error at trace time rather than a wrong
-broadcast at run time.
+Two dimensions are the same when their difference expands to zero. If the
+symbols alone do not decide this (``n`` against ``m``), they count as different: an error at trace time is
+better than a wrong broadcast at run time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def as_shape(values: Iterable[Dim]) -> Shape:
 
 
 def same_dim(a: Dim, b: Dim) -> bool:
-    """Whether two dimensions are equal for all values of their symbols."""
+    """True if two dimensions are equal for all values of their symbols."""
     if a is b or a == b:
         return True
     if isinstance(a, int) and isinstance(b, int):
@@ -47,7 +47,7 @@ def same_dim(a: Dim, b: Dim) -> bool:
 
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Whether two shapes are equal, axis by axis."""
+    """True if two shapes are equal, axis by axis."""
     return len(a) == len(b) and all(map(same_dim, a, b))
 
 
@@ -70,7 +70,7 @@ def plus(a: Dim, b: Dim) -> Dim:
 
 
 def is_concrete(shape: Iterable[Dim]) -> bool:
-    """Whether every dimension is a number."""
+    """True if every dimension is a number."""
     return all(isinstance(dim, int) for dim in shape)
 
 
@@ -107,7 +107,7 @@ def format_shape(shape: Iterable[Dim]) -> str:
 
 
 def bind(dim: Any, values: Mapping[sympy.Symbol, int]) -> Any:
-    """Replace dimension symbols by numbers in a dimension, or in a tuple of them, deep down."""
+    """Replace dimension symbols by numbers in a dimension, or in a tuple of them, at any depth."""
     if isinstance(dim, tuple):
         return tuple(bind(d, values) for d in dim)
     if isinstance(dim, sympy.Expr) and dim.free_symbols & values.keys():

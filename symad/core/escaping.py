@@ -1,4 +1,4 @@
-"""Names as users may write them, in documents that take less: controls, surrogates, markup."""
+"""Users' names in documents that do not accept every character: controls, surrogates, markup."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def visible(text: str) -> str:
     r"""Text in which control characters and lone surrogates are written out, such as ``\x1b``.
 
-    Line ends and tabulators stay. No terminal obeys the result, and every encoding and XML take it.
+    Line ends and tabulators stay. The result controls no terminal, and every encoding and XML accept it.
     """
     if text.isprintable():
         return text
@@ -21,14 +21,14 @@ def _written(character: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """`visible` text for Markdown in which no HTML begins: ``<b`` becomes ``< b``, which reads the same."""
+    """`visible` text for Markdown that begins no HTML: ``<b`` becomes ``< b``, which reads the same."""
     parts = visible(text).split("<")
     rest = [f" {p}" if p[:1].isalpha() or p[:1] in ("/", "!", "?") else p for p in parts[1:]]
     return "<".join([parts[0], *rest])
 
 
 def without_surrogates(text: str) -> str:
-    """JSON text in which lone surrogates, which UTF-8 lacks, are JSON's escapes."""
+    """JSON text in which lone surrogates, which UTF-8 cannot encode, are written as JSON's escapes."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Locks while a process forks.
+"""Locks during a fork of the process.
 
-The child of a fork has only the thread that forked. A lock that another thread held would be held there
-for ever: one of ours, one of an import, or one of plum and beartype, which look up rules when a generic
+The child of a fork has only the thread that forked. A lock that another thread holds would stay held in the
+child for ever: one of ours, one of an import, or one of plum and beartype, which look up rules when a generic
 function is first called.
 """
 
@@ -19,29 +19,29 @@ class Lock(Protocol):
     """A lock of the module threading."""
 
     def acquire(self) -> bool:
-        """Take it, or wait."""
+        """Acquire it, or wait."""
 
     def release(self) -> None:
-        """Give it back."""
+        """Release it."""
 
 
 _locks: list[Lock] = []
 
 
 def hold_while_forking(lock: Lock) -> None:
-    """A process forks only when no other thread holds this lock, and it is free in both afterwards."""
+    """Let the process fork only while no other thread holds this lock; afterwards it is free in both."""
     _locks.append(lock)
 
 
 LOOKING_UP = {"plum", "beartype", "typing", "inspect"}
-"""Packages at work while rules are looked up; with locks of their own."""
+"""Packages that run while rules are looked up; they have their own locks."""
 
 ATTEMPTS, PAUSE = 300, 0.001
-"""How often, and after how many seconds, it is tried again; then the fork takes place anyway."""
+"""The number of further attempts, and the seconds between them; then the fork takes place anyway."""
 
 
 def _before() -> None:
-    """Take all locks, at a moment at which no other thread imports a module or looks up a rule."""
+    """Acquire all locks, at a moment when no other thread imports a module or looks up a rule."""
     for _ in range(ATTEMPTS):
         _acquire()
         if not _others_hold_locks():
@@ -62,7 +62,7 @@ def _release() -> None:
 
 
 def _others_hold_locks() -> bool:
-    """Whether another thread is in an import, or in a look-up that a call of ours began."""
+    """True if another thread is in an import, or in a look-up that began in a call of ours."""
     me = threading.get_ident()
     frames = sys._current_frames()
     return any(_holds_locks(frame) for thread, frame in frames.items() if thread != me)

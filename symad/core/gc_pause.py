@@ -1,9 +1,9 @@
-"""Pausing the cyclic garbage collector while a graph is built or modules load: the one place that touches it.
+"""Pausing the cyclic garbage collector, for all of symad, while a graph is built or modules load.
 
-Graphs are trees of small immutable objects without cycles; collecting in the middle of building one
-walks everything built so far again and again, and finds nothing. The collector belongs to the process, so
-pauses are counted over all threads: the first turns it off, the last turns it on again, and only if it was
-on. A process that turned it off itself finds it off.
+Graphs are trees of small immutable objects without cycles. A collection during the construction
+traverses everything built so far again and again, and finds nothing. The collector belongs to the process, so
+pauses are counted over all threads: the first turns the collector off, the last turns it on again, and only
+if it was on before. A process that turned it off itself finds it off.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class _Pauses:
-    """How many calls, in all threads, want the collector paused."""
+    """The number of calls, in all threads, that need the collector paused."""
 
     def __init__(self) -> None:
         self.lock = RLock()  # a collection may begin another pause in the same thread
@@ -35,7 +35,7 @@ class _Pauses:
             os.register_at_fork(after_in_child=self.forget_others)
 
     def begin(self) -> None:
-        """One more; the first one turns the collector off."""
+        """Count one call more; the first one turns the collector off."""
         with self.lock:
             if self.count == 0:
                 self.was_on = gc.isenabled()
@@ -44,7 +44,7 @@ class _Pauses:
             self.here.count = getattr(self.here, "count", 0) + 1
 
     def end(self) -> None:
-        """One less; the last one turns the collector on again if it was on."""
+        """Count one call less; the last one turns the collector on again if it was on."""
         with self.lock:
             self.count -= 1
             self.here.count -= 1
@@ -52,7 +52,7 @@ class _Pauses:
                 gc.enable()
 
     def forget_others(self) -> None:
-        """In the child of a fork, where only this thread goes on."""
+        """In the child of a fork, keep the pauses of this thread only: no other thread exists there."""
         self.count = getattr(self.here, "count", 0)
         if self.count == 0 and self.was_on:
             gc.enable()
@@ -63,9 +63,9 @@ _PAUSES = _Pauses()
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """While modules load, whose objects stay: the collector is paused, and then takes them for old.
+    """Load modules, whose objects stay alive: the collector is paused, and afterwards counts them as old.
 
-    Frozen and thawed again, they stand in the oldest generation without having been walked.
+    Freezing and unfreezing moves them to the oldest generation without a traversal.
     """
     _PAUSES.begin()
     try:

@@ -1,7 +1,7 @@
 """The graph: immutable nodes, hash-consed, each with an op, arguments and a shape.
 
-This module knows no op. A node is built by `Node.of(op, args)`; building an equal node returns the
-same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
+This module depends on no particular op. A node is built by `Node.of(op, args)`; building an equal node
+returns the same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ OpKind = TypeVar("OpKind", bound="Op")
 
 @dataclass(frozen=True, eq=False)
 class Op(metaclass=Interned):
-    """What a node computes. Subclasses are frozen dataclasses with hashable fields."""
+    """The operation of a node. Subclasses are frozen dataclasses with hashable fields."""
 
     linear: ClassVar[bool] = False
-    """Whether the op is linear in all its arguments jointly."""
+    """True if the op is linear in all its arguments jointly."""
 
     repeats: ClassVar[bool] = False
-    """Whether the op only repeats its argument: of a scalar, elementwise ops may do that themselves."""
+    """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 
     def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -55,7 +55,7 @@ class Tangent:
 
 
 class Zero(Tangent):
-    """The zero that is known from structure; no node is ever built for it."""
+    """The zero that follows from structure; no node is ever built for it."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class Node(Tangent):
 
     @staticmethod
     def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
-        """The node ``op(*args)``, old or new. Shapes are checked when it is new."""
+        """The node ``op(*args)``, existing or new. Shapes are checked when it is new."""
         key = (op, args)
         with LOCK:
             entry = Node._nodes.get(key)
@@ -96,7 +96,7 @@ class Node(Tangent):
         raise TypeError("nodes are saved with symad.save, not pickled")
 
     def __copy__(self) -> Node:
-        return self  # it never changes
+        return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, object]) -> Node:
         return self
@@ -119,10 +119,10 @@ def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
 
 
 ShapeRule: TypeAlias = Callable[[Any, tuple[Node, ...]], Shape]
-"""The shape of an op's value, from the op and its arguments; each rule takes its own class of ops."""
+"""The shape of an op's value, from the op and its arguments; each rule is for one class of ops."""
 
 SHAPE: dict[type[Op], ShapeRule] = {}
-"""The shape question is asked once per node built, so it is a plain table, filled by `shape`."""
+"""The rules for shapes, a plain table because a shape is computed for every node; `shape` fills it."""
 
 
 def shape(
@@ -140,13 +140,13 @@ def shape(
 
 
 def op_of(node: Node, kind: type[OpKind]) -> OpKind:
-    """The op of a node that is known to be of this kind."""
+    """The op of a node, for the type checker; the caller knows that it is of this kind."""
     assert isinstance(node.op, kind), node
     return node.op
 
 
 def topological(outputs: Iterable[Node]) -> list[Node]:
-    """All nodes the outputs need, arguments first; the order depends on the graph alone."""
+    """All nodes on which the outputs depend, arguments first; the order depends on the graph alone."""
     order: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
@@ -187,10 +187,11 @@ def rebuild(
 
 @dataclass(frozen=True)
 class Origin:
-    """How a transformation made a graph, for those who give names to its values.
+    """The transformation that made a graph, from which names for its values are derived.
 
-    ``labels``: what each output is, such as ``W_bar``; the value keeps the name of its function.
-    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: the inputs they flow to.
+    ``labels``: the role of each output, such as ``W_bar``; the value keeps the name of its function.
+    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: the inputs of these
+    cotangents.
     """
 
     labels: tuple[str, ...]
@@ -199,15 +200,15 @@ class Origin:
 
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""What graphs do with what stands above this module: call, explain, draw, pickled; `symad` fills it."""
+"""Methods of graphs that higher modules implement: call, explain, draw, pickle; `symad` fills it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph(metaclass=Interned):
-    """A function: inputs, outputs, and how the outputs are packed.
+    """A function: inputs, outputs, and the structure of the outputs.
 
     ``g(*values)`` evaluates it on floats, arrays, Fractions, mpmath numbers, SymPy expressions or
-    `Dual` numbers; the values stand in the order of ``g.arguments``, or are given by name, as in
+    `Dual` numbers; the values are in the order of ``g.arguments``, or are given by name, as in
     ``g(x=..., y=...)``. At Python integers alone, rational functions without axes are exact: each value is
     an integer or a `fractions.Fraction`. Other functions of integers are floats.
     """
@@ -217,23 +218,23 @@ class Graph(metaclass=Interned):
     structure: Structure = None
     name: str = "f"
     report: str = ""
-    """What was chosen automatically when this graph was made, for people to read."""
+    """The automatic choices made for this graph, as text for users."""
     origin: Origin | None = None
-    """Which transformation made it; None for a model, and for a graph that passes have changed."""
+    """The transformation that made it; None for a model, and for a graph that passes have changed."""
     grouping: tuple[Argument, ...] = ()
-    """The arguments, where some of them hold several inputs; empty where each input is one."""
+    """The arguments, if some of them hold several inputs; empty if each input is one argument."""
     packing: Packing | None = None
-    """What packed code of this derivative makes flat; None for what is no derivative."""
+    """What packed code of this derivative flattens; None if the graph is not a derivative."""
 
     __signature__ = SignatureOf()
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """What the graph is called with, in order: inputs, or structures of inputs."""
+        """The arguments of a call, in order: inputs, or structures of inputs."""
         found: tuple[Argument, ...] | None = self.grouping or self.__dict__.get("_arguments")
         if found is None:
             found = tuple(map(argument_of, self.inputs))
-            self.__dict__["_arguments"] = found  # printing symbols takes longer than many a call
+            self.__dict__["_arguments"] = found  # cached: printing symbols takes longer than many a call
         return found
 
     @property
@@ -253,7 +254,7 @@ class Graph(metaclass=Interned):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes that the outputs need, arguments first."""
+        """All nodes on which the outputs depend, arguments first."""
         # not by cached_property: its lock would stay held in the child of a fork
         found: tuple[Node, ...] | None = self.__dict__.get("_nodes")
         if found is None:
@@ -270,7 +271,7 @@ class Graph(metaclass=Interned):
         """The same graph with dimension symbols replaced by numbers, or by expressions of other dimensions.
 
         Raises:
-            ShapeError: a number that is no integer, or negative.
+            ShapeError: a number is not an integer, or is negative.
         """
         if not dims:
             return self
@@ -302,7 +303,7 @@ class Graph(metaclass=Interned):
         )
 
     def grouped(self, grouping: tuple[Argument, ...]) -> Graph:
-        """The same graph with its inputs in other arguments; with none, each is an argument of its own."""
+        """The same graph with its inputs grouped in other arguments; empty: each input is an argument."""
         if grouping == self.grouping:
             return self
         return Graph(
@@ -310,7 +311,7 @@ class Graph(metaclass=Interned):
         )
 
     def ungrouped(self) -> Graph:
-        """The same graph with each input as an argument of its own."""
+        """The same graph with each input as a separate argument."""
         return self.grouped(())
 
     def named(self, name: str) -> Graph:
@@ -323,7 +324,7 @@ class Graph(metaclass=Interned):
         return METHODS["pickled"](self)
 
     def __copy__(self) -> Graph:
-        return self  # it never changes
+        return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, object]) -> Graph:
         return self
@@ -335,16 +336,16 @@ class Graph(metaclass=Interned):
     def explain(self, /, as_latex: bool = False, **point: Any) -> Explanation:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
-        ``as_latex``: the derivation instead, step by step, with the name of each rule.
+        ``as_latex``: if true, the derivation instead, step by step, with the name of each rule.
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
 
     def draw(self, path: Path | str | None = None) -> Drawing | None:
-        """A picture of the graph: written to a path (.svg or .dot), or without one shown by a notebook."""
+        """A picture of the graph: written to a path (.svg or .dot), or else displayed by a notebook."""
         return METHODS["draw"](self, path)
 
     def to_latex(self) -> str:
-        """The function as LaTeX, with names for what occurs several times."""
+        """The function as LaTeX, with names for subexpressions that occur several times."""
         return str(METHODS["graph_latex"](self))
 
     def _repr_latex_(self) -> str | None:
@@ -363,7 +364,7 @@ class Graph(metaclass=Interned):
 
 
 def _length(symbol: sympy.Symbol, number: Any) -> Dim:
-    """A number, or an expression of other dimensions, that a dimension can be."""
+    """A number, or an expression of other dimensions, as the value of a dimension."""
     if getattr(number, "free_symbols", None) and number.is_integer is not False:
         return number
     if isinstance(number, bool) or not hasattr(number, "__index__") or (length := number.__index__()) < 0:
@@ -385,7 +386,7 @@ def _bind_field(name: str, value: object, values: Mapping[sympy.Symbol, int]) ->
 
 
 DIM_FIELDS = {"shape", "size", "start", "stop", "low", "high", "expression", "count"}
-"""Names of op fields that hold dimensions."""
+"""The names of op fields that hold dimensions."""
 
 
 def dims_of(node: Node) -> Iterable[Dim]:

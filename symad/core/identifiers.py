@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 
 
 def identifier(name: str) -> str:
-    r"""``name`` with everything that Python does not allow in an identifier made an underscore.
+    r"""``name`` in which each character that Python does not allow in an identifier becomes an underscore.
 
     ``x[0]`` becomes ``x_0``, ``\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
     """
@@ -25,7 +25,7 @@ def identifier(name: str) -> str:
 
 
 def ascii_identifier(name: str) -> str:
-    """``name`` in the letters that every language takes in identifiers; Greek ones by their names.
+    """``name`` in the letters that every language accepts in identifiers; Greek letters become their names.
 
     ``θ_1`` becomes ``theta_1``, ``W[0]`` becomes ``W_0``.
     """
@@ -44,7 +44,7 @@ def ascii_identifier(name: str) -> str:
 
 
 def printed(symbol: sympy.Basic) -> str:
-    """``str(symbol)``; a plain symbol is its name, for which no printer is made."""
+    """``str(symbol)``; for a plain symbol this is its name, and no printer is constructed."""
     return str(symbol.name) if type(symbol) is sympy.Symbol else str(symbol)
 
 
@@ -63,7 +63,7 @@ def short_name(symbol: sympy.Basic) -> str:
 
 
 def parameter_names(names: Iterable[str]) -> tuple[str, ...]:
-    """For each name a parameter of a Python function, no two alike."""
+    """For each name a parameter of a Python function; all are different."""
     taken: set[str] = set()
     made = []
     for name in names:

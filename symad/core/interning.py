@@ -1,6 +1,6 @@
 """Interning: equal constructor arguments give the same object.
 
-Ops, nodes and graphs are immutable values that are compared all the time. Interning makes equality
+Ops, nodes and graphs are immutable values that are compared very often. Interning turns equality into
 identity, so hashing and comparing cost nothing and a common subexpression never exists twice.
 """
 
@@ -23,21 +23,22 @@ hold_while_forking(LOCK)
 
 
 class Entry(ref[Any]):
-    """A weak reference that knows its key."""
+    """A weak reference that stores its key."""
 
     __slots__ = ("key",)
     key: Any
 
 
 class WeakTable(dict[Any, Entry]):
-    """From keys to weak references of values; an entry goes with its value. Used under `LOCK`.
+    """A map from keys to weak references to values; an entry disappears with its value. Used under `LOCK`.
 
-    What `WeakValueDictionary` is, at half of its time: nodes and ops are looked up and made all the time.
-    Values die in any thread and at any moment. Their entries are removed at once where nobody holds the lock,
-    else by the next who keeps a value; nobody waits, since whoever drops a value may hold other locks.
+    It does the same as `WeakValueDictionary` in half of the time: nodes and ops are looked up and made all
+    the time. Values die in any thread and at any moment. Their entries are removed at once if no thread holds
+    the lock, otherwise by the next call of `keep`. No thread waits, since a thread that drops a value may
+    hold other locks.
 
-    At exit of Python entries stay. To remove one takes the hash of its key, and SymPy imports a module for
-    the hash of an undefined function; while modules are taken apart, Python would print an error.
+    Entries stay when Python exits. The removal of an entry needs the hash of its key, and SymPy imports a
+    module for the hash of an undefined function; while Python unloads its modules, this would print an error.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class WeakTable(dict[Any, Entry]):
         atexit.register(self._hold)
 
     def keep(self, key: Any, value: Any) -> None:
-        """Enter a value."""
+        """Store a value."""
         entry = Entry(value, self._forget)
         entry.key = key
         self[key] = entry
@@ -57,7 +58,7 @@ class WeakTable(dict[Any, Entry]):
             self._remove()
 
     def _forget(self, entry: Entry) -> None:
-        """The value of an entry is gone."""
+        """The callback for an entry whose value has died."""
         self._dead.append(entry)
         if not self._is_removing and LOCK.acquire(blocking=False):
             try:
@@ -66,7 +67,7 @@ class WeakTable(dict[Any, Entry]):
                 LOCK.release()
 
     def _remove(self) -> None:
-        """Remove the entries of what is gone; what goes with their keys is removed by the same loop."""
+        """Remove the entries of dead values; values that die with their keys are removed by the same loop."""
         if self._is_removing or self._alive_at_exit is not None:
             return
         self._is_removing = True
@@ -90,16 +91,16 @@ def _defaults(cls: type[DataclassInstance]) -> tuple[Any, ...]:
 
 
 class Interned(type):
-    """Metaclass of frozen classes of which equal instances are one instance.
+    """Metaclass of frozen classes for which equal instances are one object.
 
     The key is the class with the positional constructor arguments; they must be hashable. Entries
-    are weak: an instance nobody holds disappears.
+    are weak: an instance without references disappears.
     """
 
     _instances: ClassVar[WeakTable] = WeakTable()
 
     def __call__(cls, *args: Any) -> Any:
-        """The instance made from ``args``, old or new; left-out arguments take their defaults."""
+        """The instance for ``args``, existing or new; omitted arguments take their defaults."""
         defaults = _defaults(cls)
         if len(args) < len(defaults):
             args += defaults[len(args) :]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def plain(value: object) -> str:
-    """The repr of a value, of dicts, lists and tuples too, with NumPy's numbers as Python's."""
+    """The repr of a value, or of dicts, lists and tuples of values, with NumPy's numbers as Python's."""
     if isinstance(value, np.generic):
         return repr(value.item())
     if type(value) is dict:

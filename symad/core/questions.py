@@ -1,4 +1,4 @@
-"""The questions every op answers, each declared once; the answers stand with the ops.
+"""The questions that every op answers, each declared once; the answers are in the files of the ops.
 
 A question is a generic function, dispatched by plum on the class of the op (and where it matters on
 a second class, such as a backend). An answer is a function with its own name, registered in the file
@@ -26,13 +26,13 @@ Rule = TypeVar("Rule", bound=Callable[..., object])
 
 
 class Question(Protocol):
-    """A generic function, as the type checker sees it; plum's own type says less."""
+    """A generic function for the type checker; plum's own type is less precise."""
 
     def __call__(self, *args: Any) -> Any:
         """The answer for these arguments."""
 
     def dispatch(self, rule: Rule) -> Rule:
-        """Register an answer; its annotations say for which classes."""
+        """Register an answer; its annotations give the classes."""
 
 
 def question(declared: Callable[..., object]) -> Question:
@@ -89,8 +89,9 @@ def jvp(op: Op, y: Node, tangents: Tangents) -> Tangent:
 def series(op: Op, y: Node, k: int, coefficient: Coefficient) -> Tangent:
     """The coefficient y_k, k ≥ 1, of ``y = op(x_1, ...)`` as a power series in t; a node or ``ZERO``.
 
-    ``coefficient(x, j)`` is x_j: of the arguments for j ≤ k, of y for j < k, and of other nodes that the
-    answer is written in. By default the answer is that of the pushforward; see `symad.derivatives.jet`.
+    ``coefficient(x, j)`` is x_j: of the arguments for j ≤ k, of y for j < k, and of other nodes in terms of
+    which the answer is written. By default the answer is that of the pushforward; see
+    `symad.derivatives.jet`.
     """
 
 
@@ -98,8 +99,8 @@ def series(op: Op, y: Node, k: int, coefficient: Coefficient) -> Tangent:
 def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """The cotangents of the arguments in which ``y = op(...)`` is linear.
 
-    ``linear[i]`` says that argument i is to be transposed; the op is linear in those jointly or one
-    at a time. The answer has ``x_i_bar`` (shape of argument i) there and ``ZERO`` elsewhere, so that
+    ``linear[i]`` is true if argument i is to be transposed; the op is linear in these arguments jointly or
+    one at a time. The answer has ``x_i_bar`` (shape of argument i) for them and ``ZERO`` elsewhere, so that
     ⟨y_bar, y⟩ = Σ_i ⟨x_i_bar, x_i⟩ over the linear arguments. Only linear ops answer.
     """
 
@@ -108,7 +109,7 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Made:
     """``op`` applied along a new leading axis of length ``count``.
 
-    ``args[i]`` carries the leading axis where ``batched[i]``; the answer carries it.
+    ``args[i]`` has the leading axis if ``batched[i]``; the answer always has it.
     """
 
 
@@ -116,8 +117,8 @@ def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Made:
 def evaluate(op: Op, values: Values) -> Array:
     """The value of the op on numbers or arrays: floats, Fractions, mpmath, SymPy, Dual.
 
-    Arrays are NumPy arrays; exact and symbolic numbers stand in arrays of dtype object. All
-    dimensions are ints here.
+    Arrays are NumPy arrays; exact and symbolic numbers are entries of arrays of dtype object. All
+    dimensions are ints at this point.
     """
 
 
@@ -133,23 +134,23 @@ def flops(op: Op, y: Node) -> Count:
 
 @question
 def definition(op: Op, y: Node) -> MaybeNode:
-    """The node that ``y`` stands for, written in primitives; None when ``y`` is a primitive."""
+    """A node with the same value as ``y``, written in primitives; None if ``y`` is a primitive."""
 
 
 @question
 def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
     """The boolean dependency pattern (size of y, inputs) of a linear op's value.
 
-    ``patterns[i]`` is the CSR pattern of argument i, or None where it does not depend on the seeds.
+    ``patterns[i]`` is the CSR pattern of argument i, or None if it does not depend on the seeds.
     """
 
 
 @question
 def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
-    """How the value of y on all data comes from its values on parts of them: a state, or None.
+    """How to compute the value of y on all data from its values on parts of the data: a state, or None.
 
-    ``states[k]`` says the same of argument k; see `symad.splitting.states`. The length n is split. None: no
-    rule says more than that y is a function of its arguments.
+    ``states[k]`` is the same for argument k; see `symad.splitting.states`. The length n is split. None means
+    that no rule says more than that y is a function of its arguments.
     """
 
 

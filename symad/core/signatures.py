@@ -1,4 +1,4 @@
-"""What the public functions take, as types: functions to differentiate, inputs chosen, arguments declared."""
+"""The types of arguments of public functions: functions to differentiate, selected and declared inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Traceable: TypeAlias = (
     "Graph | sympy.Basic | sympy.MatrixBase | float | Callable[..., object] "
     "| Sequence[Traceable] | Mapping[str, Traceable]"
 )
-"""What `symad.trace` makes a graph of."""
+"""What `symad.trace` accepts."""
 
 Wrt: TypeAlias = "sympy.Basic | sympy.MatrixBase | str | int | Sequence[Wrt] | Mapping[str, Wrt]"
 """An input, several, or a structure of them: by its symbol, its name, or its position."""
@@ -35,7 +35,7 @@ Over: TypeAlias = "Mapping[sympy.Basic | str, int]"
 """For each input that data are cut along, by its symbol or name, the axis."""
 
 Memory: TypeAlias = "str | int | tuple[str, int]"
-"""What reverse mode keeps of a loop: "all", "sqrt", ..., every k-th state, or a policy with its number."""
+"""What reverse mode keeps of a loop: "all", "sqrt", ..., every k-th state, or a policy with its parameter."""
 
 Where: TypeAlias = "sympy.Basic | Callable[..., ArrayLike] | bool | None"
 """A condition on the inputs of a graph: SymPy's, or a function of them; None for everywhere."""

@@ -1,4 +1,4 @@
-"""Structures: how arguments are grouped and how results are packed. A leaf is one array or scalar."""
+"""Structures: the grouping of arguments and of results. A leaf is one array or scalar."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def field_names(cls: type) -> tuple[str, ...]:
 
 
 def classes_in(*structures: Structure) -> tuple[type, ...]:
-    """The dataclasses in some structures, each once."""
+    """The dataclasses in several structures, each once."""
     found: dict[type, None] = {}
     waiting = list(structures)
     while waiting:

@@ -1,4 +1,4 @@
-"""Where in the user's code something happened, for messages."""
+"""The line of the user's code in which an event happened, for messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LIBRARIES = frozenset(
         *("contextlib", "functools", "threading"),
     )
 )
-"""Packages of code that is not the user's; that of other installed packages is named like the user's own."""
+"""Packages whose code is not the user's; other installed packages are treated like the user's own code."""
 
 
 def scipys_call() -> str:
-    """The function of SciPy in whose code this happens; empty if there is none."""
+    """The function of SciPy that is running; empty if there is none."""
     frame: FrameType | None = sys._getframe(1)
     found = ""
     while frame is not None:
@@ -28,29 +28,29 @@ def scipys_call() -> str:
 
 
 def scipys_call_in(error: BaseException) -> str:
-    """The function of SciPy that was called first where an error comes from; empty if there is none."""
+    """The first function of SciPy in the traceback of an error; empty if there is none."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return next(filter(None, map(_name_in_scipy, frames)), "")
 
 
 def _name_in_scipy(frame: FrameType) -> str:
-    """The function that a frame runs, as scipy.special.polygamma; empty if it is none of SciPy."""
+    """The function that a frame runs, such as scipy.special.polygamma; empty if it is not of SciPy."""
     module = str(frame.f_globals.get("__name__", ""))
     return f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}" if module.startswith("scipy.") else ""
 
 
 def is_scipys_code(frame: FrameType) -> bool:
-    """Whether a frame is one of SciPy."""
+    """True if a frame belongs to SciPy."""
     return bool(_name_in_scipy(frame))
 
 
 def is_users_code(frame: FrameType) -> bool:
-    """Whether a frame is not one of symad or of a library below it."""
+    """True if a frame belongs neither to symad nor to a library below it."""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in LIBRARIES
 
 
 def users_line() -> str:
-    """The innermost line that is not of symad or of a library below it, as " (model.py, line 3: ...)"."""
+    """The innermost line outside of symad and the libraries below it, as " (model.py, line 3: ...)"."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename

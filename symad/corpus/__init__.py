@@ -81,7 +81,7 @@ class Entry:
         return verify(graph, steps[-1], gradient=self.claim, **given)
 
     def holds(self, certificate: Certificate) -> bool:
-        """Whether a certificate says what the corpus says."""
+        """True if a certificate says what the corpus says."""
         return certificate.status in {"right": ("proved", "tested"), "wrong": ("refuted",)}[self.verdict]
 
 

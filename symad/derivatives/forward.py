@@ -1,4 +1,4 @@
-"""Forward mode: tangents pushed through a graph, node by node. The rules stand with the ops."""
+"""Forward mode: tangents pushed through a graph, node by node. The rules are in the files of the ops."""
 
 from __future__ import annotations
 

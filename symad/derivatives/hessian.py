@@ -7,8 +7,8 @@ For a scalar f with gradient g = ∇f and a direction v, the four compositions a
 - reverse-over-reverse: pull v back through the graph of g made by reverse mode;
 - forward-over-forward: push two directions, giving the number uᵀHv.
 
-Each mode builds the Hessian from unit directions, one seed at a time or all in lanes; never as a
-Jacobian of a Jacobian.
+Each mode builds the Hessian from unit directions, one seed at a time or all of them as lanes of an array; no
+mode computes the Jacobian of a Jacobian.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def hessian(
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
     Args:
-        f: what `trace` takes, with one scalar (or 1×1) output.
+        f: an argument of `trace`, with one scalar (or 1×1) output.
         wrt: inputs, all by default.
         mode: one of the four compositions; see this module.
-        sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
-        chunk: of a sparse Hessian, how many compressed products are computed at a time.
+        sparse: if true, the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: for a sparse Hessian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
-        DerivativeError: ``f`` is not scalar, the mode is unknown, or there is a chunk of a dense Hessian.
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or ``chunk`` is given for a dense Hessian.
     """
     graph = as_graph(f, wrt, inputs)
     _check_mode(mode, MODES)
@@ -112,10 +112,10 @@ def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
 
 
 def _forward_over_reverse(value: Node, wrt: Sequence[Node]) -> Node:
-    """Each pair of blocks of inputs once: seeds of one, the gradient in the other; H is symmetric.
+    """The Hessian by one product for each pair of blocks of inputs; H is symmetric.
 
-    Seeds are those of the input that is used first, since its tangents go through more of the graph and
-    meet those of the others on their way.
+    The seeds are those of the input that is used first: its tangents pass through more of the graph, and
+    meet the tangents of the other inputs on the way.
     """
     gradient = dict(zip(wrt, _gradient(value, wrt), strict=True))
     blocks = blocks_of(wrt)

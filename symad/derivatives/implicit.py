@@ -32,11 +32,11 @@ def implicit(
 
     Its derivatives come from the implicit function theorem, forward and reverse and of any order,
     through linear solves with ∂F/∂x; the solver is never differentiated. A fixed point x = g(x, θ)
-    is F = x − g; a minimiser is F = ∇f (``symad.gradient(f, x)``). From 50 unknowns on, a ∂F/∂x of which
-    at most a tenth is not zero by structure is a sparse matrix in all of these solves.
+    is F = x − g; a minimiser is F = ∇f (``symad.gradient(f, x)``). With 50 unknowns or more, ∂F/∂x is a
+    sparse matrix in all of these solves if at most a tenth of its elements are structurally nonzero.
 
     Args:
-        F: what `trace` takes, with as many equations as there are unknowns.
+        F: an argument of `trace`, with as many equations as there are unknowns.
         unknown: a symbol, or a tuple of symbols, among the inputs of F.
         parameters: symbols in the order wanted; all other inputs by default.
         solver: a function (guess, parameters...) -> x of flat guess and flat x; Newton with symad's own

@@ -27,7 +27,7 @@ def gradient(
     """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape or structure.
 
     Args:
-        f: what `trace` takes, with one scalar (or 1×1) output.
+        f: an argument of `trace`, with one scalar (or 1×1) output.
         wrt: inputs; a bare symbol gives a bare array, otherwise the outputs form a tuple.
         mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
         inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
@@ -63,17 +63,17 @@ def jacobian(
     """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
 
     Args:
-        f: what `trace` takes.
+        f: an argument of `trace`.
         wrt: inputs, all by default.
-        mode: "forward" (N pushforwards), "reverse" (M pullbacks), or "auto": the cheaper by N against
-            M, with the choice told in ``graph.report``. Sparse Jacobians also know "mixed": some rows by
+        mode: "forward" (N pushforwards), "reverse" (M pullbacks), or "auto": the cheaper one, by a comparison
+            of N and M; ``graph.report`` names the choice. Sparse Jacobians also accept "mixed": some rows by
             reverse mode and the rest by forward mode.
-        sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
-        chunk: of a sparse Jacobian, how many compressed products are computed at a time.
+        sparse: if true, the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: for a sparse Jacobian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
-        DerivativeError: the mode is unknown, or there is a chunk of a dense Jacobian.
+        DerivativeError: the mode is unknown, or ``chunk`` is given for a dense Jacobian.
     """
     graph = as_graph(f, wrt, inputs)
     _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
@@ -98,7 +98,7 @@ def _check_mode(mode: str, known: Sequence[str]) -> None:
 
 
 def _choose_mode(mode: str, rows: Dim, columns: Dim) -> tuple[str, str]:
-    """Forward mode costs about 2 evaluations a column, reverse mode about 3 a row."""
+    """The cheaper mode: forward mode costs about 2 evaluations a column, reverse mode about 3 a row."""
     if mode != "auto":
         return mode, f"{mode} mode as asked: {rows} outputs, {columns} inputs"
     if isinstance(rows, int) and isinstance(columns, int):

@@ -2,10 +2,10 @@
 
 With x(t) = x + t v every value y of a graph is a power series y_0 + y_1 t + y_2 t² + ..., and y_j j! is the
 directional derivative Dʲf(x)[v, ..., v]. A product is Cauchy's, y_k = Σ_j a_j b_{k−j}; a quotient, a root
-and a linear solve are the same sums solved for y_k. All other ops follow from their pushforward: ẏ =
+and a linear solve are the same sums solved for y_k. All other ops use their pushforward: ẏ =
 ∂op(x, y) ẋ is a graph in x, y and ẋ, so that y_k = (ẏ)_{k−1}/k needs lower orders only. Functions whose
-slopes are among themselves (exp, sin and cos, tanh, ...) cost O(k²) nodes in all, where nesting doubles
-them with each order.
+derivatives are expressed by themselves (exp, sin and cos, tanh, ...) cost O(k²) nodes in all, whereas nested
+pushforwards double the number of nodes with each order.
 
 Sources: Griewank & Walther, "Evaluating Derivatives" (2008), section 13.2 and table 13.2; Bettencourt,
 Johnson & Duvenaud, "Taylor-mode automatic differentiation for higher-order derivatives in JAX" (2019).
@@ -40,11 +40,11 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
     """Directional derivatives up to an order: (x..., x_dot...) -> (y, Df[x_dot], D²f[x_dot, x_dot], ...).
 
     They are the derivatives of t ↦ f(x + t x_dot) at t = 0: order + 1 values, each in the shapes and the
-    structure of ``f``. ``wrt`` and ``inputs`` as in `pushforward`. Loops stay loops, whose state is joined by
-    its coefficients; solutions of `implicit` have theirs by linear solves.
+    structure of ``f``. ``wrt`` and ``inputs`` as in `pushforward`. Loops stay loops, whose state is extended
+    by its coefficients; the coefficients of solutions of `implicit` come from linear solves.
 
     Raises:
-        DerivativeError: the order is no integer of at least 0.
+        DerivativeError: the order is not an integer, or is negative.
     """
     if not isinstance(order, int) or isinstance(order, bool) or order < 0:
         raise DerivativeError(f"jet: the order {order!r} is not an integer of at least 0")

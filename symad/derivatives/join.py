@@ -1,4 +1,4 @@
-"""Joining graphs: several functions of shared inputs as one."""
+"""Joining graphs: several functions of shared inputs as one graph."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from symad.tracing import as_graph
 
 
 def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
-    """One graph with the outputs of all, nodes shared: value, gradient and Hessian in one sweep.
+    """One graph with the outputs of all functions, nodes shared: value, gradient and Hessian in one sweep.
 
     Inputs are shared by symbol, in the order in which they first appear; the outputs form a tuple with
-    one entry for each function, in its own structure.
+    one entry for each function, in the structure of this function.
 
     Args:
-        functions: what `trace` takes.
+        functions: arguments of `trace`.
         inputs: order and grouping of the arguments of all, as in `trace`.
 
     Raises:
@@ -49,7 +49,7 @@ def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
 
 
 def _grouping(graphs: Sequence[Graph]) -> tuple[Argument, ...]:
-    """The arguments of all, in the order in which they first appear."""
+    """The arguments of all graphs, in the order in which they first appear."""
     if not any(graph.grouping for graph in graphs):
         return ()
     argument_of: dict[Node, Argument] = {}
@@ -68,7 +68,7 @@ def _grouping(graphs: Sequence[Graph]) -> tuple[Argument, ...]:
 
 
 def _packing(graphs: Sequence[Graph], nodes: Sequence[Node]) -> Packing | None:
-    """What packed code makes flat, if all derivatives among the functions are by the same inputs."""
+    """What packed code flattens, if all derivatives among the functions are by the same inputs."""
     place = {node: k for k, node in enumerate(nodes)}
     kept = [(g, g.packing) for g in graphs if g.packing is not None]
     x = {tuple(place[g.input_nodes[k]] for k in p.x) for g, p in kept}

@@ -1,17 +1,17 @@
-"""Reverse mode through a long chain in little memory: keep some states, compute the others again.
+"""Reverse mode through a long chain in little memory: keep some states, recompute the others.
 
-For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states last first. A `Plan` says which states
+For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states in reverse order. A `Plan` says which states
 are kept and which steps are run again. Policies:
 
 - "all": every state is kept; each step runs once.
 - "none": only s_0 is kept; n(n−1)/2 steps run.
-- "every": every k-th state is kept, and one stretch of k states at a time; each step runs at most
-  twice. With k = √n memory is 2√n.
-- "binomial": with c states kept at once, the least number of steps, by splitting as Revolve does
+- "every": every k-th state is kept, and one segment of k states at a time; each step runs at most
+  twice. With k = √n the memory is 2√n states.
+- "binomial": with c states kept at once, the minimum number of steps, by Revolve's splits
   (Griewank and Walther 2000, Algorithm 799). Memory and repetitions then grow like log n.
 
 `functions.fold` and `functions.scan` follow such a plan inside a graph, in evaluation and in generated
-code; `memory_plan` tells what their policies cost. `chain_gradient` runs a plan over any functions.
+code; `memory_plan` returns the cost of their policies. `chain_gradient` runs a plan over any functions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ChainGradient:
 
 
 class _Run:
-    """The states and sums of one run."""
+    """The states and sums during one run."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class _Run:
             self.value, self.bar = chain.loss(state)
 
     def do(self, action: Action) -> None:
-        """One action of the plan."""
+        """Run one action of the plan."""
         if isinstance(action, Advance):
             state = self._state(action.start)
             for k in range(action.start, action.stop):
@@ -138,14 +138,15 @@ def chain_gradient(
     """Reverse mode through n steps of a recurrence, with a memory policy.
 
     Args:
-        step: what `symad.trace` takes: one output, the next state; inputs are the state, then one
+        step: an argument of `symad.trace` with one output, the next state; its inputs are the state, then one
             entry of each sequence, then parameters that all steps share.
         loss: a scalar function of the last state.
         length: the number of steps n.
         policy: see `make_plan`.
         keep: see `make_plan`.
-        sequences: how many inputs of the step, after the state, differ from step to step.
-        compiled: makes a graph fast, such as `symad.numeric.lower`; graphs are interpreted otherwise.
+        sequences: the number of inputs of the step, after the state, that differ from step to step.
+        compiled: a function that makes fast code of a graph, such as `symad.numeric.lower`; otherwise graphs
+            are interpreted.
 
     Raises:
         DerivativeError: the step has several outputs, or its output has another shape than its state.
@@ -173,14 +174,14 @@ def _interpreted(graph: Graph) -> Graph:
 
 
 def memory_plan(length: int, memory: Memory = "sqrt") -> Plan:
-    """What the ``memory`` of `functions.fold` costs: states kept, steps run again, the memory curve.
+    """The cost of the ``memory`` of `functions.fold`: states kept, steps run again, the memory curve.
 
     The forward sweep runs to the end, as the last state must be known before the backward sweep starts.
-    Every policy but "all" runs each step once more when it is reversed; a plan counts what comes on top of
-    that. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
+    Every policy but "all" runs each step once more when it is reversed; a plan counts only the additional
+    runs. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
 
     Raises:
-        DerivativeError: there is no such policy, or ``length`` is no number of steps.
+        DerivativeError: there is no such policy, or ``length`` is not a number of steps.
     """
     if not isinstance(length, int) or length < 0:
         raise DerivativeError(f"memory_plan takes a number of steps, not {length!r}")
@@ -200,7 +201,7 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
     """The plans of all backward sweeps in a graph that run by a memory policy.
 
     Args:
-        f: what `trace` takes, such as a gradient.
+        f: an argument of `trace`, such as a gradient.
         inputs: order and grouping of the arguments, as in `trace`.
         dims: numbers for the dimension symbols by name.
 

@@ -1,4 +1,4 @@
-"""Recomputation: values inside a function are not kept for derivatives, but computed again."""
+"""Recomputation: values inside a function are not kept for its derivatives, but computed again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from symad.tracing.wrapped import number
 
 
 def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., object]:
-    """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
+    """``f`` with the same values and derivatives in less memory: its intermediate values are computed twice.
 
     Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
     backward sweep comes back. Inside ``f`` nothing is kept but the arguments; the derivative runs ``f``
     again (Griewank and Walther 2008, chapter 12). A chain of n such functions keeps n states.
 
     Args:
-        f: a Python function of arrays, and of tuples, lists and dicts of them, which returns such; it is
-            used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
-        inputs: order and grouping of the arguments, as in `trace`: with it, a Graph is made of a Python
+        f: a Python function of arrays, or of tuples, lists and dicts of arrays, which returns such values; it
+            is used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
+        inputs: order and grouping of the arguments, as in `trace`; if given, a Graph is made of a Python
             function too.
 
     Returns:
@@ -59,7 +59,7 @@ def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., o
 
 
 def _graph(graph: Graph) -> Graph:
-    """The outputs of a graph as one part."""
+    """The outputs of a graph as the value of one op."""
     from symad.core.graph import rebuild
 
     fresh = [fresh_input(node.shape) for node in graph.input_nodes]
@@ -68,7 +68,7 @@ def _graph(graph: Graph) -> Graph:
 
 
 def _each(change: Callable[[Any], Any], value: Any) -> Any:
-    """A value with every leaf of its tuples, lists, dicts and dataclasses changed."""
+    """A value in which every leaf of its tuples, lists, dicts and dataclasses is changed."""
     if isinstance(value, dict):
         return {key: _each(change, item) for key, item in value.items()}
     if names := field_names(type(value)):

@@ -26,7 +26,7 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
 
     x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
-    ``f``, whatever the number of inputs; every intermediate value that a derivative needs is kept.
+    ``f``, for any number of inputs; every intermediate value that a derivative needs is kept.
     ``inputs`` as in `trace`.
     """
     graph = as_graph(f, wrt, inputs)
@@ -46,7 +46,7 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
 def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep.
 
-    The gradient by an argument that is a dict, list or dataclass of arrays has its structure. ``inputs`` as
+    The gradient by an argument that is a dict, list or dataclass of arrays has this structure. ``inputs`` as
     in `trace`.
     """
     graph = as_graph(f, wrt, inputs)

@@ -1,4 +1,4 @@
-"""Batching: a graph applied along a new leading axis. The rules stand with the ops."""
+"""Batching: a graph applied along a new leading axis. The rules are in the files of the ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symad.tracing.sessions import is_tracing
 from symad.transforms.batches import batch_outputs
 
 Axes: TypeAlias = "int | Sequence[Axes] | Mapping[str, Axes] | None"
-"""Where the axis of the batch stands: one place for all, or one for each argument or part of it."""
+"""The position of the batch axis: one for all arguments, or one for each argument or part of it."""
 
 
 @without_collecting
@@ -32,14 +32,14 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
     """``f`` over a batch: every output gets a leading batch axis.
 
     Args:
-        f: what `trace` takes.
-        in_axes: for each argument the position of its batch axis, or None where it is shared; one int for
+        f: an argument of `trace`.
+        in_axes: for each argument the position of its batch axis, or None if all points share it; one int for
             all arguments. For a dict, list or dataclass of arrays it is one position for all of them, or
             such an object of positions.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Returns:
-        A graph whose batched inputs have one more axis, of a length that the arrays given fix.
+        A graph whose batched inputs have one more axis; the arrays of a call determine its length.
     """
     graph = with_arrays(as_graph(f, inputs=inputs))
     arguments = graph.arguments
@@ -58,7 +58,7 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
     if all(axis is None for axis in spread):
         raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
     name = _free_name({str(s) for s in (*graph.inputs, *graph.dims)})
-    # the values of enclosing functions have dimensions of their own, perhaps of this name
+    # the values of enclosing functions have their own dimension symbols, possibly of this name
     kind = sympy.Dummy if is_tracing() else sympy.Symbol
     count = kind(name, integer=True, positive=True)
     nodes, replaced = [], {}
@@ -85,7 +85,7 @@ def _is_axis(axis: object) -> bool:
 
 
 def with_arrays(graph: Graph) -> Graph:
-    """The graph with one array input in the place of each vector of scalar inputs."""
+    """The graph with one array input in place of each vector of scalar inputs."""
     if not graph.grouping:
         return graph
     taken = {str(s) for s in (*graph.inputs, *graph.dims)}

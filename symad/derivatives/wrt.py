@@ -1,4 +1,4 @@
-"""Choosing inputs (`wrt`) and naming the new inputs that derivatives take."""
+"""Selecting inputs (`wrt`) and naming the new inputs of derivatives."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Selection:
         return tuple(node for entry in self.entries for node in entry.nodes)
 
     def packed(self, parts: Sequence[Node]) -> tuple[tuple[Node, ...], tuple[Structure, ...]]:
-        """One node for each selected input as outputs, and the structure of each entry."""
+        """The parts as outputs, one for each selected input, and the structure of each entry."""
         outputs: list[Node] = []
         structures: list[Structure] = []
         rest = iter(parts)
@@ -54,7 +54,7 @@ class Selection:
 
     @property
     def output_names(self) -> list[str]:
-        """What each output of `packed` belongs to, as the user wrote it."""
+        """The input of each output of `packed`, as the user wrote it."""
         names: list[str] = []
         for entry in self.entries:
             outputs = as_outputs(entry.argument.structure, entry.nodes)[0]
@@ -63,11 +63,11 @@ class Selection:
         return names
 
     def labels(self, suffix: str) -> tuple[str, ...]:
-        """The names of the outputs of `packed` with ``_bar`` or the like behind them."""
+        """The names of the outputs of `packed` with a suffix such as ``_bar``."""
         return tuple(f"{identifier(name)}_{suffix}" for name in self.output_names)
 
     def structure(self, structures: tuple[Structure, ...]) -> Structure:
-        """That of a result with these entries: a tuple, or the entry itself if ``wrt`` was bare."""
+        """The structure of a result with these entries: a tuple, or that of the entry if ``wrt`` was bare."""
         return structures[0] if self.bare else TupleOf(structures)
 
 
@@ -101,8 +101,8 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
     selects every argument.
 
     Raises:
-        DerivativeError: an entry is no input of the graph or stands twice, a name fits several, or another
-            input such as q(t) is a function of it.
+        DerivativeError: an entry is not an input of the graph or occurs twice, a name fits several, or
+            another input such as q(t) is a function of it.
     """
     if wrt is None:
         selection = Selection(tuple(_arguments(graph)), bare=False)
@@ -118,7 +118,7 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
 
 
 def select_wrt(graph: Graph, wrt: Wrt | None) -> tuple[tuple[Node, ...], bool]:
-    """The input nodes that ``wrt`` selects, and whether it was one bare entry; see `select`."""
+    """The input nodes that ``wrt`` selects, and true if ``wrt`` was one bare entry; see `select`."""
     selection = select(graph, wrt)
     return selection.nodes, selection.bare
 
@@ -134,7 +134,7 @@ def _arguments(graph: Graph) -> list[Entry]:
 
 
 def others(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
-    """The arguments of which no input is among the nodes, and the single inputs left of the others."""
+    """The arguments without any of these nodes, and the remaining single inputs of the other arguments."""
     made: list[Entry] = []
     for entry in _arguments(graph):
         left = [node for node in entry.nodes if node not in nodes]
@@ -146,7 +146,7 @@ def others(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
 
 
 def grouping_of(entries: Sequence[Entry]) -> tuple[Argument, ...]:
-    """The arguments of a graph of these inputs; none where each is one input."""
+    """The arguments of a graph of these inputs; empty if each argument is one input."""
     arguments = tuple(entry.argument for entry in entries)
     return arguments if any(a.structure is not None for a in arguments) else ()
 
@@ -185,7 +185,7 @@ def _named(graph: Graph, entry: Wrt) -> Entry:
 
 
 def _check_functions(graph: Graph, nodes: Sequence[Node]) -> None:
-    """Refuse a derivative by t where q(t) is an input: nobody said how q depends on t."""
+    """Refuse a derivative by t if q(t) is an input: the dependence of q on t is unknown."""
     functions = [s for s in graph.inputs if isinstance(s, (AppliedUndef, sympy.Derivative))]
     if not functions:
         return
@@ -219,7 +219,7 @@ def scalar_output(graph: Graph, what: str) -> Node:
 
 
 def input_names(graph: Graph) -> set[str]:
-    """The names taken by the inputs."""
+    """The names of the inputs, which new inputs may not take."""
     return {str(s) for s in graph.inputs}
 
 
@@ -255,14 +255,14 @@ def cotangent_inputs(outputs: Sequence[Node], taken: set[str]) -> tuple[Node, ..
 
 
 def value_labels(graph: Graph) -> tuple[str, ...]:
-    """What the outputs of a function are called: by its name, several by numbers behind it."""
+    """The names of the outputs of a function: its name, with numbers if there are several outputs."""
     if len(graph.output_nodes) == 1:
         return (graph.name,)
     return tuple(f"{graph.name}_{k}" for k in range(1, len(graph.output_nodes) + 1))
 
 
 def packing_of(graph: Graph, selection: Selection, results: Results, extra: int = 0) -> Packing:
-    """What packed code of a derivative makes flat; ``extra`` directions follow the inputs of the graph."""
+    """What packed code of a derivative flattens; ``extra`` directions follow the inputs of the graph."""
     place = {node: k for k, node in enumerate(graph.input_nodes)}
     count = len(graph.input_nodes)
     x = tuple(place[node] for node in selection.nodes)
@@ -286,7 +286,7 @@ def with_directions(
     report: str = "",
     packing: Packing | None = None,
 ) -> Graph:
-    """A derivative with further inputs behind those of the graph, grouped as the entries they belong to."""
+    """A derivative with further inputs after those of the graph, grouped like the entries they belong to."""
     entries = () if selection is None else selection.entries
     grouping = graph.grouping
     if grouping or any(entry.argument.structure is not None for entry in entries):

@@ -60,7 +60,7 @@ def family(node: Node) -> Family:
 
 
 def is_literal(node: Node) -> bool:
-    """Whether a node is a number that is written into the labels of its users."""
+    """True if a node is a number that is written into the labels of its users."""
     return isinstance(node.op, (Constant, Dimension))
 
 
@@ -78,7 +78,7 @@ def _number(node: Node) -> str | None:
 
 
 def argument_order_shows(node: Node) -> bool:
-    """Whether a label tells its arguments apart, so that edges must arrive in their order."""
+    """True if a label tells its arguments apart, so that edges must arrive in their order."""
     return label(node) not in {"+", "×", "and", "or", "xor", "max", "min"}
 
 

@@ -60,7 +60,7 @@ def latex_name(name: str) -> str:
 
 
 def _is_latex(name: str) -> bool:
-    """Whether a name is written in the commands above, with braces in pairs and scripts of something."""
+    """True if a name is written in the commands above, with braces in pairs and scripts of something."""
     rest = COMMAND.sub(lambda found: "x" if found[1] in COMMANDS or found[1] in ",;:! " else "$", name)
     if re.search(r"[$%&#~\n\r]|[_^]\s*([_^}]|$)|([_^])(\{[^{}]*\}|[^{}])\s*\2", rest):
         return False

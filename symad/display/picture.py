@@ -36,7 +36,7 @@ class Box:
     family: Family
     output: str = ""
     ordered: bool = True
-    """Whether the edges arrive in argument order, from left to right."""
+    """True if the edges arrive in argument order, from left to right."""
 
     @property
     def width(self) -> float:

@@ -1,6 +1,7 @@
-"""Graphs evaluated: on floats, Fractions, mpmath numbers, SymPy expressions and dual numbers.
+"""Evaluation of graphs: on floats, Fractions, mpmath numbers, SymPy expressions and dual numbers.
 
-`evaluate` is the start: a graph called. `number_domains` says what each kind of number does, `numpy_names`
-which function of NumPy or SciPy a function of SymPy is, `exact_linalg` linear algebra on objects, `dual`
-and `dual_domain` forward mode by operator overloading, `node_numbers` scalar nodes as numbers.
+`evaluate` is the entry point: the call of a graph. `number_domains` defines the operations of each kind of
+number, `numpy_names` maps functions of SymPy to functions of NumPy or SciPy, `exact_linalg` is linear algebra
+on objects, `dual` and `dual_domain` are forward mode by operator overloading, `node_numbers` scalar nodes as
+numbers.
 """

@@ -1,6 +1,6 @@
 """Special functions to many digits by Arb, where mpmath would sum slow series.
 
-Arb gives a ball that contains the value; its midpoint counts where the ball is narrower than one rounding
+Arb gives a ball that contains the value; its midpoint is used if the ball is narrower than one rounding
 of the working precision. Everything else, such as a value outside the real domain, is left to mpmath.
 
 Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic".
@@ -22,10 +22,10 @@ GUARD = 30
 """Bits beyond the working precision; cancellation inside a function may need more."""
 
 ATTEMPTS = 3
-"""So often the bits are doubled."""
+"""The number of times that the bits are doubled."""
 
 LARGEST = 10**4
-"""Arguments of larger size are left to mpmath, whose series end early there."""
+"""Larger arguments are left to mpmath, whose series end early there."""
 
 
 def _polygamma(n: flint.arb, x: flint.arb) -> flint.arb:
@@ -69,7 +69,7 @@ FUNCTIONS: dict[sympy.FunctionClass, Callable[..., arb]] = {
 
 
 def by_arb(head: sympy.FunctionClass, values: tuple[Number, ...]) -> Number | None:
-    """head(*values) rounded to mpmath's working precision; None where Arb does not tell it.
+    """head(*values) rounded to mpmath's working precision; None if Arb does not determine it.
 
     Args:
         head: a function of SymPy.

@@ -2,24 +2,24 @@
 
 Dual(v, v̇) stands for v + v̇ε with ε² = 0, so that f(v + v̇ε) = f(v) + f'(v) v̇ ε (Clifford 1873;
 Griewank and Walther 2008, section 3.1). It is forward mode by operator overloading: it shares no
-code with the graph's `pushforward`, nor its table of better-conditioned slopes, and so serves as
-an independent check on it. Derivatives of functions are SymPy's ``fdiff``, evaluated on the
+code with the graph's `pushforward`, nor with its table of better-conditioned slopes, and so serves as
+an independent check of it. Derivatives of functions are SymPy's ``fdiff``, evaluated on the
 components.
 
 Components are floats, arrays, Fractions, mpmath numbers, SymPy expressions, or Dual numbers again.
 Dual(Dual(x, 1), Dual(1, 0)) is a second-order (hyper-dual) number: through f it becomes
 Dual(Dual(f, f'), Dual(f', f'')).
 
-**Levels are told apart by nesting alone.** The outermost level belongs to the differentiation that
+**Levels are distinguished by nesting alone.** The outermost level belongs to the differentiation that
 was started last. A variable of an outer differentiation that is used inside an inner one is a
-constant there and must be lifted: written ``Dual(x, 0)``. Numbers of different depths never mix;
-meeting, they raise, because guessing which ε is which is how perturbations get confused (Siskind
+constant there and must be lifted: written ``Dual(x, 0)``. An operation on numbers of different depths raises
+an error, because guessing which ε is which leads to perturbation confusion (Siskind
 and Pearlmutter 2008).
 
-The integer 0 as a tangent (the default) means known to be zero: it takes no part in products, so
+The integer 0 as a tangent (the default) is a structural zero: it takes no part in products, so
 an infinite slope at a constant does no harm.
 
-At points without a derivative the policy is that of the graph: ties in Max and Min are split
+At points without a derivative the rules are those of the graph: ties in Max and Min are split
 evenly, |x|' = 0 at 0, steps have derivative 0, and a branch not taken contributes nothing.
 """
 
@@ -54,7 +54,7 @@ Rule: TypeAlias = Callable[..., Any]
 
 
 def _binary(rule: Rule) -> Rule:
-    """A rule as an operator; arrays go through NumPy, which asks ``__array_ufunc__``."""
+    """A rule as an operator; operands that are arrays are left to NumPy, which calls ``__array_ufunc__``."""
 
     def method(self: Dual, other: Number) -> Number:
         return NotImplemented if isinstance(other, np.ndarray) else rule(self, other)
@@ -63,7 +63,7 @@ def _binary(rule: Rule) -> Rule:
 
 
 def _swapped(rule: Rule) -> Rule:
-    """The operator with its operands exchanged."""
+    """The operator with swapped operands."""
     return _binary(lambda a, b: rule(b, a))
 
 
@@ -118,7 +118,7 @@ class Dual:
 
     @property
     def depth(self) -> int:
-        """How many levels are nested: 1 for plain components."""
+        """The number of nested levels: 1 for plain components."""
         return 1 + max(depth(self.value), depth(self.tangent))
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ UFUNCS: dict[str, Rule] = {}
 """NumPy's and SciPy's functions on Dual numbers, by name; `symad.evaluation.dual_functions` fills it."""
 
 SLOPE: list[Callable[[Any, int, tuple[Any, ...], Any], Any]] = []
-"""(head, i, primals, value) -> ∂head/∂x_i; the one entry is `symad.evaluation.dual_functions.slope`."""
+"""(head, i, primals, value) -> ∂head/∂x_i; its only entry is `symad.evaluation.dual_functions.slope`."""
 
 ARITHMETIC: dict[str, Rule] = {
     "add": _add,
@@ -201,7 +201,7 @@ ARITHMETIC: dict[str, Rule] = {
 
 
 def _apply_over_arrays(rule: Rule, inputs: tuple[Number, ...]) -> Number:
-    """A rule on Dual numbers and arrays: entry by entry, or whole where Duals hold arrays."""
+    """A rule on Dual numbers and arrays: entry by entry, or on the whole arrays if Duals hold arrays."""
     arrays = [v for v in inputs if isinstance(v, np.ndarray)]
     if any(map(is_array, inputs)) and not any(a.dtype == object for a in arrays):
         return rule(*(Dual(v) if isinstance(v, np.ndarray) else v for v in inputs))
@@ -215,7 +215,7 @@ def _apply_over_arrays(rule: Rule, inputs: tuple[Number, ...]) -> Number:
 
 
 def depth(number: Number) -> int:
-    """The nesting depth of a number, or of the entries of an array; 0 for what is not Dual."""
+    """The nesting depth of a number, or of the entries of an array; 0 for numbers that are not Dual."""
     if isinstance(number, Dual):
         return number.depth
     if isinstance(number, np.ndarray) and number.dtype == object:
@@ -229,7 +229,7 @@ def primal(number: Number) -> Number:
 
 
 def tangent_of(number: Number) -> Number:
-    """The tangent of a Dual number; that of other numbers is known to be zero."""
+    """The tangent of a Dual number; for other numbers the structural zero."""
     return number.tangent if isinstance(number, Dual) else 0
 
 
@@ -242,7 +242,7 @@ def primals(numbers: Number) -> np.ndarray:
 
 
 def is_array(number: Number) -> bool:
-    """Whether a Dual number has arrays as components."""
+    """True if a Dual number has arrays as components."""
     arrays = (np.ndarray, sympy.MatrixBase, sympy.NDimArray)
     if not isinstance(number, Dual):
         return False
@@ -250,7 +250,7 @@ def is_array(number: Number) -> bool:
 
 
 def as_input(number: Dual) -> Number:
-    """A Dual as graphs take it: a Dual of arrays as an array of Duals, machine ints as floats."""
+    """A Dual as an input of graphs: a Dual of arrays as an array of Duals, machine ints as floats."""
     if is_array(number):
         return np.frompyfunc(as_input, 1, 1)(_entries(number))
     if _innermost(number) is not FLOATS:
@@ -272,7 +272,7 @@ def _innermost(number: Dual) -> AnyDomain:
 
 
 class NestedDomain(Domain["Dual | float | Undefined"]):
-    """A domain of numbers whose components lie in another one, ``inner``."""
+    """A domain of numbers whose components are numbers of another domain, ``inner``."""
 
     inner: AnyDomain
 
@@ -312,7 +312,7 @@ def _tidy(entries: np.ndarray) -> np.ndarray:
 
 
 def is_known_zero(tangent: Number) -> bool:
-    """Whether a tangent is the integer 0, which stands for a structural zero."""
+    """True if a tangent is the integer 0, which stands for a structural zero."""
     return type(tangent) is int and tangent == 0
 
 
@@ -322,13 +322,13 @@ def scaled(slope: Number, tangent: Number, product: Rule = operator.mul) -> Numb
 
 
 def total(terms: list[Number]) -> Number:
-    """The sum of tangents of which structural zeros take no part."""
+    """The sum of tangents; structural zeros take no part."""
     present = [term for term in terms if not is_known_zero(term)]
     return reduce(operator.add, present) if present else 0
 
 
 def dual(value: Number, tangent: Number) -> Undefined | Dual:
-    """Dual(value, tangent), or the value itself where it is undefined."""
+    """Dual(value, tangent), or the value itself if it is undefined."""
     return value if isinstance(value, Undefined) else Dual(value, tangent)
 
 
@@ -336,7 +336,7 @@ def check_levels(*numbers: Number) -> None:
     """Refuse Dual numbers of different depths.
 
     Raises:
-        EvaluationError: it is not clear which tangent belongs to which variable.
+        EvaluationError: the depths differ, so it is not clear which tangent belongs to which variable.
     """
     depths = {depth(n) for n in numbers} - {0}
     if len(depths) > 1:

@@ -1,4 +1,4 @@
-"""Dual numbers as a domain: what the evaluation of a graph asks of numbers, answered with tangents."""
+"""Dual numbers as a domain: the operations that the evaluation of a graph needs, with tangents."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 class Duals(NestedDomain):
-    """Dual numbers whose components lie in the domain ``inner``."""
+    """Dual numbers whose components are numbers of the domain ``inner``."""
 
     def __init__(self, inner: AnyDomain) -> None:
-        """Dual domains outrank all others, and deeper ones outrank shallower ones."""
+        """Dual domains rank above all others, and deeper ones above shallower ones."""
         self.inner = inner
         self.rank = 10 + inner.rank
 
@@ -52,7 +52,7 @@ class Duals(NestedDomain):
         return _duals(domain_of((value.value, value.tangent)))
 
     def join(self, other: AnyDomain) -> AnyDomain:
-        """Numbers of the other domain are constants among the components."""
+        """The dual domain in which numbers of the other domain are constants among the components."""
         return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
 
     def number(self, value: Number) -> Dual:

@@ -40,7 +40,7 @@ def slope(head: sympy.FunctionClass, i: int, primals: tuple[Number, ...], result
     """∂head/∂x_i at the primals, of which ``result`` is the value.
 
     Raises:
-        DerivativeError: neither SymPy nor the user knows the derivative.
+        DerivativeError: neither SymPy nor the user defines the derivative.
     """
     if head in STEPS:
         return 0
@@ -55,7 +55,7 @@ SLOPE.append(slope)
 
 @cache
 def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
-    """SymPy's derivative; for a function SymPy does not know, the one its user registered."""
+    """SymPy's derivative; for a function unknown to SymPy, the derivative that its user registered."""
     try:
         inputs, (output,) = sympy_partial(head, i, (None,) * count)
         return inputs, output
@@ -72,7 +72,7 @@ STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}
 
 
 def _extreme_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
-    """1/k where argument i is one of k that attain the extreme, else 0."""
+    """1/k if argument i is one of k that attain the extreme, else 0."""
     hits = [select(compare("==", p, result), 1, 0) for p in primals]
     return divide(hits[i], reduce(operator.add, hits))
 
@@ -97,7 +97,7 @@ KINKS: dict[sympy.FunctionClass, Callable[[int, tuple[Any, ...], Any], Any]] = {
     sympy.frac: _frac_slope,
     sympy.Abs: _abs_slope,
 }
-"""Functions with kinks or jumps, of which SymPy's derivative at them is wrong or missing."""
+"""Functions with kinks or jumps, at which SymPy's derivative is wrong or missing."""
 
 
 # ---- ufuncs --------------------------------------------------------------------------------------
@@ -156,6 +156,6 @@ UFUNCS.update(
         "gammaln": _head(sympy.loggamma),
     }
 )
-"""What NumPy's and SciPy's functions of these names do to Dual numbers."""
+"""The rules of Dual numbers for NumPy's and SciPy's functions of these names."""
 
 assert not UFUNCS.keys() & ARITHMETIC.keys()

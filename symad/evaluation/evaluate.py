@@ -30,10 +30,11 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
     """The outputs of a graph at these values, in the graph's structure.
 
     For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
-    points, whose axes lead in every output. Inside a traced function the graph joins it.
+    points, whose axes lead in every output. A call inside a traced function adds the graph to that function.
 
     Raises:
-        EvaluationError: values are missing, given twice, for no input, or no real numbers; names the input.
+        EvaluationError: values are missing, given twice, for no input, or not real numbers; the message names
+            the input.
         ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
     """
     if graph.grouping or named or len(values) != len(graph.input_nodes):
@@ -46,7 +47,7 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
     if exact is not None:
         return pack(graph.structure, [as_result(value) for value in exact.results])
     checked = as_values(values, graph.inputs)
-    if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
+    if domain_of(checked) is FLOATS:  # floats round and overflow; other numbers evaluate the graph as written
         graph = _for_floats(graph)
     checked = as_columns([node.shape for node in graph.input_nodes], checked)
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
@@ -60,7 +61,7 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Nu
 
 
 def _owning(results: Sequence[Any], given: Sequence[Number]) -> list[Number]:
-    """The results, each in memory of its own: not that of an input, of a constant or of another result."""
+    """The results, without shared memory: none is a view of an input, of a constant or of another result."""
     roots = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
     made = []
     for result in results:
@@ -76,7 +77,7 @@ def _owning(results: Sequence[Any], given: Sequence[Number]) -> list[Number]:
 
 
 def _root(array: Array) -> object:
-    """What owns the memory of an array."""
+    """The owner of the memory of an array."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
@@ -84,12 +85,12 @@ def _root(array: Array) -> object:
 
 @lru_cache(maxsize=32)
 def _for_floats(graph: Graph) -> Graph:
-    """The graph in stable forms, as it is lowered."""
+    """The graph in stable forms, as it is when it is lowered."""
     return with_logistic(stabilize(graph))
 
 
 def as_values(values: Sequence[Number], symbols: Sequence[Number]) -> list[Number]:
-    """Values as what the evaluators take; integers stay exact beside exact or symbolic numbers."""
+    """Values in the types of the evaluators; integers stay exact beside exact or symbolic numbers."""
     checked = [as_value(v, s) for v, s in zip(values, symbols, strict=True)]
     domain = domain_of(checked)
     if domain is FLOATS:
@@ -98,7 +99,7 @@ def as_values(values: Sequence[Number], symbols: Sequence[Number]) -> list[Numbe
 
 
 def _exact(given: Number, value: Number, domain: AnyDomain) -> Number:
-    """A checked value whose integers, as they were given, are numbers of a domain."""
+    """A checked value in which integers that were given as integers are numbers of a domain."""
     if isinstance(given, INTEGERS):
         return domain.number(int(given))
     if not isinstance(value, np.ndarray):
@@ -114,7 +115,7 @@ INTEGERS = (int, np.integer)
 
 
 def as_value(value: Any, symbol: sympy.Basic) -> Number:
-    """A value as what the evaluators take: exact scalars as they are, numbers as float arrays.
+    """A value in the types of the evaluators: exact scalars unchanged, numbers as float arrays.
 
     Raises:
         EvaluationError: text, complex numbers, None, or a fraction for an integer symbol.
@@ -134,9 +135,9 @@ def as_value(value: Any, symbol: sympy.Basic) -> Number:
     elif isinstance(value, (list, tuple)):
         value = _array_of(value, symbol)
     if isinstance(value, np.ndarray):
-        value = np.asarray(value)  # np.matrix has other products
+        value = np.asarray(value)  # np.matrix multiplies differently
         if value.dtype.kind in "bui" or value.dtype == np.float16:
-            value = value.astype(np.float64)  # of half precisions as in kernels: three digits are no result
+            value = value.astype(np.float64)  # half precisions too: three digits are not enough
         elif value.dtype.kind not in "fO":
             raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
         elif value.dtype == object and any(map(_no_real_number, value.flat)):
@@ -151,17 +152,17 @@ def as_value(value: Any, symbol: sympy.Basic) -> Number:
 
 
 def _no_real_number(value: Any) -> bool:
-    """Text, None, what cannot be multiplied, and complex numbers of all kinds, also inside of a Dual."""
+    """True for text, None, objects that cannot be multiplied, and complex numbers, also inside of a Dual."""
     if isinstance(value, Dual):
         return any(_no_real_number(part) for part in (value.value, value.tangent) if part is not None)
-    if isinstance(value, sympy.Basic):  # large expressions are not searched to their end
+    if isinstance(value, sympy.Basic):  # the whole of a large expression is not searched
         return any(part is sympy.I for part in islice(sympy.preorder_traversal(value), 50))
     no_number = (str, bytes, list, tuple, complex, np.complexfloating, mpmath.mpc)
     return isinstance(value, no_number) or not hasattr(type(value), "__mul__")
 
 
 def refuse_fractions(symbol: sympy.Basic, value: Array | float) -> None:
-    """Raises EvaluationError where the value of an integer is none; integral floats are integers."""
+    """Raise EvaluationError if the value of an integer is not one; integral floats are integers."""
     if isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
         if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
@@ -169,7 +170,7 @@ def refuse_fractions(symbol: sympy.Basic, value: Array | float) -> None:
 
 
 def refuse_masked(symbol: sympy.Expr, value: Array) -> None:
-    """Raises EvaluationError where elements of a masked array are missing."""
+    """Raise EvaluationError if elements of a masked array are missing."""
     if np.ma.is_masked(value):
         raise EvaluationError(
             f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
@@ -181,8 +182,8 @@ def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
     """Another library's array as NumPy's.
 
     Raises:
-        EvaluationError: the library does not give its numbers away, as PyTorch does for tensors that require
-            grad, that are on another device, or whose type NumPy has not.
+        EvaluationError: the library does not convert its array, as PyTorch does not for tensors that require
+            grad, that are on another device, or whose type NumPy lacks.
     """
     try:
         return np.asarray(value)
@@ -192,13 +193,13 @@ def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
 
 
 OWN = (np.ndarray, np.generic, Fraction, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
-"""Types with answers of their own; other arrays are converted by NumPy."""
+"""Types that are used as they are; arrays of other types are converted by NumPy."""
 
 NO_NUMBERS = (
     str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64,
     dict, set, frozenset, type,
 )  # fmt: skip
-"""Types of values that are refused; others may be numbers of a user's own type."""
+"""Types of values that are refused; other types may be numbers that a user defined."""
 
 
 def _array_of(values: Number, symbol: sympy.Basic) -> np.ndarray:

@@ -21,14 +21,14 @@ IMPLEMENTATIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {}
 
 
 def implementation(head: type[sympy.Basic]) -> Callable[..., Number] | None:
-    """What a user registered for a SymPy head, or gave to SymPy's ``implemented_function``."""
+    """The user's implementation of a SymPy head, registered or by SymPy's ``implemented_function``."""
     found: Callable[..., Number] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
     return found
 
 
 @cache
 def numpy_function(head: sympy.FunctionClass) -> Callable[..., Any]:
-    """The NumPy or SciPy function of a SymPy head; by mpmath where neither has one."""
+    """The NumPy or SciPy function of a SymPy head; mpmath's if neither has one."""
     users = implementation(head)
     if users is not None:
         return partial(elementwise, head.__name__, users)
@@ -77,7 +77,7 @@ def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Number]:
 
 
 def _evaluates(head: type[sympy.Basic]) -> bool:
-    """Whether a user's function says itself what its value is; SymPy would take mpmath's of its name."""
+    """True if a user's function computes its own value; SymPy would take mpmath's function of its name."""
     return head._eval_evalf is not sympy.Function._eval_evalf
 
 

@@ -1,8 +1,8 @@
 """Scalar nodes as numbers: evaluation on them builds graphs.
 
-A graph of arrays evaluated on arrays of nodes is written out element by element. Evaluated on
-Dual(node, node) it applies the rules of Dual numbers, which share nothing with the graph's own forward and
-reverse mode, and the result is a graph again: a reference that can be compared by every means there is.
+A graph of arrays evaluated on arrays of nodes is expanded element by element. Evaluated on
+Dual(node, node) it applies the rules of Dual numbers, which are independent of the graph's own forward and
+reverse mode, and the result is a graph again: a reference that every method of comparison can use.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class NodeNumber:
         return NodeNumber(neg(self.node))
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are one node: what pivots are chosen by, not a condition of the graph."""
+        """True if both are the same node: pivots are chosen by this, it is not a condition of the graph."""
         return _node(other) is self.node
 
     def __int__(self) -> int:
-        """The value of a constant, such as an index; an error for what varies."""
+        """The value of a constant, such as an index; an error for any other node."""
         value = constant_value(self.node)
         if value is None or value != int(value):
             raise EvaluationError("a number that is a node is no index, unless it is a constant integer")
@@ -87,7 +87,7 @@ class NodeNumber:
 
 
 def _node(value: Number) -> Node | None:
-    """A number as a node; None for what is none."""
+    """A number as a node; None if it cannot be one."""
     if isinstance(value, NodeNumber):
         return value.node
     if isinstance(value, (bool, int, float, Fraction, np.integer, np.floating)):
@@ -146,7 +146,7 @@ def as_numbers(value: Number) -> Any:
     """A value whose numbers are all nodes: one of them, or an array.
 
     Raises:
-        TraceError: something is no real number.
+        TraceError: a value is not a real number.
     """
     if not isinstance(value, np.ndarray):
         return value if isinstance(value, NodeNumber) else NodeNumber(constant(value))

@@ -1,8 +1,8 @@
-"""What graphs are evaluated on: floats and NumPy arrays, Fractions, mpmath, SymPy, Dual.
+"""The numbers on which graphs are evaluated: floats and NumPy arrays, Fractions, mpmath, SymPy, Dual.
 
-Arrays are NumPy arrays; exact, high-precision, symbolic and dual numbers stand in arrays of dtype
-object, where NumPy applies their own operators. This module adds what operators do not cover:
-functions, division, powers, comparisons and selection, one `Domain` for each kind of number.
+Arrays are NumPy arrays; exact, high-precision, symbolic and dual numbers are entries of arrays of dtype
+object, for which NumPy applies their own operators. This module adds the operations without an operator:
+functions, division, powers, comparisons and selection, in one `Domain` for each kind of number.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from symad.evaluation.function_values import mpmath_function, numpy_function
 
 
 class Undefined:
-    """An exact value that does not exist, such as 1/0; it matters only where it is used."""
+    """An exact value that does not exist, such as 1/0; it is an error only if it is used."""
 
     def __init__(self, reason: str) -> None:
-        """``reason`` is told when the value reaches an output."""
+        """``reason`` is the message if the value reaches an output."""
         self.reason = reason
 
     def _absorb(self, *others: Number) -> Undefined:
@@ -43,7 +43,8 @@ class Undefined:
 def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Number:
     """head(*values) for SymPy's numbers and expressions.
 
-    Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes it for a whole one.
+    Jacobi and Gegenbauer functions of a fractional degree stay unevaluated: SymPy treats the degree as an
+    integer.
     """
     given = tuple(values)
     keep = head in (sympy.jacobi, sympy.gegenbauer) and given[0].is_Number and not given[0].is_Integer
@@ -53,7 +54,7 @@ def of_expressions(head: type[sympy.Basic], values: Iterable[sympy.Expr]) -> Num
 Kind = TypeVar("Kind")
 
 Truth: TypeAlias = "bool | np.ndarray | sympy.Basic"
-"""What a comparison gives: a truth value, an array of them, or one of the kinds that decide later."""
+"""The result of a comparison: a truth value, an array of them, or a condition that is decided later."""
 
 
 class Domain(Generic[Kind]):
@@ -66,7 +67,7 @@ class Domain(Generic[Kind]):
         return self
 
     def join(self, other: AnyDomain) -> AnyDomain:
-        """The domain in which numbers of both kinds meet."""
+        """The domain of the results of operations between both kinds."""
         return max(self, other, key=_rank)
 
     def number(self, value: Number) -> Kind:
@@ -103,7 +104,7 @@ class Domain(Generic[Kind]):
 
 
 AnyDomain: TypeAlias = "Domain[Any]"
-"""The domain of numbers that tell their kind only when they come."""
+"""The domain of numbers whose kind is known only at run time."""
 
 
 RELATIONS: dict[str, Callable[[Any, Any], Truth]] = {
@@ -115,7 +116,7 @@ RELATIONS: dict[str, Callable[[Any, Any], Truth]] = {
 
 
 def as_float(value: Number) -> float:
-    """The nearest float; what is larger than all of them is infinite, as in IEEE arithmetic."""
+    """The nearest float; infinite if the value is larger than all floats, as in IEEE arithmetic."""
     try:
         return float(value)
     except OverflowError:
@@ -156,7 +157,7 @@ Rational: TypeAlias = "Fraction | int | Undefined"
 
 
 class Fractions(Domain["Rational"]):
-    """Exact rational numbers; what is not rational is `Undefined`."""
+    """Exact rational numbers; a value that is not rational is `Undefined`."""
 
     rank = 1
 
@@ -297,13 +298,13 @@ DOMAINS: list[tuple[tuple[type, ...], AnyDomain]] = [
     ((mpmath.mpf, mpmath.mpc, type(mpmath.mp.pi)), HighPrecision()),
     ((sympy.Basic,), Symbolic()),
 ]
-"""Number classes and their domains; `symad.evaluation.dual` adds its own."""
+"""Number classes and their domains; `symad.evaluation.dual` adds its domain."""
 
 FLOATS = Floats()
 
 
 def domain_of(values: Iterable[Number]) -> AnyDomain:
-    """The widest domain among the values; arrays of dtype object are looked into."""
+    """The widest domain among the values; entries of arrays of dtype object count."""
     found: AnyDomain = FLOATS
     for value in values:
         if isinstance(value, (int, float)):
@@ -319,7 +320,7 @@ def domain_of(values: Iterable[Number]) -> AnyDomain:
 
 
 def wider(a: AnyDomain, b: AnyDomain) -> AnyDomain:
-    """The domain in which numbers of two domains meet, as the higher of them says."""
+    """The domain of the results of operations between two domains, according to the one of higher rank."""
     return a.join(b) if a.rank >= b.rank else b.join(a)
 
 
@@ -367,7 +368,7 @@ def compare(relation: str, a: Number, b: Number) -> Array:
 
 
 def logic(kind: str, conditions: tuple[Number, ...]) -> Array:
-    """And, or, xor, not, elementwise, of conditions that are no plain truth values."""
+    """And, or, xor, not, elementwise, of conditions that are not plain truth values."""
     domain = domain_of(conditions)
     return _spread(lambda *c: domain.logic(kind, *c), domain, conditions)
 

@@ -1,7 +1,7 @@
 """SymPy heads and the NumPy or SciPy functions that compute them on floats.
 
-Names rather than functions: modules are imported only when one is used, and printers need the name.
-A function has all the numbers of arguments that its head has.
+The table has names rather than functions: modules are imported only on use, and printers need the name.
+A function in it accepts every number of arguments that its head accepts.
 """
 
 from __future__ import annotations

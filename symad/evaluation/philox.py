@@ -3,9 +3,9 @@
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3
 and table 2; the test vectors are those of their library Random123.
 
-A key is four integers of 16 bits, lowest first: floats of any precision from float32 up hold them exactly,
-so a key travels through programs like every other array. The functions stand alone: generated NumPy code
-contains their text. Their names begin with an underscore, which no user's symbol does there.
+A key is four integers of 16 bits, lowest first: floats of any precision from float32 up represent them
+exactly, so a key is an array like any other in programs. The functions need nothing else of symad: generated
+NumPy code contains their text. Their names begin with an underscore, as no user's symbol does there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _key_words(key: Array) -> tuple[Array, ...]:
 def _uniform(key: Any, shape: Any, dtype: Any) -> Any:
     """Uniform numbers (..., *shape) in (0, 1), for keys (..., 4): element i from block i // 2 of the stream.
 
-    Of its 64 bits the highest 52 give (m + 1/2)/2⁵² in float64 and the highest 23 give (m + 1/2)/2²³ in
+    The highest 52 of its 64 bits give (m + 1/2)/2⁵² in float64 and the highest 23 give (m + 1/2)/2²³ in
     float32, both exact: the float32 number is the middle of the cell that holds the float64 number.
     """
     words = _key_words(key)

@@ -1,7 +1,7 @@
-"""Evaluation at Python integers: exact where every output is a rational function of them.
+"""Evaluation at Python integers: exact if every output is a rational function of them.
 
-A bound on the digits comes first, so that no call takes long: repeated squares soon have more digits than
-fit into memory, and are computed as floats.
+A bound on the digits is computed first, so that no call takes long: repeated squares soon have more digits
+than memory can hold, and are computed as floats.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from symad.ops.elementwise.selection import Condition, Select
 from symad.transforms.values import unchecked
 
 MOST_BITS = 4096
-"""Of the numerator or denominator of a value that is computed exactly."""
+"""The maximum number of bits of the numerator or denominator of a value that is computed exactly."""
 
 RATIONAL_HEADS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.ceiling)
-"""Functions whose value at rational numbers is one of them, up to sign, or an integer that is no larger."""
+"""Functions that map a rational number to itself, up to sign, or to an integer that is not larger."""
 
 
 class Bits(NamedTuple):
-    """Bounds on a fraction: its numerator is at most 2^above in size, its denominator at most 2^below."""
+    """Bounds on a fraction: its numerator is at most 2^above, its denominator at most 2^below."""
 
     above: int
     below: int
 
     def power(self, exponent: int) -> Bits:
-        """Of its power; of a negative one, the two change places."""
+        """The bounds of its power; for a negative power the two are swapped."""
         above, below = self.above * abs(exponent), self.below * abs(exponent)
         return Bits(above, below) if exponent >= 0 else Bits(below, above)
 
@@ -54,7 +54,7 @@ class Exact(NamedTuple):
 
 
 def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> Exact | None:
-    """The evaluation at integers; None where a value is none, or an output is no fraction, such as 1/0."""
+    """The evaluation at integers; None if a value is no integer, or an output no fraction, such as 1/0."""
     whole = {node: value for node, value in point.items() if type(value) is int}
     if not point or len(whole) < len(point) or not _are_rational(outputs, whole):
         return None
@@ -64,7 +64,7 @@ def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> E
 
 
 def _are_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:
-    """Whether scalar outputs at integers are fractions of bounded size, by the ops that lead to them."""
+    """True if scalar outputs at integers are fractions of bounded size, by the ops that lead to them."""
     bits = {node: Bits(value.bit_length(), 0) for node, value in point.items()}
     for node in topological(outputs):
         if node in bits:
@@ -77,7 +77,7 @@ def _are_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:
 
 
 def _bits(node: Node, args: Sequence[Bits]) -> Bits | None:
-    """Bounds for the value of a node, from those of its arguments; None if the value may be no fraction."""
+    """Bounds on the value of a node, from those of its arguments; None if it may not be a fraction."""
     op = node.op
     if node.shape:
         return None
@@ -115,7 +115,7 @@ class ExactResult(Fraction):
 
 
 def as_result(value: Fraction | bool) -> ExactResult | int | bool:
-    """An exact value as a call returns it: integers as such."""
+    """An exact value as a call returns it: integers as ints."""
     if isinstance(value, bool):
         return value
     return value.numerator if value.denominator == 1 else ExactResult(value)

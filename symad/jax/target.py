@@ -67,7 +67,7 @@ class JaxWriter(Writer):
 
 
 def is_on_host(function: Function) -> bool:
-    """Whether JAX has no form of a function of NumPy or SciPy."""
+    """True if JAX has no form of a function of NumPy or SciPy."""
     if function.module == "symad.special":
         return pasted(getattr(special, function.name)).needs_scipy
     return function.module.startswith("scipy.") and function.name not in IN_JAX

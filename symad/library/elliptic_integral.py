@@ -34,5 +34,5 @@ NUMPY_NAMES[elliptic_moment] = "symad.special.elliptic_moment"
 
 
 def in_tables(p: int, r: int, q: int) -> bool:
-    """Whether the formulas reach an integral: all derivatives of K, E, F and Π are made of those."""
+    """True if the formulas reach an integral: all derivatives of K, E, F and Π are made of those."""
     return r >= 0 and p >= 0 and q - max(p - r, 0) >= (0 if r else -1)

@@ -119,7 +119,7 @@ MPMATH_SPECIAL[elliptic_f] = lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m)
 
 
 def _on_the_way(z: arb, *poles: arb) -> bool:
-    """Whether k sin² < 1 for certain, for all k, up to z; None is π/2."""
+    """True if k sin² < 1 for certain, for all k, up to z; None is π/2."""
     top = arb(1)
     if z is not None and abs(z) < arb.pi() / 2:
         top = z.sin() ** 2

@@ -129,6 +129,6 @@ def _along_argument(y: Node, i: int, partial: Partial) -> Node:
 
 
 def is_numerical(node: Node) -> bool:
-    """Whether a node is a derivative whose values come from numerical differentiation."""
+    """True if a node is a derivative whose values come from numerical differentiation."""
     head = getattr(node.op, "head", None)
     return isinstance(head, type) and issubclass(head, ParameterDerivative)

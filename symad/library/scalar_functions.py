@@ -60,7 +60,7 @@ class ScalarFunction(sympy.Function):
     """A real function with a definition in functions that SymPy knows."""
 
     total = True
-    """Whether the function is real for all real arguments."""
+    """True if the function is real for all real arguments."""
 
     def __new__(cls, *args: ArrayLike, **options: bool) -> Any:
         """The expression; a value or traced value for arrays and traced values."""

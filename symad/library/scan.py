@@ -181,7 +181,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
 
 
 def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array | Sequence[Array]) -> bool:
-    """Whether a step takes traced values from around it; told by the first step."""
+    """True if a step takes traced values from around it; told by the first step."""
     several = isinstance(inputs, (tuple, list))
     if not all(map(len, inputs if several else (inputs,))):
         return False

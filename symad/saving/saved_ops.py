@@ -131,7 +131,7 @@ def _hints(op_class: type[Op]) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a declared type, as far as the declaration says."""
+    """True if a value is of a declared type, as far as the declaration says."""
     if get_origin(hint) is tuple:
         parts = get_args(hint)
         if not isinstance(value, tuple):
@@ -147,7 +147,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _are_dims(value: object) -> bool:
-    """Whether a value is a dimension or a tuple of them."""
+    """True if a value is a dimension or a tuple of them."""
     parts = value if isinstance(value, tuple) else (value,)
     return all(type(p) is int or isinstance(p, sympy.Expr) for p in parts)
 
@@ -262,7 +262,7 @@ def _as_its_symbol(op: Input, node: Node) -> bool:
 
 
 def _takes(op: Op, count: int) -> bool:
-    """Whether an op takes so many arguments, where that is fixed."""
+    """True if an op takes so many arguments, where that is fixed."""
     if isinstance(op, (Add, Mul)):
         return count == len(op.signs if isinstance(op, Add) else op.powers)
     if isinstance(op, Apply):

@@ -67,7 +67,7 @@ def state_of(node: Node, states: tuple[State, ...], n: Dim) -> State:
 
 
 def _fits(node: Node, state: State, n: Dim) -> bool:
-    """Whether the shape is that of the state: one split axis of rows, none of others."""
+    """True if the shape is that of the state: one split axis of rows, none of others."""
     axes = split_axes(node.shape, n)
     if isinstance(state, (Rows, Positions)):
         return axes == [state.axis] and is_multiple(node.shape[state.axis], n)
@@ -75,7 +75,7 @@ def _fits(node: Node, state: State, n: Dim) -> bool:
 
 
 def _has_length(node: Node, n: Dim) -> bool:
-    """Whether a field of the op holds n."""
+    """True if a field of the op holds n."""
     if isinstance(node.op, (Constant, Input)):
         return False
     found: set[sp.Symbol] = set()

@@ -1,4 +1,4 @@
-"""Whether a function can be computed part by part: proved by rules, refuted by numbers, or undecided."""
+"""Decides if a function can be computed part by part: proved by rules, refuted by numbers, or undecided."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
 
 
 def _reads(positions: Positions, length: Dim, n: Dim) -> bool:
-    """Whether positions run through an axis as the rows do: length = n stride."""
+    """True if positions run through an axis as the rows do: length = n stride."""
     return same_dim(length, times(n, positions.stride))
 
 

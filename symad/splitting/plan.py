@@ -138,7 +138,7 @@ class Plan:
 
     @cached_property
     def direct(self) -> bool:
-        """Whether every output is one of the combined values itself."""
+        """True if every output is one of the combined values itself."""
         return all(isinstance(o.op, Input) for o in self.after.output_nodes)
 
 
@@ -226,5 +226,5 @@ def _piece(state: State, nodes: list[Node]) -> Piece:
 
 
 def _is_log(node: Node, states: Mapping[Node, State], nodes: list[Node]) -> bool:
-    """Whether an added weight is a log Σ exp: a length is the other kind."""
+    """True if an added weight is a log Σ exp: a length is the other kind."""
     return not isinstance(node.op, Dimension)

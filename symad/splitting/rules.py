@@ -45,7 +45,7 @@ def general_splitting(op: Op, y: Node, states: States, n: Length) -> Split:
 
 
 def is_zero(node: Node) -> bool:
-    """Whether a node is 0 in every element: then it is a sum, a mean and rows alike."""
+    """True if a node is 0 in every element: then it is a sum, a mean and rows alike."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -102,7 +102,7 @@ def multiplied(states: Sequence[State]) -> State | None:
 
 
 def is_length(node: Node, n: Dim) -> bool:
-    """Whether a node is a multiple of the length that is split, which is positive on every part."""
+    """True if a node is a multiple of the length that is split, which is positive on every part."""
     return isinstance(node.op, Dimension) and is_multiple(node.op.expression, n)
 
 

@@ -100,12 +100,12 @@ SAME, SUM, WHOLE = Same(), Total(), Whole()
 
 
 def has(dim: Dim, n: Dim) -> bool:
-    """Whether a dimension depends on the length n that is split."""
+    """True if a dimension depends on the length n that is split."""
     return n in dim_symbols((dim,))
 
 
 def is_multiple(dim: Dim, n: Dim) -> bool:
-    """Whether a dimension is n times something free of n: then the parts' lengths add up to it."""
+    """True if a dimension is n times something free of n: then the parts' lengths add up to it."""
     return has(dim, n) and n not in sympy.cancel(dim / n).free_symbols
 
 

@@ -228,7 +228,7 @@ def summed_axes(total: Node) -> tuple[int, ...] | None:
 
 
 def _holds_exponential(node: Node, depth: int) -> bool:
-    """Whether an exponential stands where `logarithm` finds it."""
+    """True if an exponential stands where `logarithm` finds it."""
     level, seen = [node], {node}
     for _ in range(depth + 1):
         if any(isinstance(n.op, Softmax) or _head(n) in EXPONENTIALS for n in level):
@@ -263,7 +263,7 @@ def _log_softmax(x: Node, total: Node) -> Node | None:
 
 
 def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
-    """Whether a value per row stands in every element of the row."""
+    """True if a value per row stands in every element of the row."""
     kept = tuple(k for k in range(len(inner.args[0].shape)) if k not in axes)
     return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept
 
@@ -287,7 +287,7 @@ def _quotient(factors: list[tuple[int, Node]]) -> Node | None:
 
 
 def _is_sum(node: Node) -> bool:
-    """Whether the node is a sum of exponentials, one that is repeated, or a power of one."""
+    """True if the node is a sum of exponentials, one that is repeated, or a power of one."""
     if isinstance(node.op, (Broadcast, Reshape, Pow)):
         return _is_sum(node.args[0])
     if isinstance(node.op, Add):
@@ -296,7 +296,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _is_elementwise(node: Node) -> bool:
-    """Whether a sum has its terms side by side, and not along axes of an array."""
+    """True if a sum has its terms side by side, and not along axes of an array."""
     return isinstance(node.op, Add) or (isinstance(node.op, Pow) and isinstance(node.args[0].op, Add))
 
 

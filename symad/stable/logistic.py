@@ -51,7 +51,7 @@ def _quotients(power: int, factor: Node) -> list[tuple[int, Node]]:
 
 
 def _is_logistic(node: Node) -> bool:
-    """Whether a node is 1 + exp(u)."""
+    """True if a node is 1 + exp(u)."""
     one_more = isinstance(node.op, Add) and node.op.signs == (1, 1) and constant_value(node.args[0]) == 1
     return one_more and head_of(node.args[1]) is sympy.exp
 

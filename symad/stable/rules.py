@@ -137,7 +137,7 @@ LARGEST = int(sys.float_info.max)
 
 
 def _is_reciprocal(a: Node, b: Node) -> bool:
-    """Whether two nodes are exp(u) and exp(−u)."""
+    """True if two nodes are exp(u) and exp(−u)."""
     if head_of(a) is not sympy.exp or head_of(b) is not sympy.exp:
         return False
     u, v = a.args[0], b.args[0]

@@ -85,7 +85,7 @@ def hidden_keys(
 
 
 def is_condition(mask: Array) -> bool:
-    """Whether a mask holds conditions and not numbers."""
+    """True if a mask holds conditions and not numbers."""
     return mask.dtype == bool if isinstance(mask, np.ndarray) else wrapped.is_condition(wrapped.as_node(mask))
 
 

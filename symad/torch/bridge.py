@@ -45,7 +45,7 @@ class Bridge:
 
     @cached_property
     def pointwise(self) -> bool:
-        """Whether all inputs are numbers: then tensors of points may come, which broadcast together."""
+        """True if all inputs are numbers: then tensors of points may come, which broadcast together."""
         return bool(self.graph.input_nodes) and not any(node.shape for node in self.graph.input_nodes)
 
     def _kernel(self, backend: str, dtype: str) -> Kernel:

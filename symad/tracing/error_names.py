@@ -48,14 +48,14 @@ def check_one_shape(expression: sympy.Basic, parts: Sequence[sympy.Basic], nodes
 
 
 def is_array(expression: sympy.Basic) -> bool:
-    """Whether SymPy itself knows that an expression is a matrix or an array."""
+    """True if SymPy itself knows that an expression is a matrix or an array."""
     return getattr(expression, "is_Matrix", False) is True or isinstance(
         expression, (_ArrayExpr, _CodegenArrayAbstract, sympy.NDimArray)
     )
 
 
 def _holds_array(expression: sympy.Expr) -> bool:
-    """Whether an expression is an array, or a sum or product with one, such as 2*T."""
+    """True if an expression is an array, or a sum or product with one, such as 2*T."""
     parts = [expression]
     while parts:
         part = parts.pop()

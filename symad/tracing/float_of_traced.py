@@ -75,7 +75,7 @@ def _one_number(value: Array) -> Array | float:
 
 @lru_cache(maxsize=4096)
 def compares_no_types(code: CodeType) -> bool:
-    """Whether code compares by ``is`` with None alone."""
+    """True if code compares by ``is`` with None alone."""
     after_none = False
     for step in dis.get_instructions(code):
         if step.opname == "IS_OP" and not after_none:

@@ -93,13 +93,13 @@ FEW = 4
 
 
 def is_container(entry: Any) -> bool:
-    """Whether an entry holds others: a list, tuple, dict, matrix, dataclass or named tuple."""
+    """True if an entry holds others: a list, tuple, dict, matrix, dataclass or named tuple."""
     kinds = (list, tuple, Mapping, sympy.Tuple, sympy.MatrixBase, sympy.NDimArray)
     return isinstance(entry, kinds) or bool(field_names(type(entry)))
 
 
 def is_scalar_symbol(leaf: sympy.Basic) -> bool:
-    """Whether an input given as SymPy is one number."""
+    """True if an input given as SymPy is one number."""
     return isinstance(leaf, (sympy.Symbol, AppliedUndef, sympy.Derivative))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_traced(graph: Graph, values: Sequence[ArrayLike]) -> bool:
-    """Whether any of the values, or of those that the graph uses, belongs to a function being traced."""
+    """True if any of the values, or of those that the graph uses, belongs to a function being traced."""
     return any(isinstance(v, Wrapped) for v in values) or (is_tracing() and bool(captured_nodes(graph)))
 
 

@@ -42,7 +42,7 @@ def as_input_symbol(symbol: sympy.Symbol) -> sympy.Basic:
 
 
 def is_function_input(expression: sympy.Basic) -> bool:
-    """Whether an expression such as q(t) or its derivative is an input by itself.
+    """True if an expression such as q(t) or its derivative is an input by itself.
 
     That is an undefined function of anything, unless it was registered or carries an implementation.
     """
@@ -55,7 +55,7 @@ def is_function_input(expression: sympy.Basic) -> bool:
 
 
 def is_formula(leaf: sympy.Basic) -> bool:
-    """Whether an argument is an expression such as sin(t), which is replaced wherever it occurs."""
+    """True if an argument is an expression such as sin(t), which is replaced wherever it occurs."""
     symbols = (sympy.Symbol, sympy.IndexedBase, sympy.Idx, sympy.Indexed, sympy.MatrixExpr, ArraySymbol)
     element = isinstance(leaf, sympy.matrices.expressions.matexpr.MatrixElement)
     plain = isinstance(leaf, sympy.Expr) and not leaf.is_number and not element
@@ -63,7 +63,7 @@ def is_formula(leaf: sympy.Basic) -> bool:
 
 
 def depends_on(symbol: sympy.Symbol, other: sympy.Basic) -> bool:
-    """Whether an input such as q(t), or its derivative, is a function of another input."""
+    """True if an input such as q(t), or its derivative, is a function of another input."""
     base = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
     return isinstance(base, AppliedUndef) and symbol != other and any(arg.has(other) for arg in base.args)
 

@@ -170,7 +170,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 @functools.lru_cache(maxsize=4096)
 def _sets_names(code: CodeType) -> bool:
-    """Whether code sets a name of its module, or a variable of the function around it."""
+    """True if code sets a name of its module, or a variable of the function around it."""
     return any(
         i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
         or (i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in code.co_freevars)
@@ -189,7 +189,7 @@ def _named(f: FunctionType) -> list[Any]:
 
 
 def _is_full(cell: CellType) -> bool:
-    """Whether a variable of an enclosing function has its value already."""
+    """True if a variable of an enclosing function has its value already."""
     try:
         return cell.cell_contents is not cell
     except ValueError:

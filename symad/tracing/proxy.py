@@ -181,7 +181,7 @@ class Proxy(Valueless):
         self._value = node
 
     def _is_slice(self, array: Proxy, key: Index) -> bool:
-        """Whether this is ``array[key]``; see `symad.tracing.from_numpy.elements.slices`."""
+        """True if this is ``array[key]``; see `symad.tracing.from_numpy.elements.slices`."""
         return False
 
     def _in_place(self, operator: str, new: Proxy) -> Proxy:

@@ -173,7 +173,7 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
 
 
 def _is_leaf(value: Any) -> bool:
-    """Whether an entry of ``inputs`` is one input: a symbol, a shape, or an example.
+    """True if an entry of ``inputs`` is one input: a symbol, a shape, or an example.
 
     Lists of numbers are examples; tuples of whatever could be a dimension are shapes.
     """
@@ -187,7 +187,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _is_example(value: Any) -> bool:
-    """Whether a list holds numbers only, or lists of numbers."""
+    """True if a list holds numbers only, or lists of numbers."""
     numbers = (int, float, complex, np.generic, Fraction, sympy.Number, str, bytes, type(None))
     return all(_is_example(v) if isinstance(v, list) else isinstance(v, numbers) for v in value)
 

@@ -42,7 +42,7 @@ SESSION: ContextVar[Session] = ContextVar("symad session", default=OUTSIDE)
 
 
 def is_tracing() -> bool:
-    """Whether a function is being traced."""
+    """True if a function is being traced."""
     return SESSION.get() is not OUTSIDE
 
 

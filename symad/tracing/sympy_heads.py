@@ -89,7 +89,7 @@ def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:
 
 @cache
 def _is_plain(head: type[sympy.Basic]) -> bool:
-    """Whether an expression of this function is traced as the function of its arguments.
+    """True if an expression of this function is traced as the function of its arguments.
 
     Heaviside is not: SymPy gives it its value at 0 as a second argument.
     """

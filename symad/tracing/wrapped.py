@@ -54,7 +54,7 @@ _CONVERTIBLE = (
 
 
 def convertible(value: ArrayLike) -> bool:
-    """Whether a value can stand in an operation with a proxy."""
+    """True if a value can stand in an operation with a proxy."""
     return isinstance(value, _CONVERTIBLE)
 
 
@@ -132,7 +132,7 @@ def _kind(op_class: Any) -> str:
 
 
 def is_condition(node: Node) -> bool:
-    """Whether a node's elements are true or false; moved elements are what they were before."""
+    """True if a node's elements are true or false; moved elements are what they were before."""
     path: list[Node] = []
     known: bool | None = None
     while known is None:

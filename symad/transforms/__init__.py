@@ -1,5 +1,5 @@
-"""Transformations of nodes, on which the public derivatives and the ops with bodies stand.
+"""Transformations of nodes, used by the public derivatives and by ops that contain graphs.
 
 `tangents` is forward mode, `cotangents` reverse mode, `batches` a leading axis; `seeding` makes Jacobians of
-them, `branch_masks` keeps branches that are not taken from spoiling derivatives, `values` evaluates.
+them, `branch_masks` keeps untaken branches out of derivatives, `values` evaluates.
 """

@@ -1,4 +1,4 @@
-"""Batching on nodes: a leading axis for everything that depends on a batch. The rules stand with the ops."""
+"""Batching on nodes: a leading axis for every node that depends on a batch. The rules are with the ops."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def batch_outputs(
         outputs: the nodes to batch.
         replaced: for some nodes their batched counterparts, with the leading axis.
         count: the length of the batch.
-        shared: for some nodes what stands in their place in all of the batch. Both replacements are made at
-            once: what is put in may hold nodes that are equal to those replaced.
+        shared: for some nodes their replacement for all points of the batch. Both replacements are made at
+            once: a replacement may contain nodes that are equal to the replaced ones.
     """
     made: dict[Node, Node] = {**(shared or {}), **replaced}
     batched = set(replaced)

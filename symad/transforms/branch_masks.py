@@ -1,9 +1,9 @@
-"""Under which condition each value of a graph is used.
+"""The condition under which each value of a graph is used.
 
-A value that is needed only by an untaken branch may be undefined (``log(x)`` at x = 0), and so may
+A value that only an untaken branch needs may be undefined (``log(x)`` at x = 0), and so may
 its derivative. Linearization masks the tangents that enter such nodes by the condition under which
 the node is used. Transposed, the mask removes ``0 · inf`` after the coefficient was applied, on the
-whole path from the branch down to the inputs, whatever ops lie on it.
+whole path from the branch down to the inputs, for all ops on this path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.ops.elementwise.undefined import Undefined
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
-    """The nodes that are used only under a condition, with that condition.
+    """The nodes that are used only under a condition, each with this condition.
 
     Args:
         order: all nodes, arguments first.
@@ -33,10 +33,10 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
     branches = Branches()
     for node in reversed(order):
         condition = uses[node].condition(branches)
-        if condition is not None and not isinstance(node.op, Undefined):  # whose slopes are 0 or NaN anyway
+        if condition is not None and not isinstance(node.op, Undefined):  # its slopes are 0 or NaN anyway
             found[node] = condition
         if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
-            continue  # whether it is NaN is asked of a value to leave it out where it is
+            continue  # isnan tests a value in order to mask it where it is NaN
         for position, arg in enumerate(node.args):
             uses[arg].add(_through(node, position, arg, condition, branches))
     return found
@@ -52,10 +52,10 @@ class Branch:
 
 
 class Branches(dict[Node, Branch]):
-    """The branches that conditions stand for."""
+    """A map from conditions to the branches that they select."""
 
     def __init__(self) -> None:
-        """None are known yet."""
+        """An empty map."""
         super().__init__()
         self._conditions: dict[Branch, Node] = {}
 
@@ -70,19 +70,19 @@ class Branches(dict[Node, Branch]):
 
 @dataclass
 class Uses:
-    """The conditions under which a value is used; None among them is a use without one."""
+    """The conditions under which a value is used; None among them is an unconditional use."""
 
     conditions: dict[Node | None, None] = field(default_factory=dict)
 
     def add(self, condition: Node | None) -> None:
-        """Note a use."""
+        """Record a use."""
         if None not in self.conditions:
             self.conditions[condition] = None
 
     def condition(self, branches: Branches) -> Node | None:
-        """Whether one of the uses happens; None if always, or if there is none.
+        """The condition that at least one of the uses happens; None if this is always so, or without uses.
 
-        A value that is used in both branches of a selection is used where the selection is.
+        A value that is used in both branches of a selection is used whenever the selection is used.
         """
         alive, waiting = dict(self.conditions), [*self.conditions]
         while waiting:
@@ -110,7 +110,7 @@ def _through(node: Node, position: int, arg: Node, condition: Node | None, branc
 
 
 def _fitting(condition: Node | None, node: Node, arg: Node) -> Node | None:
-    """A condition on the elements of a node as one on those of an argument; None if it is none."""
+    """A condition on the elements of a node as one on those of an argument; None if there is no such."""
     if condition is None:
         return None
     fits = not condition.shape or (

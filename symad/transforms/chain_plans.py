@@ -1,4 +1,4 @@
-"""Plans for the reverse sweep of a chain: which states are kept, dropped and computed again."""
+"""Plans for the reverse sweep of a chain: which states are kept, dropped and recomputed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Drop:
-    """Forget the state s_at."""
+    """Free the state s_at."""
 
     at: int
 
@@ -58,17 +58,17 @@ class Plan:
 
     @property
     def evaluations(self) -> int:
-        """How many steps are run forwards, those inside the n reversals not counted."""
+        """The number of forward steps, without those inside the n reversals."""
         return sum(a.stop - a.start for a in self.actions if isinstance(a, Advance))
 
     @property
     def recomputations(self) -> int:
-        """How many of these had been run before."""
+        """The number of these steps that had been run before."""
         return self.evaluations - max((a.stop for a in self.actions if isinstance(a, Advance)), default=0)
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """How many states are kept at each action: the memory curve, in states."""
+        """The number of states kept at each action: the memory curve, in states."""
         count, curve = 1, []
         for action in self.actions:
             count += isinstance(action, Keep) - isinstance(action, Drop)
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def peak(self) -> int:
-        """The most states kept at once, s_0 included."""
+        """The maximum number of states kept at once, s_0 included."""
         return max(self.live, default=1)
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def make_plan(length: int, policy: str = "binomial", keep: int | None = None) ->
 
 
 def _every(length: int, distance: int) -> Iterator[Action]:
-    """Keep every ``distance``-th state; then each stretch in turn, the last one first."""
+    """Keep every ``distance``-th state; then reverse each segment, the last one first."""
     starts = list(range(0, length, distance))
     for start, stop in pairwise(starts):
         yield Advance(start, stop)
@@ -131,7 +131,7 @@ def _every(length: int, distance: int) -> Iterator[Action]:
 
 
 def _binomial(length: int, slots: int) -> Iterator[Action]:
-    """Revolve, without recursion: the stack holds stretches (first, last, free slots) and drops."""
+    """Revolve, without recursion: the stack holds segments (first, last, free slots) and drops."""
     stack: list[tuple[int, int, int] | Drop] = [(0, length, slots - 1)] if length else []
     while stack:
         task = stack.pop()
@@ -154,7 +154,7 @@ def _binomial(length: int, slots: int) -> Iterator[Action]:
 
 
 def least_evaluations(length: int, free: int) -> int:
-    """The least number of steps to reverse a chain of n with s_0 and ``free`` more states kept.
+    """The minimum number of steps to reverse a chain of n with s_0 and ``free`` more states kept.
 
     t(n, s) = r n − β(s + 1, r − 1) with β(s, r − 1) < n ≤ β(s, r), where s counts s_0 (Griewank and
     Walther 2000, equation 3).
@@ -165,5 +165,5 @@ def least_evaluations(length: int, free: int) -> int:
 
 
 def steps_of(action: Action) -> int:
-    """The steps that an action runs."""
+    """The number of steps that an action runs."""
     return action.stop - action.start if isinstance(action, Advance) else int(isinstance(action, Reverse))

@@ -19,7 +19,7 @@ from symad.transforms.tangents import push
 class Seed(Source):
     """The tangent of one node while a graph is linearized; transposition removes it again.
 
-    Each has its own number: seeds of nested transformations must never be taken for one another.
+    Each has a different number: seeds of nested transformations must not be confused.
     """
 
     owner: Node
@@ -36,7 +36,7 @@ def fresh_seed(owner: Node) -> Node:
 
 @shape(Seed)
 def seed_shape(op: Seed, args: Nodes) -> Shape:
-    """The shape of the node it perturbs."""
+    """The shape of its owner."""
     return op.owner.shape
 
 
@@ -54,7 +54,7 @@ def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node
 
 
 def cotangents(value: Node, wrt: Sequence[Node]) -> dict[Node, Node]:
-    """The cotangents that the gradient of a scalar computes on its way, with the nodes they belong to."""
+    """The intermediate cotangents of the gradient of a scalar, by the nodes they belong to."""
     seeds = [fresh_seed(node) for node in wrt]
     nodes = topological([value])
     dots = push(nodes, dict(zip(wrt, seeds, strict=True)))
@@ -73,7 +73,7 @@ def transpose_linear(
 ) -> list[Tangent]:
     """The transpose of a graph that is linear in ``seeds``: cotangents flow from outputs to seeds.
 
-    Accumulators start empty and add at every fan-out. ``passed`` receives the cotangents of inner nodes.
+    Accumulators start empty and add at every fan-out. ``passed`` collects the cotangents of inner nodes.
     """
     order = topological(outputs)
     reached = set(seeds)

@@ -1,7 +1,7 @@
-"""Reverse mode through a long chain, keeping some states: which ones, and the order of the steps.
+"""Reverse mode through a long chain that keeps some states: which states, and the order of the steps.
 
-Plain Python and NumPy: graph evaluation runs these functions, and generated code holds their text.
-For s_k = f(s_{k−1}), k = 1..n, a stretch is what lies between two kept states. Source of the
+The code is plain Python and NumPy, because graph evaluation runs these functions and generated code contains
+their text. For s_k = f(s_{k−1}), k = 1..n, a segment is the steps between two kept states. Source of the
 binomial schedule: Griewank and Walther, "Algorithm 799: revolve" (2000).
 """
 
@@ -20,7 +20,7 @@ def beta(slots: int, repeats: int) -> int:
 
 
 def repetitions(length: int, slots: int) -> int:
-    """The least r with β(s, r) ≥ n."""
+    """The minimum r with β(s, r) ≥ n."""
     repeats = 0
     while beta(slots, repeats) < length:
         repeats += 1
@@ -28,14 +28,14 @@ def repetitions(length: int, slots: int) -> int:
 
 
 def split(length: int, free: int) -> int:
-    """Where to keep the next state, with ``free`` more slots, so that the number of steps is least."""
+    """The position of the next state to keep, with ``free`` more slots, for the minimum number of steps."""
     slots = free + 1
     repeats = repetitions(length, slots)
     return min(beta(slots, repeats - 1), length - beta(slots - 1, repeats - 1))
 
 
 def places(length: int, distance: int, slots: int) -> list[int]:
-    """The ends of the stretches: every ``distance``-th state, or those that ``slots`` slots keep first."""
+    """The ends of the segments: every ``distance``-th state, or the states kept first by ``slots`` slots."""
     if distance:
         return [min(k + distance, length) for k in range(0, length, distance)] or [0]
     found, free = [0], slots - 1
@@ -57,7 +57,7 @@ def advance(
 def keep_states(
     step: "Callable[..., Array]", state: "Array", xs: "tuple[Array, ...]", stops: "Sequence[int]"
 ) -> Any:
-    """The states at these places, along axis 0."""
+    """The states at these positions, along axis 0."""
     kept, start = None, 0
     for k, stop in enumerate(stops):
         state = advance(step, state, xs, start, stop)
@@ -81,10 +81,10 @@ def reverse_chain(
 ) -> "Array":
     """The cotangent of s_0; those of the inputs of steps and of constants are written into ``outs``.
 
-    ``pulled(state, x[first:last]..., bar)`` pulls back through a stretch from its first state;
-    ``states`` are s_0 and the kept ones, at 0 and at the ``stops``. Stretches are pulled back whole if
-    ``slots`` is 0, otherwise step by step: each is split where a state is kept, as long as slots are free.
-    The kept states stay until the end, so at most twice as many as there are slots are alive.
+    ``pulled(state, x[first:last]..., bar)`` pulls back through a segment from its first state;
+    ``states`` are s_0 and the kept ones, at 0 and at the ``stops``. Segments are pulled back as a whole if
+    ``slots`` is 0, otherwise step by step: each is split at a kept state, as long as slots are free.
+    The kept states stay until the end, so the states alive are at most twice the number of slots.
     """
     carry: Any = None if history else bar
     starts = [0, *stops[:-1]]

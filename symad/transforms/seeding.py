@@ -1,8 +1,8 @@
 """Seeds: the unit tangents from which Jacobians and Hessians are built.
 
 Scalar inputs either get one unit seed each, folded into the graph as the constant 1 (structural
-zeros then vanish: sparse derivatives cost what is there), or all get one-hot lanes that go through
-the graph together as arrays (dense derivatives of many inputs). Array inputs always go by lanes.
+zeros then vanish: sparse derivatives cost no more than their nonzeros), or all get one-hot lanes that pass
+through the graph together as arrays (dense derivatives of many inputs). Array inputs always use lanes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from symad.transforms.cotangents import fresh_seed, pull
 from symad.transforms.tangents import push_along
 
 UNROLL = 60_000
-"""Unrolled scalar seeds are used while the tangents they create number less than this."""
+"""Unrolled scalar seeds are used if they create fewer tangents than this."""
 
 DENSE = 40
-"""... or less than this many for each node of the graph."""
+"""... or fewer than this for each node of the graph."""
 
 Linear = Callable[[Mapping[Node, Tangent]], "list[Tangent]"]
 """A linear map: from tangents of the wrt nodes to output nodes."""
@@ -41,7 +41,7 @@ class Block:
 
 
 def blocks_of(wrt: Sequence[Node]) -> list[Block]:
-    """Arrays one by one; each run of scalars together."""
+    """Arrays one by one; adjacent scalars together."""
     blocks: list[Block] = []
     run: list[Node] = []
     for node in wrt:
@@ -71,7 +71,7 @@ def seed_matrix_rows(block: Block) -> dict[Node, Node]:
     if len(block.members) == 1 and block.members[0].shape:
         (node,) = block.members
         long = [k for k, dim in enumerate(node.shape) if dim != 1]
-        if len(long) == 1:  # a vector with unit axes: contractions see the identity itself
+        if len(long) == 1:  # a vector with unit axes: contractions get the identity itself
             return {node: broadcast_axes(identity, (block.total, *node.shape), (0, long[0] + 1))}
         return {node: reshape(identity, (block.total, *node.shape))}
     if len(block.members) == 1:
@@ -91,7 +91,7 @@ def through_lanes(linear: Linear, block: Block) -> list[Tangent]:
 
 
 def scalar_parts(nodes: Sequence[Node]) -> list[Node] | None:
-    """The elements of the nodes where each is a scalar or packed scalars; None otherwise."""
+    """The elements of the nodes if each is a scalar or packed scalars; None otherwise."""
     parts: list[Node] = []
     for node in nodes:
         packed = node.args[0] if isinstance(node.op, Reshape) else node
@@ -105,7 +105,7 @@ def scalar_parts(nodes: Sequence[Node]) -> list[Node] | None:
 
 
 class Descent:
-    """Which nodes of a graph depend on which: pushes one input at a time at the cost of its heirs."""
+    """The dependency relation of a graph: pushes one input at a time, at the cost of its dependent nodes."""
 
     def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
         """Number the nodes and list their users."""
@@ -119,7 +119,7 @@ class Descent:
         self.wrt = wrt
 
     def pairs(self, limit: int) -> int:
-        """How many (input, dependent node) pairs there are, counted up to a limit."""
+        """The number of (input, dependent node) pairs, counted up to a limit."""
         bit = {node: 1 << k for k, node in enumerate(self.wrt)}
         deps: dict[Node, int] = {}
         total = 0
@@ -151,7 +151,7 @@ class Descent:
         return [dots.get(o, ZERO) for o in self.outputs]
 
     def worth_unrolling(self) -> bool:
-        """Whether folded unit seeds make a graph of reasonable size."""
+        """True if folded unit seeds make a graph of reasonable size."""
         limit = max(UNROLL, DENSE * len(self.order))
         return self.pairs(limit) <= limit
 
@@ -179,7 +179,7 @@ def split_flat(vector: Node, like: Sequence[Node]) -> list[Node]:
 
 
 def flat_columns(results: Sequence[Tangent], like: Sequence[Node], count: Dim) -> Node:
-    """Lane results (count, *shape) of all outputs, side by side: (count, total size)."""
+    """Results by lanes (count, *shape) of all outputs, concatenated: (count, total size)."""
     parts = []
     for result, node in zip(results, like, strict=True):
         wide = (count, size(node.shape))

@@ -1,4 +1,4 @@
-"""Power series of nodes: coefficients by a rule for each op, by pushforwards where an op has none."""
+"""Power series of nodes: coefficients by a rule for each op, or by pushforwards for ops without a rule."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Key = tuple[Node, int]
 
 
 class _Missing(Exception):
-    """A coefficient that has to be computed first."""
+    """A coefficient has to be computed first."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
 
 
 class Coefficients:
-    """The coefficients of nodes as power series, computed when they are asked for.
+    """The coefficients of nodes as power series, computed on demand.
 
-    ``coefficients(y, k)`` is y_k, a node or `ZERO`; a rule asks for those of its arguments up to k, of its
-    own value below k, and of whatever it writes them in.
+    ``coefficients(y, k)`` is y_k, a node or `ZERO`; a rule uses those of its arguments up to k, of its
+    own value below k, and of all nodes of its answer.
     """
 
     def __init__(self, order: int, given: Mapping[Node, Sequence[Tangent]]) -> None:
-        """``given`` has x_1, ..., x_order of the nodes that move."""
+        """``given`` has x_1, ..., x_order of the nodes that depend on t."""
         self.order = order
         self.known: dict[Key, Tangent] = {}
         self.moves: dict[Node, bool] = {}
         self.velocities: dict[Node, Node] = {}  # x -> the node that stands for ẋ
-        self.sources: dict[Node, Node] = {}  # and back
-        self.virtual: set[Node] = set()  # nodes that hold such a node: their value is not the node itself
+        self.sources: dict[Node, Node] = {}  # the inverse of velocities
+        self.virtual: set[Node] = set()  # nodes that contain such a node: they stand for another value
         self.slopes: dict[Node, Tangent] = {}
         self.derived: set[Node] = set()
         self.scans: dict[tuple[Node, int], Node] = {}
@@ -75,7 +75,7 @@ class Coefficients:
         return self.velocities[x]
 
     def _classified(self, root: Node) -> bool:
-        """Whether a node depends on what moves."""
+        """True if a node depends on t."""
         if root not in self.moves:
             for node in topological([root]):
                 if node not in self.moves:
@@ -85,7 +85,7 @@ class Coefficients:
         return self.moves[root]
 
     def compute(self, goals: Iterable[Key]) -> None:
-        """Compute these and what they need, without recursion."""
+        """Compute these coefficients and all that they need, without recursion."""
         stack = list(goals)
         while stack:
             node, k = key = stack[-1]
@@ -117,7 +117,7 @@ def _scaled(factor: Fraction | int, value: Tangent) -> Tangent:
 
 @series.dispatch
 def series_by_pushforward(op: Any, y: Node, k: int, coefficient: Any) -> Tangent:
-    """y_k = (ẏ)_{k−1}/k, what nested pushforwards mean; of linear ops the tangent of the coefficients."""
+    """y_k = (ẏ)_{k−1}/k, as by nested pushforwards; for linear ops the tangent of the coefficients."""
     from symad.core.questions import definition
 
     if op.linear:

@@ -1,4 +1,4 @@
-"""Forward mode on nodes: tangents pushed through a graph. The rules stand with the ops."""
+"""Forward mode on nodes: tangents pushed through a graph. The rules are in the files of the ops."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from symad.transforms.branch_masks import use_conditions
 def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tangent]:
     """The tangents of the outputs, from the tangents of some nodes (usually inputs).
 
-    t_k = Σ_parents ∂f_k · t_parent in topological order. Nodes that do not depend on a tangent
-    are never visited by a rule; nodes used under a condition have their tangents masked by it.
+    t_k = Σ_parents ∂f_k · t_parent in topological order. Rules are called only for nodes that depend on a
+    tangent; nodes used under a condition have their tangents masked by it.
     """
     outputs = smooth(outputs, tangents)
     order = topological(outputs)
@@ -47,7 +47,7 @@ def push_along(
 
 
 def _masks_entering(condition: Node, node: Node) -> bool:
-    """Whether a condition on the elements of a node is one on the elements of its arguments too."""
+    """True if a condition on the elements of a node is also one on the elements of its arguments."""
     return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
 
 

@@ -16,7 +16,7 @@ from symad.evaluation.number_domains import FLOATS, AnyDomain, domain_of
 
 
 def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
-    """The values of some nodes, `Undefined` where an exact value does not exist."""
+    """The values of some nodes; `Undefined` if an exact value does not exist."""
     found: dict[Node, Number] = dict(point)
     domain = domain_of(point.values())
     with np.errstate(all="ignore"):

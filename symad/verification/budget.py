@@ -88,7 +88,7 @@ class Meter:
 
     @property
     def is_late(self) -> bool:
-        """Whether a limit of wall-clock time was set and has passed."""
+        """True if a limit of wall-clock time was set and has passed."""
         return self.budget.seconds is not None and self.seconds > self.budget.seconds
 
     def spend(self, steps: float = 1.0) -> None:
@@ -144,7 +144,7 @@ QUICK = (
 
 
 def is_slow(head: type[sympy.Basic]) -> bool:
-    """Whether many digits of a function may take long; it is given arguments of ordinary size only."""
+    """True if many digits of a function may take long; it is given arguments of ordinary size only."""
     if isinstance(head, type) and issubclass(head, SpecialFunction):
         return True
     if (getattr(head, "__module__", "") or "").startswith("symad."):

@@ -74,7 +74,7 @@ ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prim
 
 
 def _alike(a: Node, b: Node) -> bool:
-    """Whether two inputs of one name promise the same: every symbol is real, but not every one positive."""
+    """True if two inputs of one name promise the same: every symbol is real, but not every one positive."""
     first, second = symbol_of(a), symbol_of(b)
     if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
         return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)
@@ -82,7 +82,7 @@ def _alike(a: Node, b: Node) -> bool:
 
 
 def _promises(symbol: sp.Basic, kind: str) -> bool:
-    """Whether an array promises something of its elements."""
+    """True if an array promises something of its elements."""
     return getattr(symbol, f"is_{kind}", None) is True
 
 

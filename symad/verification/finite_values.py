@@ -41,7 +41,7 @@ ANY, AT_LEAST_0, ABOVE_0 = range(3)
 
 
 def is_finite(node: Node) -> bool:
-    """Whether every element has a finite value at all real inputs."""
+    """True if every element has a finite value at all real inputs."""
     return sign_where_finite(node) is not None
 
 
@@ -67,7 +67,7 @@ def _is_infinite(n: Node) -> bool:
 
 
 def _fits(n: Node, args: Sequence[int]) -> bool:
-    """Whether an op that may lack values has one at finite arguments of these signs."""
+    """True if an op that may lack values has one at finite arguments of these signs."""
     if isinstance(n.op, Mul):
         return all(sign == ABOVE_0 for sign, power in zip(args, n.op.powers, strict=True) if power < 0)
     of_positive = isinstance(n.op, Pow) or (isinstance(n.op, Apply) and n.op.head in OF_POSITIVE)

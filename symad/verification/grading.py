@@ -27,7 +27,7 @@ class Grade:
 
     @property
     def right(self) -> bool:
-        """Whether the answer is proved, tested or measured."""
+        """True if the answer is proved, tested or measured."""
         return self.certificate is not None and self.certificate.status in ("proved", "tested", "measured")
 
     def __repr__(self) -> str:

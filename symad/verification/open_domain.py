@@ -1,4 +1,4 @@
-"""Whether the domain of a claim holds an open set of points: on less, equality of both sides says nothing.
+"""True if the domain of a claim holds an open set of points: on less, equality of both sides says nothing.
 
 A claim is about functions on an open set. On the points where x = 1 alone, or where no point is, every
 candidate would agree with the derivative wherever both sides are compared; so it would where the function
@@ -30,7 +30,7 @@ REASON = (
 
 
 def holds_an_open_set(claim: Graph, condition: Node, bounds: Bounds) -> bool:
-    """Whether the condition holds around some points, and each element of a claim has a value at one of them.
+    """True if the condition holds around some points, and each element of a claim has a value at one of them.
 
     Args:
         claim: the function and what is claimed of it; symbolic sizes become numbers.

@@ -130,7 +130,7 @@ class Claim:
     inputs: Parts = ()
     """Directions, which are further inputs."""
     derived: bool = False
-    """Whether the checker derives the first of them, entry by entry."""
+    """True if the checker derives the first of them, entry by entry."""
 
 
 AS_ENTRIES = {"slope": "gradient", "curvature": "hessian"}
@@ -223,7 +223,7 @@ def _explicit(
 
 
 def _is_fused(graph: Graph) -> bool:
-    """Whether there is an op with a definition."""
+    """True if there is an op with a definition."""
     return any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
 
 

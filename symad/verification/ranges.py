@@ -86,7 +86,7 @@ class Interval:
         return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
 
     def below(self, other: Interval) -> bool:
-        """Whether every value is less than every one of the other."""
+        """True if every value is less than every one of the other."""
         return bool(self.high < other.low) or (
             bool(self.high == other.low) and (self.beyond[1] or other.beyond[0])
         )
@@ -135,7 +135,7 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _never_zero(a: Interval) -> bool:
-    """Whether 0 is no value."""
+    """True if 0 is no value."""
     return a.below(ZERO) or ZERO.below(a)
 
 

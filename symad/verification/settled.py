@@ -102,7 +102,7 @@ def settled(graph: Graph, box: Box) -> Graph:
 
 
 def _truth(values: OpenTruth | bool) -> bool | None:
-    """Whether a condition holds everywhere, or nowhere; None if neither is known."""
+    """True if a condition holds everywhere, or nowhere; None if neither is known."""
     every = np.asarray(values, dtype=object).ravel()
     if not all(isinstance(v, (bool, np.bool_)) for v in every) or len({bool(v) for v in every}) != 1:
         return None
@@ -142,7 +142,7 @@ def _reached(node: Node, known: Mapping[Node, Interval]) -> list[int]:
 
 
 def _beyond(values: Array | Interval, bound: Array | Interval, above: bool) -> bool:
-    """Whether all values exist and lie above (or below) a constant, or at it."""
+    """True if all values exist and lie above (or below) a constant, or at it."""
     every = np.asarray(values, dtype=object).ravel()
     if not isinstance(bound, Interval):
         return False

@@ -288,7 +288,7 @@ def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool
 
 
 def _may_be(own: Node, known: Node) -> bool:
-    """Whether an argument of a traced function stands for an input of another name."""
+    """True if an argument of a traced function stands for an input of another name."""
     return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
 
 

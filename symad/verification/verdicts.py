@@ -71,9 +71,9 @@ class Verdict:
     sizes: str = ""
     """At which sizes this is, as text."""
     final: bool = False
-    """Whether no normal form is to be tried for what is only tested."""
+    """True if no normal form is to be tried for what is only tested."""
     lacking: bool = False
-    """Whether undecided elements agree at real points: the identity test may lack a relation."""
+    """True if undecided elements agree at real points: the identity test may lack a relation."""
 
     @property
     def rank(self) -> int:

@@ -171,7 +171,7 @@ class Valued:
         return with_values(self.claims)
 
     def everywhere(self, comparison: int) -> bool:
-        """Whether no element of a comparison is known to lack a value."""
+        """True if no element of a comparison is known to lack a value."""
         return all(flags.all() for flags in self.flags[comparison] or ())
 
     def verdict(self, place: tuple[int, int], verdict: Verdict) -> Verdict:

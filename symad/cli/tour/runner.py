@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
+        """True if nothing failed."""
         return not self.failures and all(f.ok for f in self.findings)
 
 

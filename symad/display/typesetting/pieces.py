@@ -182,7 +182,7 @@ def tight(piece: Piece) -> str:
 
 
 def _has_exponent(text: str) -> bool:
-    """Whether a superscript stands outside of all groups: LaTeX refuses a second one."""
+    """True if a superscript stands outside of all groups: LaTeX refuses a second one."""
     depth = 0
     for token in re.findall(r"\\(?:left|right)(?![a-zA-Z])|\\.|[{}^]", text):
         if token == "^" and not depth:
@@ -200,7 +200,7 @@ def single_factor(piece: Piece) -> Piece | None:
 
 
 def is_cases(piece: Piece) -> bool:
-    """Whether a piece is a definition by cases."""
+    """True if a piece is a definition by cases."""
     return isinstance(piece, Atom) and piece.latex.startswith(r"\begin{cases}")
 
 

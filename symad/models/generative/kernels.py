@@ -189,7 +189,7 @@ def smallest_eigenvalue(matrix: Array) -> float:
 def is_kernel_on(
     kernel: sympy.Expr, xs: Array, parameters: Mapping[sympy.Symbol, float] | None = None
 ) -> bool:
-    """Whether the kernel matrix of these points is positive semidefinite, up to rounding."""
+    """True if the kernel matrix of these points is positive semidefinite, up to rounding."""
     matrix = _matrix(kernel, xs, None, parameters)
     return smallest_eigenvalue(matrix) >= -1e-10 * max(1.0, float(np.abs(matrix).max()))
 

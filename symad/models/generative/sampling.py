@@ -52,7 +52,7 @@ def quantile(cdf: sympy.Expr, x: sympy.Symbol, u: sympy.Symbol) -> sympy.Expr:
 
 
 def _inverts(cdf: sympy.Expr, x: sympy.Symbol, u: sympy.Symbol, candidate: sympy.Expr) -> bool:
-    """Whether F(candidate(u)) = u, real and of x's sign, at some levels, the parameters 3/4, 5/4, ..."""
+    """True if F(candidate(u)) = u, real and of x's sign, at some levels, the parameters 3/4, 5/4, ..."""
     others = sorted((cdf.free_symbols | candidate.free_symbols) - {x, u}, key=str)
     point = {s: sympy.Rational(3 + 2 * k, 4) for k, s in enumerate(others)}
     for level in (sympy.Rational(1, 9), sympy.Rational(4, 9), sympy.Rational(8, 9)):

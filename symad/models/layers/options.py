@@ -107,7 +107,7 @@ def _with_parameters(method: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _fits(given: Shape, wanted: Shape) -> bool:
-    """Whether a shape may be another one: symbols may be any number."""
+    """True if a shape may be another one: symbols may be any number."""
     pairs = zip(given, wanted, strict=False)
     known = [(a, b) for a, b in pairs if isinstance(a, Integral) and isinstance(b, Integral)]
     return len(given) == len(wanted) and all(a == b for a, b in known)

@@ -73,7 +73,7 @@ class Fit:
 
     @property
     def deficient(self) -> bool:
-        """Whether other parameters predict the data equally well; this is the smallest one."""
+        """True if other parameters predict the data equally well; this is the smallest one."""
         return self.rank < len(self.weights) + 1
 
     def __str__(self) -> str:

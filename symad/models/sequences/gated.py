@@ -40,7 +40,7 @@ class FeedForwardBlock:
 
     @property
     def gated(self) -> bool:
-        """Whether W_3 exists."""
+        """True if W_3 exists."""
         return self.kind.endswith("glu")
 
     @property

@@ -69,7 +69,7 @@ TRACED = "a traced value of shape "
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can come from `name_of`: a word, or the phrase with a shape; files hold no prose."""
+    """True if a text can come from `name_of`: a word, or the phrase with a shape; files hold no prose."""
     rest = text.removeprefix(TRACED)
     if rest != text:
         for separator in (", ", " + ", " - "):

@@ -221,7 +221,7 @@ EXACT = ("int", "fraction")
 
 
 def is_exact(value: Fraction | float | sympy.Expr | None) -> bool:
-    """Whether a constant's value is an int or Fraction (and no bool)."""
+    """True if a constant's value is an int or Fraction (and no bool)."""
     return type(value) in (int, Fraction)  # isinstance asks Fraction's abstract base class, which takes long
 
 

@@ -13,7 +13,7 @@ LONGEST = 64
 
 
 def of_layer(x: Node) -> bool:
-    """Whether the array ``x`` comes from products, sums or loops, not from inputs by elementwise functions.
+    """True if the array ``x`` comes from products, sums or loops, not from inputs by elementwise functions.
 
     1 − tanh² and σ (1 − σ) are then taken from the values of tanh and σ, so that their arguments need no
     memory: right to an ulp of the largest slope, as in PyTorch and JAX. Elsewhere slopes have all digits.

@@ -114,7 +114,7 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
 
 
 def is_sum_of_squares(node: Node) -> bool:
-    """Whether a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
+    """True if a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
     op, args = node.op, node.args
     if isinstance(op, Pow):
         exponent = constant_value(args[1])
@@ -133,7 +133,7 @@ def is_sum_of_squares(node: Node) -> bool:
 
 
 def _is_positive(node: Node) -> bool:
-    """Whether a node is a positive number."""
+    """True if a node is a positive number."""
     value = constant_value(node)
     return isinstance(value, (int, float, Fraction)) and value > 0
 

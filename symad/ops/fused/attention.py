@@ -275,7 +275,7 @@ def _joined(a: Node) -> Node:
 
 
 def _of_parameter(op: AttentionOp, position: int) -> bool:
-    """Whether an argument is a parameter's tangent."""
+    """True if an argument is a parameter's tangent."""
     return isinstance(op, AttentionTangent) and position >= op.inner + 5
 
 

@@ -294,7 +294,7 @@ def backwards(x: Node) -> Node:
 
 
 def _reverses(x: Node) -> bool:
-    """Whether a slice only reverses the first axis of its argument."""
+    """True if a slice only reverses the first axis of its argument."""
     op = op_of(x, Slice)
     rank = len(x.shape)
     same = all(map(same_dim, x.shape, x.args[0].shape))

@@ -136,7 +136,7 @@ def _find(parent: list[int], k: int) -> int:
 
 
 def is_acyclic_coloring(graph: Pattern, colors: IntArray) -> bool:
-    """Whether colors (n,) are proper and no cycle has only two of them."""
+    """True if colors (n,) are proper and no cycle has only two of them."""
     return first_bad_pair(graph, colors) is None
 
 

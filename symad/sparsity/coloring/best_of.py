@@ -48,5 +48,5 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether no better coloring exists."""
+        """True if no better coloring exists."""
         return self.count <= self.bound

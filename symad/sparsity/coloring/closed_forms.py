@@ -42,7 +42,7 @@ Matrix = NDArray[np.int64]
 
 
 Judge = Callable[[Pattern, IntArray], bool]
-"""Whether the colors of a graph are what is wanted."""
+"""True if the colors of a graph are what is wanted."""
 
 
 def lattice_coloring(graph: Pattern, low: int, high: int, is_good: Judge, most: int) -> IntArray | None:
@@ -82,7 +82,7 @@ def cyclic_blocks(graph: Pattern) -> IntArray:
 
 
 def is_proper(graph: Pattern, colors: IntArray) -> bool:
-    """Whether adjacent vertices have different colors."""
+    """True if adjacent vertices have different colors."""
     return bool((colors[graph.rows] != colors[graph.indices]).all())
 
 

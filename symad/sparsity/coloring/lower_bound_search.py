@@ -106,7 +106,7 @@ def _star_colorable(neighbors: list[list[int]], p: int, most: int) -> tuple[bool
 
 
 def _fits(neighbors: list[list[int]], color: list[int], v: int, c: int) -> bool:
-    """Whether giving v the color c makes no edge of one color and no two-colored path of four."""
+    """True if giving v the color c makes no edge of one color and no two-colored path of four."""
     near = [color[w] for w in neighbors[v]]
     if c in near:
         return False

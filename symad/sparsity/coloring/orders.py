@@ -199,7 +199,7 @@ def perfect_elimination(graph: Pattern) -> IntArray:
 
 
 def is_perfect(graph: Pattern, order: IntArray) -> bool:
-    """Whether the earlier neighbors of every vertex are pairwise adjacent.
+    """True if the earlier neighbors of every vertex are pairwise adjacent.
 
     Linear time (Tarjan and Yannakakis, test for zero fill-in): it suffices that the earlier
     neighbors of v, other than the last of them, u, are neighbors of u.

@@ -45,7 +45,7 @@ class Coloring:
 
     @property
     def optimal(self) -> bool:
-        """Whether the lower bound proves that no coloring of this kind has fewer colors."""
+        """True if the lower bound proves that no coloring of this kind has fewer colors."""
         return self.num_colors <= self.lower_bound
 
     @property

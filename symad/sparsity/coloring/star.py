@@ -104,7 +104,7 @@ def first_fit_stars(graph: Pattern, order: IntArray, bipartite: bool = False) ->
 
 
 def is_star_coloring(graph: Pattern, colors: IntArray) -> bool:
-    """Whether colors (n,) are proper and no path on four vertices has only two of them."""
+    """True if colors (n,) are proper and no path on four vertices has only two of them."""
     return first_bad_path(graph, colors) is None
 
 

@@ -113,7 +113,7 @@ class Pattern:
         return Pattern(self.shape, indptr, self.indices[kept], *labels)
 
     def same_entries(self, other: Pattern) -> bool:
-        """Whether both have the same shape and the same stored entries."""
+        """True if both have the same shape and the same stored entries."""
         return (
             self.shape == other.shape
             and np.array_equal(self.indptr, other.indptr)

@@ -59,7 +59,7 @@ def at_point(values: Mapping[Node, Number]) -> Iterator[None]:
 
 
 def is_local() -> bool:
-    """Whether states are taken at a point."""
+    """True if states are taken at a point."""
     return _point.get() is not None
 
 

@@ -29,7 +29,7 @@ LAYOUT = ("C", "K", "A", "F", None)
 
 
 def cannot_matter(name: str, value: object, default: object, layout: bool) -> bool:
-    """Whether an option that is not read leaves the numbers as they are."""
+    """True if an option that is not read leaves the numbers as they are."""
     if value is None or value is np._NoValue or value is default or name in STORAGE:
         return True
     if name == "dtype":
@@ -118,7 +118,7 @@ def bound(
 def _read(
     call: str, known: Mapping[str, inspect.Parameter], name: str, value: object, default: object, layout: bool
 ) -> bool:
-    """Whether an answer reads an option; False where it does not matter.
+    """True if an answer reads an option; False where it does not matter.
 
     Raises:
         TraceError: it is not read, and may matter.

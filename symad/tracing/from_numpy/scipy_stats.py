@@ -129,7 +129,7 @@ def _formula(self: Any, name: str, y: Array, shapes: Sequence[Array]) -> Any:
 
 
 def _is_numeric(formula: ArrayLike) -> bool:
-    """Whether a private method is the one that differentiates, integrates or searches numerically."""
+    """True if a private method is the one that differentiates, integrates or searches numerically."""
     return getattr(formula, "__qualname__", "").startswith(("rv_continuous.", "rv_generic.", "rv_discrete."))
 
 
@@ -142,7 +142,7 @@ def _inside(found: Array, y: Array, support: tuple[Array, Array], outside: tuple
 
 
 def _is(bound: Array | float, value: float) -> bool:
-    """Whether a bound of a support is a number, and this one."""
+    """True if a bound of a support is a number, and this one."""
     return not holds_traced(bound) and bool(np.all(bound == value))
 
 

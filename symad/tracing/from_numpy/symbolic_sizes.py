@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def is_symbolic(value: ArrayLike) -> bool:
-    """Whether a size, or one of a shape, is an expression and no number."""
+    """True if a size, or one of a shape, is an expression and no number."""
     if isinstance(value, (tuple, list)):
         return any(map(is_symbolic, value))
     return isinstance(value, sympy.Expr) and not value.is_number

@@ -207,7 +207,7 @@ def call_ufunc_traced(
 
 
 def _stored(name: str, value: ArrayLike) -> bool:
-    """Whether an option of a ufunc leaves the numbers as they are."""
+    """True if an option of a ufunc leaves the numbers as they are."""
     return cannot_matter(name, value, True if name in ("where", "subok") else None, layout=True)
 
 

@@ -110,7 +110,7 @@ class Scope:
         return tuple(r.index for r in self.ranges if r.index in found)
 
     def boxes_agree(self, i: sympy.Basic, j: sympy.Basic) -> bool:
-        """Whether two indices take the same values."""
+        """True if two indices take the same values."""
         same_start = sympy.expand(self.starts[i] - self.starts[j]) == 0
         return same_start and same_dim(self.sizes[i], self.sizes[j])
 

@@ -74,7 +74,7 @@ def reach(expression: sympy.Expr, ranges: Iterable[IndexRange], largest: bool) -
 
 
 def at_least(a: float | sympy.Expr, b: float | sympy.Expr) -> bool:
-    """Whether a ≥ b for all positive values of the dimension symbols."""
+    """True if a ≥ b for all positive values of the dimension symbols."""
     difference = sympy.expand(sympy.sympify(a, strict=True) - b)
     if difference.is_number:
         return bool(difference >= 0)

@@ -127,7 +127,7 @@ def _check_free(scope: Scope, expression: sympy.Expr, index: sympy.Expr) -> None
 
 
 def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> bool:
-    """Whether an index is not known to leave its axis; an error unless a Piecewise guards it."""
+    """True if an index is not known to leave its axis; an error unless a Piecewise guards it."""
     lowest, highest = (reach(index, scope.ranges, largest) for largest in (False, True))
     low_wrong = lowest is not None and at_least(-1, lowest)
     high_wrong = highest is not None and at_least(highest, length)
@@ -144,7 +144,7 @@ def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.E
 
 
 def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
-    """Whether an index stays in its axis for every value its bound indices have in this scope.
+    """True if an index stays in its axis for every value its bound indices have in this scope.
 
     Where bounds depend on outer indices, values beyond them are computed too, and masked later.
     """

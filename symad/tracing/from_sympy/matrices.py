@@ -58,7 +58,7 @@ def symbol_lift(expression: sympy.MatrixSymbol, args: Nodes, tracer: Tracer) -> 
 
 
 def _is_power(factor: sympy.Expr) -> bool:
-    """Whether a factor is a matrix to an integer known now; inverses are such."""
+    """True if a factor is a matrix to an integer known now; inverses are such."""
     return isinstance(factor, MatPow) and isinstance(factor.exp, sympy.Integer)
 
 

@@ -196,7 +196,7 @@ def _row_sums(a: Node) -> Node:
 
 
 def is_ones(node: Node) -> bool:
-    """Whether every element is the constant 1, by construction."""
+    """True if every element is the constant 1, by construction."""
     return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 1
 
 
@@ -209,7 +209,7 @@ def _column_of_ones(factor: Factor) -> bool:
 
 
 def _is_thin(factor: Factor) -> bool:
-    """Whether multiplying by it costs one operation an element."""
+    """True if multiplying by it costs one operation an element."""
     return _row_of_ones(factor) or _column_of_ones(factor) or diagonal_of(factor.node) is not None
 
 

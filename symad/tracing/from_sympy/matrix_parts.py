@@ -127,7 +127,7 @@ if hasattr(special, "MatrixUnit"):  # SymPy 1.15
 
 
 def is_position(index: sympy.Expr, tracer: Tracer) -> bool:
-    """Whether an index is known once the dimensions are: an integer, or an expression in them."""
+    """True if an index is known once the dimensions are: an integer, or an expression in them."""
     return bool(index.is_Integer) or dim_symbols([as_dim(index)]) <= tracer.dims
 
 

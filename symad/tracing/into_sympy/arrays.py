@@ -69,12 +69,12 @@ INDICES = tuple(sympy.Dummy(name, integer=True) for name in "ijklmn")
 
 
 def is_matrix(form: sympy.Basic) -> bool:
-    """Whether a form can stand in matrix expressions."""
+    """True if a form can stand in matrix expressions."""
     return getattr(form, "is_Matrix", False) is True
 
 
 def all_matrices(forms: Sequence[sympy.Basic]) -> bool:
-    """Whether every array among the forms is a matrix."""
+    """True if every array among the forms is a matrix."""
     return all(is_matrix(form) for form in forms if is_array(form))
 
 
@@ -371,7 +371,7 @@ def _pad(op: sh.Pad, y: Node, forms: Sequence[sympy.MatrixExpr]) -> sympy.Basic 
 
 
 def is_explicit(matrix: Node) -> bool:
-    """Whether a matrix has entries that SymPy would compute with one by one."""
+    """True if a matrix has entries that SymPy would compute with one by one."""
     return any(isinstance(node.op, (Stack, ArrayConstant)) for node in topological([matrix]))
 
 

@@ -138,7 +138,7 @@ def kind_of(node: Node) -> str:
 
 
 def is_count_of_winners(node: Node) -> bool:
-    """Whether a sum counts the arguments that are the largest: there is one, away from ties."""
+    """True if a sum counts the arguments that are the largest: there is one, away from ties."""
     parts = [won(a) for a in _summands(node)]
     known = [p for p in parts if p is not None]
     if not isinstance(node.op, Add) or len(known) < len(parts) or len({whole for whole, _ in known}) != 1:

@@ -170,7 +170,7 @@ def as_traced(array: Filled) -> Proxy:
 
 
 def holds_traced(value: ArrayLike) -> bool:
-    """Whether a value is traced, or a list or tuple holds one that is."""
+    """True if a value is traced, or a list or tuple holds one that is."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_traced, value))
     return isinstance(value, Wrapped) or getattr(value, "_traced", None) is not None

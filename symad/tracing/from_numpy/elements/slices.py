@@ -61,6 +61,6 @@ def read_elements_traced(array: Proxy, key: Index) -> Proxy | Chosen:
 
 
 def _is_basic(key: Index) -> bool:
-    """Whether a key gives a view in NumPy: no lists and no arrays."""
+    """True if a key gives a view in NumPy: no lists and no arrays."""
     keys = key if isinstance(key, tuple) else (key,)
     return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)

@@ -241,7 +241,7 @@ def any_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLi
 
 
 def _may_be_empty(node: Node, axis: Axis) -> bool:
-    """Whether no elements may be along some axes: an extreme has no value then."""
+    """True if no elements may be along some axes: an extreme has no value then."""
     return any(not isinstance(d := node.shape[k], int) or d == 0 for k in normal_axes(axis, len(node.shape)))
 
 

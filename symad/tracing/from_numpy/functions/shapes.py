@@ -68,7 +68,7 @@ def reshape_(
 
 
 def by_columns(call: str, order: str) -> bool:
-    """Whether elements are taken column by column ("F"); a traced value lies in memory row by row.
+    """True if elements are taken column by column ("F"); a traced value lies in memory row by row.
 
     Raises:
         TraceError: no such order.
@@ -280,7 +280,7 @@ def clip(
 
 
 def _is(bound: ArrayLike, value: float) -> bool:
-    """Whether a bound is this number."""
+    """True if a bound is this number."""
     return isinstance(bound, (float, np.floating)) and bound == value
 
 
