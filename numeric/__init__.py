@@ -27,7 +27,7 @@ _LATER = {
     "minimize": "symad.numeric.solvers.minimize",
     "pairwise": "symad.numeric.pairs.eager_pairwise",
 }
-"""Functions whose modules are loaded when one is first asked for."""
+"""Public names whose modules are loaded on first use."""
 
 
 def __getattr__(name: str) -> object:
@@ -37,5 +37,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, those that are loaded on use among them."""
+    """The public names, including those loaded on first use."""
     return sorted(__all__)

@@ -23,7 +23,7 @@ class ArrayLibrary(Backend):
     prefix: str
 
     def type_text(self, dtype: str) -> str:
-        """How generated code names an element type."""
+        """The text of an element type in generated code."""
         return f"{self.prefix}.{dtype}"
 
 
@@ -42,7 +42,7 @@ BACKENDS = {
 }
 """Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``.
 
-With ``packed`` the kernel of a scalar graph may take all inputs in one vector, and says so by its field.
+With ``packed`` the kernel of a scalar graph may take all inputs in one vector; its field ``packed`` says so.
 """
 
 

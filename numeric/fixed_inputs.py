@@ -1,4 +1,4 @@
-"""Functions whose data stay the same from call to call: what depends on the data alone is computed once."""
+"""Functions of fixed data, such as a training set: values that depend on the data alone are computed once."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class Given:
     """A function of the inputs that are not data; see `given`."""
 
     kernel: Kernel
-    """The function of the other inputs, and of what is held."""
+    """The function of the other inputs, followed by the held values."""
     before: Kernel | None = field(repr=False)
-    """What is held, from the data; None if that is nothing."""
+    """The function from the data to the held values; None if there are none."""
     held: tuple[Any, ...] = field(repr=False)
     arguments: tuple[Argument, ...] = field(repr=False)
-    """What it is called with, in order."""
+    """The arguments of a call, in order."""
 
     __signature__ = SignatureOf()
 
     def __call__(self, *values: Any, **named: Any) -> Any:
-        """The function of the other inputs, by position or by name."""
+        """Evaluates the function at values of the other inputs, by position or by name."""
         if named or len(values) != len(self.arguments):
             values = tuple(bind(self.kernel.name, self.arguments, values, named))
         return self.kernel(*values, *self.held)
 
     @property
     def source(self) -> str:
-        """The code of one call; its last arguments are what is held."""
+        """The code of one call; its last arguments are the held values."""
         return self.kernel.source
 
 
@@ -62,10 +62,10 @@ def given(
 ) -> Given:
     """``f`` as fast code for data that do not change, such as a training set.
 
-    What depends on the data alone is computed now, in double precision, and held. Products of data are
-    formed first where that saves work in each call: the gradient of a least-squares loss on n rows of p
-    numbers becomes the product of a p×p matrix with the weights. That changes values by rounding relative
-    to |XᵀX||w|, not to the gradient itself; `lower` keeps the order of the model.
+    Values that depend on the data alone are computed now, in double precision, and held. Products of data
+    are formed first where that saves work in each call: the gradient of a least-squares loss on n rows of p
+    numbers becomes the product of a p×p matrix with the weights. This order changes the gradient by rounding
+    relative to |XᵀX||w|, not to the gradient itself; `lower` keeps the order of the model.
 
     >>> import symad
     >>> loss = symad.trace(lambda w, X, y: ((X @ w - y) ** 2).sum(), [(2,), (3, 2), (3,)])
@@ -75,11 +75,11 @@ def given(
     [[-2.0, -2.0]]
 
     Args:
-        f: what `symad.trace` takes.
+        f: a function, in any form that `symad.trace` takes.
         data: the values of some arguments, by symbol, name or position; an argument that is a dict, list or
             dataclass of arrays is given as such an object.
         backend: a backend of `lower`.
-        dtype: of the calls.
+        dtype: the precision of the calls.
         inputs: order and grouping of the arguments, as in `symad.trace`.
 
     Raises:
@@ -109,13 +109,13 @@ def given(
 
 
 def _differ(graph: Graph, data: Mapping[Any, Any]) -> bool:
-    """Whether the keys are different inputs."""
+    """Whether all keys name different inputs."""
     nodes = [node for key in data for node in select(graph, [key]).nodes]
     return len(set(nodes)) == len(nodes)
 
 
 def _with_held(arguments: tuple[Argument, ...], call: Graph) -> tuple[Argument, ...]:
-    """The grouping of the code of one call: what is held follows the arguments."""
+    """The grouping of the code of one call: the held values follow the arguments."""
     if all(a.structure is None for a in arguments):
         return ()
     count = sum(leaves(a.structure) for a in arguments)
@@ -123,12 +123,12 @@ def _with_held(arguments: tuple[Argument, ...], call: Graph) -> tuple[Argument, 
 
 
 def _cast(value: Array, dtype: str) -> Any:
-    """A result in the precision of the calls, on the device where it is."""
+    """A result in the precision of the calls, left on its device."""
     return value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
 
 
 def _sizes(nodes: Sequence[Node], values: Sequence[Array]) -> dict[sympy.Basic, int]:
-    """The dimensions that the data fix."""
+    """The dimensions that the shapes of the data determine."""
     dims: dict[sympy.Basic, int] = {}
     for node, value in zip(nodes, values, strict=True):
         for dim, length in zip(node.shape, np.shape(value), strict=False):
@@ -155,7 +155,7 @@ def _split(graph: Graph, live: tuple[Node, ...]) -> tuple[list[Node], Graph]:
     todo = [o for o in graph.output_nodes if fixed[o]]
     todo += [a for node in graph.nodes if not fixed[node] for a in node.args if fixed[a]]
     for node in todo:
-        while isinstance(node.op, Broadcast):  # repeated in each call, which costs nothing
+        while isinstance(node.op, Broadcast):  # holding the smaller array is enough: broadcasts cost nothing
             (node,) = node.args
         if fixed[node]:
             read[node] = None

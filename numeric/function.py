@@ -25,7 +25,7 @@ def function(f: Any = None, *, inputs: Inputs | None = None) -> Any:
     """A `Function` of ``f``; as a decorator, ``@symad.function(inputs=[...])``.
 
     Args:
-        f: what `symad.trace` takes: a Python function of arrays, a SymPy object, a graph.
+        f: any form that `symad.trace` takes: a Python function of arrays, a SymPy object, a graph.
         inputs: symbols, shapes or examples of the arguments, as in `symad.trace`.
 
     Raises:
@@ -37,16 +37,17 @@ def function(f: Any = None, *, inputs: Inputs | None = None) -> Any:
 
 
 class Function:
-    """A graph that is called as the function it was made of, with its derivatives as functions of this kind.
+    """A graph, called like the function it was traced from; its derivatives are further `Function` objects.
 
-    It takes what graphs take (floats, arrays, Fractions, SymPy expressions), by position or by name, and
-    joins the graph of a traced function that calls it. Whatever takes ``f`` takes it.
+    It takes the values that graphs take (floats, arrays, Fractions, SymPy expressions), by position or by
+    name. When a function that is being traced calls it, its graph becomes part of that function's graph.
+    It is accepted wherever ``f`` is.
     """
 
     __signature__ = SignatureOf()
 
     def __init__(self, graph: Graph, f: Any = None) -> None:
-        """``f`` gives its name and its docstring."""
+        """The name and the docstring are those of ``f``."""
         self.graph = graph
         self.arguments = graph.arguments
         self.__name__ = graph.name

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _numbers = count(1)
 
 MOST_NODES = 200
-"""Kernels of larger graphs are shown by their one line in notebooks."""
+"""A notebook shows the listing of kernels with at most this many nodes, and one line for larger ones."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a kernel was lowered from, which makes it again in another process."""
+    """What a kernel was lowered from: enough to make it again in another process."""
 
     graph: Graph
     backend: str
@@ -45,28 +45,28 @@ class Origin:
     options: tuple[tuple[str, Hashable], ...] = ()
     """Further options of `symad.numeric.lower`, by name."""
     lower_again: Callable[..., Kernel] | None = field(default=None, repr=False, compare=False)
-    """Makes the kernel from its saved parts, in another process."""
+    """Makes the kernel again from its saved parts, in another process."""
     listing: Callable[[Graph, str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the plain listing of a graph, "markdown" or "latex"."""
     standalone: Callable[[Graph], tuple[str, str]] | None = field(default=None, repr=False, compare=False)
-    """Writes array graphs of backend "c" as C that stands alone: source and header."""
+    """Writes an array graph of backend "c" as standalone C: source and header."""
 
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """The function of a kernel, called by position or by name, with errors in the user's words."""
+    """The function of a kernel, called by position or by name; errors name the user's arguments."""
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[Argument, ...]
     whole: tuple[int, ...]
     shapes: tuple[Shape, ...] | None
-    """Of all inputs, where they are known."""
+    """The shapes of all inputs, where they are known."""
     on_host: bool = True
-    """Whether the function reads its arguments by NumPy; one for a device names those that it cannot read."""
+    """Whether NumPy reads the arguments; a function on a device reports those that it cannot read itself."""
 
     def __call__(self, *values: Any, **named: Tree) -> Any:
-        """The function at these values."""
+        """Evaluates the function."""
         if named:
             values = tuple(bind_arguments(self.name, self.arguments, values, named))
         for k, value in enumerate(values):
@@ -93,7 +93,7 @@ class CheckedCall:
             raise type(error)(told) from None
 
     def _as_columns(self, values: tuple[Array, ...]) -> list[Any] | None:
-        """Vectors that were given for columns (n, 1), as columns; None if there is none."""
+        """The values, with vectors reshaped where the input is a column (n, 1); None if that changes none."""
         shapes = self.shapes or ()
         if len(shapes) != len(values) or any(a.structure is not None for a in self.arguments):
             return None
@@ -124,19 +124,19 @@ class Kernel:
     packed: bool = field(repr=False, default=False)
     """Whether the function of all inputs takes them in one vector."""
     native: Callable[[np.ndarray, np.ndarray], Callable[[], None]] | None = field(repr=False, default=None)
-    """What `bind` uses where the code is compiled."""
+    """How `bind` makes its function for compiled code."""
     plain: Callable[[], Kernel] | None = field(repr=False, default=None)
     """The NumPy form of compiled code, printed when it is first asked for."""
     origin: Origin | None = field(repr=False, default=None)
-    """What it was lowered from."""
+    """The graph and the options that it was lowered from."""
     inner: Callable[..., Any] | None = field(repr=False, default=None)
-    """The function of all inputs, where arguments hold several; None where it is ``function``."""
+    """The function of all inputs, where arguments group several; None where it is ``function``."""
     arguments: tuple[Argument, ...] = field(repr=False, default=())
-    """What it is called with, in order."""
+    """The arguments of a call, in order."""
     whole: tuple[int, ...] = field(repr=False, default=())
     """Positions of the arguments that take integers only."""
     quick: Callable[[Callable[..., Any]], Callable[..., Any]] | None = field(repr=False, default=None)
-    """From the function of all arguments to one that reads floats and vectors in C."""
+    """Wraps the function of all arguments so that C code reads floats and vectors."""
 
     __signature__ = SignatureOf()
 
@@ -176,11 +176,11 @@ class Kernel:
     if TYPE_CHECKING:
 
         def __call__(self, *values: Tree, **named: Tree) -> Any:
-            """The function at these values, by position or by name."""
+            """Evaluates the function, by position or by name."""
             raise NotImplementedError
 
     else:
-        # A slot: what stands there is called without a frame of Python in between.
+        # A slot, so that the function stored in it is called without another Python frame.
         __slots__ = ("__call__", "__dict__", "__weakref__")
 
     def __post_init__(self) -> None:
@@ -195,15 +195,15 @@ class Kernel:
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.
 
-        For calls so short that their arguments cost more than they do: compiled code works on the two
-        arrays directly, without a copy.
+        It serves calls so short that passing arguments costs more than the work: compiled code works on the
+        two arrays directly, without a copy.
 
         Args:
             x: all inputs, flat and in order: a contiguous float64 array.
-            y: all results, flat and in order: a writable one.
+            y: all results, flat and in order: a writable contiguous float64 array.
 
         Raises:
-            TypeError: an array of another type or layout.
+            TypeError: an array has another type or layout.
         """
         for name, array in (("x", x), ("y", y)):
             good = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1
@@ -229,7 +229,7 @@ class Kernel:
         return self._listing("markdown")
 
     def to_latex(self) -> str:
-        """The same as a LaTeX tabular; it needs the package amsmath.
+        """The plain listing as a LaTeX tabular; it needs the package amsmath.
 
         Raises:
             LoweringError: the kernel was not made by `lower`.
@@ -242,22 +242,22 @@ class Kernel:
         return self.origin.listing(self.origin.graph, form)
 
     def _repr_markdown_(self) -> str | None:
-        """In a notebook: the listing with formulas, of code that people can read."""
+        """The listing with formulas for notebooks, if the code is short enough to read."""
         small = self.origin is not None and len(self.origin.graph.nodes) <= MOST_NODES
         try:
             return self.to_markdown() if small else None
-        except LoweringError:  # an op without a plain form: the notebook shows the one line
+        except LoweringError:  # an op without a plain form: the notebook shows one line
             return None
 
     def save(self, path: str | Path) -> None:
-        """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.
+        """Write the source to a file that does not need symad.
 
-        As .c arrays are written out in scalars; see `symad.numeric.c_file`. As .py array code of backend "c"
-        imports symad to compile its loops.
+        Backend "c" writes C to files named .c or .h, with arrays written out in scalars (see
+        `symad.numeric.c_file`); to a .py file it writes array code that imports symad to compile its loops.
 
         Raises:
-            LoweringError: a .c or .h file is asked for, and there is none; or the kernel calls a user's
-                function that no module offers under its name, so that a file cannot import it.
+            LoweringError: a .c or .h file is asked for, and the kernel has no C; or the kernel calls a user's
+                function that cannot be imported by name from a module.
         """
         suffix = Path(path).suffix
         text = self._c_text(suffix) if suffix in (".c", ".h") else self.source
@@ -270,7 +270,7 @@ class Kernel:
         write_text(path, text)
 
     def _c_text(self, suffix: str) -> str:
-        """The C file, or its header; nothing where there is none."""
+        """The text of the C file or of its header; empty if there is none."""
         texts = self.c_source, self.c_header
         made = self.origin
         if made is not None and made.standalone is not None and not self.c_header:
@@ -283,7 +283,7 @@ class Kernel:
 
 
 def _leaves(result: Any) -> list[Any]:
-    """The arrays of nested tuples and dicts, in order."""
+    """The arrays in nested tuples and dicts, in order."""
     if isinstance(result, dict):
         result = tuple(result.values())
     return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
@@ -293,6 +293,6 @@ def compile_source(name: str, source: str, packed: bool = False) -> Kernel:
     """Compile generated source; tracebacks show its lines."""
     filename = f"<symad {name} {next(_numbers)}>"
     namespace: dict[str, Any] = {"__name__": f"symad_generated_{name}"}
-    exec(compile(source, filename, "exec"), namespace)  # text made by our own printers only
+    exec(compile(source, filename, "exec"), namespace)  # only text that symad's own printers made
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     return Kernel(name, source, namespace[name], namespace, packed=packed)

@@ -1,4 +1,4 @@
-"""Lowering: a graph to a callable with readable source."""
+"""`lower`: from a graph to a callable with readable source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DTYPES = ("float64", "float32")
 STYLES = ("fast", "plain")
 TELLING = ("numpy", "c")
-"""Backends that tell what each pass did."""
+"""Backends that report each pass."""
 
 
 @without_collecting
@@ -57,21 +57,21 @@ def lower(
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
 
     Args:
-        f: what `symad.trace` takes; a Graph keeps its order of inputs.
+        f: a function, in any form that `symad.trace` takes; a Graph keeps its order of inputs.
         backend: "numpy"; "c", compiled for this machine (scalar graphs as one C function, array graphs as
             NumPy code with compiled kernels and loops); "runs" for large scalar graphs; "cupy" on a GPU.
-        dtype: "float64" or "float32" (on a GPU also the half precisions), as a name or as NumPy, PyTorch or
-            JAX have it.
-        packed: for scipy.optimize: what a derivative is by is one flat vector x, directions one flat v, other
-            inputs follow as further arguments (SciPy's ``args``): k(x, *args), of a Hessian-vector product
-            k(x, v, *args). Gradients and products are one flat vector in the same order, vector-valued
-            functions (m,), Jacobians (m, N), Hessians (N, N), a scalar is a number, value_and_gradient
-            (value, flat gradient).
-        style: "fast"; or "plain", for backend "numpy": one line for each mathematical step, nothing done for
-            speed, to read, to teach and to check the fast code against.
+        dtype: "float64" or "float32" (on a GPU also the half precisions), as a name or as a dtype of NumPy,
+            PyTorch or JAX.
+        packed: a call for scipy.optimize, k(x, *args): one flat vector x holds the inputs that a derivative
+            is taken by, and the other inputs follow as SciPy's ``args``. A Hessian-vector product is
+            k(x, v, *args) with the direction as a flat vector v. Results: a number for a scalar function,
+            (m,) for a vector-valued one, one flat vector in the order of x for a gradient or a product,
+            (m, N) for a Jacobian, (N, N) for a Hessian, (value, flat gradient) for value_and_gradient.
+        style: "fast"; or "plain", for backend "numpy": one line for each mathematical step and no changes for
+            speed: code to read, to teach and to check the fast code against.
         inputs: order and grouping of the arguments, as in `symad.trace`.
-        wrt: with ``packed``, what x holds; by default what the derivative is by, or all inputs.
-        log: called with a line for each pass, such as ``print``; for backends "numpy" and "c".
+        wrt: with ``packed``, the inputs that x holds; by default those the derivative is taken by, or all.
+        log: a function that is called with a line for each pass, such as ``print``; backends "numpy" and "c".
 
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed, or
@@ -126,20 +126,20 @@ def again(
     options: tuple[tuple[str, Any], ...],
     classes: tuple[type[Any], ...] = (),
 ) -> Kernel:
-    """A kernel that arrives from another process; one that comes with every task is lowered once."""
+    """Lowers a kernel that arrives from another process; a kernel sent with every task is lowered once."""
     return lower(loads(text, classes), backend, dtype, **dict(options))
 
 
 def listing(graph: Graph, form: str) -> str:
     """The plain listing of a graph, each line of code beside its formula: "markdown" or "latex"."""
-    from symad.numeric.targets.listing import to_latex, to_markdown  # which typesets: loaded where it is used
+    from symad.numeric.targets.listing import to_latex, to_markdown  # loaded on use: it loads the typesetter
 
     return to_markdown(graph) if form == "markdown" else to_latex(graph)
 
 
 def standalone(graph: Graph) -> tuple[str, str]:
-    """A graph as C that stands alone, and its header."""
-    from symad.numeric.entries.c_file import c_file  # loaded where it is used
+    """A graph as standalone C: source and header."""
+    from symad.numeric.entries.c_file import c_file  # loaded on use
 
     made = c_file(graph)
     return made.source, made.header
@@ -151,7 +151,7 @@ def _integers(graph: Graph) -> tuple[int, ...]:
 
 
 def dtype_name(dtype: DTypeLike) -> str:
-    """The name of a dtype: text, NumPy's or JAX's, or such as torch.float32."""
+    """The name of a dtype, given as text, as NumPy's or JAX's dtype, or as torch.float32."""
     if isinstance(dtype, str) or type(dtype).__module__ == "torch":
         return str(dtype).removeprefix("torch.")
     return np.dtype(dtype).name

@@ -1,8 +1,8 @@
-"""The pipelines of lowering, as lists: what runs in which order, what it needs, and what it ensures.
+"""The pipelines of lowering, as lists of passes: their order, what each one needs, and what it ensures.
 
     Graph --graph passes--> Graph --schedule--> Program --program passes--> Program --print--> text
 
-A pass keeps what the graph or program computes; each is tested alone.
+A pass never changes the function that a graph or a program computes. Each pass is tested alone.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ from symad.stable import with_logistic
 
 @dataclass(frozen=True)
 class GraphPass:
-    """A rewriting of the mathematics.
+    """A rewrite of a graph.
 
     Attributes:
-        name: what ``--passes`` prints.
-        run: Graph -> Graph of the same function.
-        needs: what must be so before.
-        ensures: what is so afterwards.
+        name: the name that ``--passes`` prints.
+        run: makes a new graph of the same function.
+        needs: the pass that must have run before, by name; empty if there is none.
+        ensures: what is true of the graph afterwards.
     """
 
     name: str
@@ -82,7 +82,7 @@ class GraphPass:
 
 @dataclass(frozen=True)
 class ProgramPass:
-    """A rewriting of a program; the attributes are those of `GraphPass`."""
+    """A rewrite of a program; the attributes are those of `GraphPass`."""
 
     name: str
     run: Callable[[Program], Program]
@@ -92,23 +92,26 @@ class ProgramPass:
 
 LOGISTIC = GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow")
 EXPAND = GraphPass(
-    "expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"
+    "expand", expand, "", "f and its derivative share common parts; functions of constants are constants"
 )
 KEEP = GraphPass(
-    "keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"
+    "keep", keep, "", "scans are loops that keep the values of their steps, and none is computed again"
 )
-STABILIZE = GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not")
-HOIST = GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state")
+STABILIZE = GraphPass("stabilize", stabilize, "", "forms that lose digits are replaced by stable equal ones")
+HOIST = GraphPass("hoist", hoist, "", "the body of a loop holds only work that depends on its state")
 LAST_STEP = GraphPass(
-    "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
+    "last step",
+    start_from_last_step,
+    "keep",
+    "a loop starts from its cotangent, if only the last step has one",
 )
-CONTRACT = GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands")
-DROP_PADS = GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written")
+CONTRACT = GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands each")
+DROP_PADS = GraphPass("drop pads", drop_pads, "keep", "no zeros are written that a slice cuts off again")
 FLAT_PRODUCTS = GraphPass(
-    "flat products", flatten_products, "contract", "sums over several axes are matrix products"
+    "flat products", flatten_products, "contract", "contractions over several axes are matrix products"
 )
 
-WRITE_OUT = GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root")
+WRITE_OUT = GraphPass("write out", write_out, "", "every op is a loop, a root, or printable for the target")
 
 PLAIN_GRAPH = (
     WRITE_OUT,
@@ -119,139 +122,161 @@ PLAIN_GRAPH = (
     HOIST,
     LAST_STEP,
     CONTRACT,
-    GraphPass("join pads", join_pads, "", "what stands side by side is concatenated, not padded and added"),
-    GraphPass("pack", pack_points, "", "arrays of scalars at the end of a scalar graph are one op each"),
+    GraphPass("join pads", join_pads, "", "adjacent parts are concatenated, not padded and added"),
+    GraphPass("pack", pack_points, "", "each array of scalars that a scalar graph returns is one op"),
 )
-"""Of `style="plain"`: mathematics alone, nothing for speed."""
+"""Graph passes of `style="plain"`. None of them serves speed alone."""
 
 ENTRY_GRAPH = (WRITE_OUT, LOGISTIC, EXPAND, STABILIZE, CONTRACT)
-"""Of array graphs that are written out in scalars, before: what is recognised in arrays alone."""
+"""Graph passes before an array graph is written out in scalars: their patterns show in arrays only."""
 
 ARRAY_GRAPH = (
     LOGISTIC,
     EXPAND,
-    GraphPass("sum first", sum_before_slicing, "", "sums of equal slices of arrays are slices of a sum"),
+    GraphPass("sum first", sum_before_slicing, "", "a sum of equal slices is a slice of the arrays' sum"),
     KEEP,
     STABILIZE,
     HOIST,
     LAST_STEP,
 )
-"""Of array graphs in NumPy, first."""
+"""The first graph passes for array graphs in NumPy."""
 
 COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE, HOIST)
-"""Of array graphs with compiled kernels, first: their loops read piece by piece what others make whole."""
+"""The first graph passes for array graphs with compiled kernels.
+
+`sum first` and `last step` are left out: compiled loops read slices element by element, NumPy whole arrays.
+"""
 
 BLOCK_GRAPH = (
-    GraphPass("seeds", factor_seeds, "", "derivatives are made of factors, not of unit seeds"),
+    GraphPass("seeds", factor_seeds, "", "derivatives are products of factors; no unit seed is written out"),
     CONTRACT,
-    GraphPass("biases", broadcast_sums, "", "what is repeated along the same axes is added before"),
-    GraphPass("outer products", as_outer_products, "contract", "no sum over an axis of one element"),
+    GraphPass("biases", broadcast_sums, "", "terms are added before they are broadcast along the same axes"),
+    GraphPass("outer products", as_outer_products, "contract", "no contraction sums over one element"),
     GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
-    GraphPass("factors", gather_factors, "contract", "numbers and signs of a product are one factor"),
-    GraphPass("masks", drop_masks, "", "no mask on what is 0 there already"),
-    GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are made a block of rows at a time"),
-    GraphPass("batches", in_batches, "contract", "batches of points stay in the cache: some rows at a time"),
-    GraphPass("sparse results", lay_out_sparse, "", "parts of sparse matrices are spans of memory"),
-    GraphPass("overlays", overlay_pads, "", "what overlaps is added where it stands, not padded"),
+    GraphPass("factors", gather_factors, "contract", "the numbers and signs in a product are one factor"),
+    GraphPass("masks", drop_masks, "", "no mask is applied to elements that are zero already"),
+    GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are computed in blocks of rows"),
+    GraphPass("batches", in_batches, "contract", "batches are computed in blocks of rows that fit the cache"),
+    GraphPass("sparse results", lay_out_sparse, "", "the parts of sparse matrices are spans of memory"),
+    GraphPass("overlays", overlay_pads, "", "overlapping terms of a sum are added in place, without padding"),
 )
-"""Of array graphs, however they are computed. Each pass says in its module where its threshold comes from."""
+"""Graph passes for array graphs, with or without compiled kernels.
+
+The module of each pass says where its thresholds come from.
+"""
 
 NUMPY_GRAPH = (
     DROP_PADS,
-    GraphPass("feature major", feature_major, "keep", "loops over batches work on columns: gates are rows"),
+    GraphPass("feature major", feature_major, "keep", "in loops over batches a gate is contiguous in memory"),
     FLAT_PRODUCTS,
-    GraphPass("sink", sink_large, "keep", "what one loop alone needs is computed in its steps"),
-    GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays go block by block"),
-    GraphPass("parts of states", split_states, "keep", "parts of a state are states of their own"),
-    GraphPass("wide products", widen_products, "keep", "W h + U x + b is one product in a step"),
-    GraphPass("blocked products", block_products, "wide products", "copies for products stay in the cache"),
+    GraphPass("sink", sink_large, "keep", "elementwise work that one loop alone reads is done in its steps"),
+    GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays run block by block"),
+    GraphPass("parts of states", split_states, "keep", "each part of a loop's state is a state of its own"),
+    GraphPass("wide products", widen_products, "keep", "W h + U x + b is one matrix product in each step"),
+    GraphPass("blocked products", block_products, "wide products", "copied operands fit the cache"),
 )
-"""Of array graphs in NumPy, last: its functions work on whole arrays."""
+"""The last graph passes for array graphs in NumPy, whose functions work on whole arrays."""
 
 KERNEL_GRAPH = (DROP_PADS, FLAT_PRODUCTS)
-"""Of array graphs with compiled kernels, last."""
+"""The last graph passes for array graphs with compiled kernels."""
 
 PLAIN_PROGRAM = (
-    ProgramPass("join views", join_views, "", "no slice of a slice"),
-    ProgramPass("drop aliases", drop_aliases, "join views", "no value that is only another name"),
+    ProgramPass("join views", join_views, "", "no statement takes a slice of a slice"),
+    ProgramPass("drop aliases", drop_aliases, "join views", "no statement only gives a value a second name"),
     ProgramPass("drop unread", drop_unread, "", "every statement is needed for a result"),
-    ProgramPass("inline", inline, "drop unread", "one line for each mathematical step"),
-    ProgramPass("fold", fold, "inline", "6*x, not 3*(2*x); numbers and rows join arrays as they are"),
-    ProgramPass("join views again", join_views, "inline", "no slice of a slice in the lines that are new"),
-    ProgramPass("split wide", split_wide, "inline", "no sum that is too long for CPython's compiler"),
+    ProgramPass("inline", inline, "drop unread", "each mathematical step is one line"),
+    ProgramPass("fold", fold, "inline", "constants are multiplied: 6*x, not 3*(2*x); NumPy broadcasts rows"),
+    ProgramPass("join views again", join_views, "inline", "no inlined line takes a slice of a slice"),
+    ProgramPass("split wide", split_wide, "inline", "no sum is too long for CPython's compiler"),
     ProgramPass("drop unread again", drop_unread, "inline", "every statement is needed for a result"),
 )
-"""Of `style="plain"`."""
+"""Program passes of `style="plain"`."""
 
 SCALAR_GRAPH = (
     LOGISTIC,
     GraphPass("definitions", write_scalar_definitions, "", "every op is a function of numbers"),
-    GraphPass("expand", expand, "", "functions of numbers are numbers"),
+    GraphPass("expand", expand, "", "functions of constants are constants"),
     STABILIZE,
-    GraphPass("pack", pack_entries, "definitions", "arrays of scalars at the end are one op each"),
+    GraphPass("pack", pack_entries, "definitions", "each array of scalars that the graph returns is one op"),
 )
-"""Of scalar graphs, for every backend."""
+"""Graph passes for scalar graphs, on every backend."""
 
 SCALAR_PROGRAM = (
-    ProgramPass("products", multiply_powers, "", "small powers are products"),
-    ProgramPass("split wide", split_lines, "", "no sum that is too long for CPython's compiler"),
-    ProgramPass("shorten", shorten, "products", "read once: stands where it is read; 6*x, not 3*(2*x)"),
+    ProgramPass("products", multiply_powers, "", "small integer powers are products"),
+    ProgramPass("split wide", split_lines, "", "no sum is too long for CPython's compiler"),
+    ProgramPass("shorten", shorten, "products", "values read once are inlined; 6*x, not 3*(2*x)"),
 )
-"""Of straight-line Python, with no check in between: set-up time counts. The tests check each."""
+"""Program passes for straight-line Python.
 
+The program is not checked between them, because set-up time counts; the tests check it after each pass.
+"""
 
 C_PROGRAM = (
-    ProgramPass("products", multiply_powers, "", "small powers are products"),
-    ProgramPass("parts", in_parts, "products", "no function that compilers take long for"),
+    ProgramPass("products", multiply_powers, "", "small integer powers are products"),
+    ProgramPass("parts", in_parts, "products", "no function is so long that C compilers are slow on it"),
     ProgramPass(
-        "levels", lambda program: by_levels(program, PACKED), "parts", "independent values side by side"
+        "levels", lambda program: by_levels(program, PACKED), "parts", "independent values are neighbours"
     ),
 )
-"""Of scalar graphs in C, where each op keeps a line: compilers join them."""
+"""Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
-REPEATS = ProgramPass(
-    "repeat where read", repeat_where_read, "", "what is repeated along axes has no array of its own"
-)
+REPEATS = ProgramPass("repeat where read", repeat_where_read, "", "a broadcast value has no array of its own")
 BY_TWOS = ProgramPass(
-    "by twos", by_twos, "write over", "elementwise statements have one or two operands, as NumPy's functions"
+    "by twos", by_twos, "write over", "elementwise statements are NumPy functions of one or two operands"
 )
 
 
 def in_place(
     dtype: str, in_steps: bool = False, places: Sequence[Value | None] = (), gathers: bool = False
 ) -> tuple[ProgramPass, ...]:
-    """First of array code in NumPy, with no check: set-up time counts. The tests check each.
+    """The first program passes for array code in NumPy.
 
-    The type of the module's numbers decides which functions write into arrays. ``in_steps``: the program is
-    a step of a loop. ``places``: the rows of arrays where its results go. ``gathers``: entries of sparse
-    matrices are gathered, which compiled code does faster than NumPy assigns with even steps.
+    The program is not checked between them, because set-up time counts; the tests check it after each pass.
+
+    Args:
+        dtype: the type of the module's numbers; it decides which functions can write into arrays.
+        in_steps: whether the program is a step of a loop.
+        places: the rows of arrays that the results are written to.
+        gathers: whether entries of sparse matrices are gathered. Compiled code gathers faster than NumPy
+            assigns to slices with even steps.
     """
     parts = partial(put_sparse, dtype=dtype, always=gathers)
-    sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are made where these read them")
+    sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are computed where these read them")
     fill = partial(put_together, in_steps=in_steps)
-    boxes = ProgramPass("fill", fill, "write over", "sums of padded arrays are arrays filled part by part")
+    boxes = ProgramPass("fill", fill, "write over", "a sum of padded arrays is one array filled part by part")
     run = partial(write_over, dtype=dtype)
-    over = ProgramPass("write over", run, "", "a result is written over an operand that ends, if its op can")
-    put = ProgramPass("put", partial(put_results, places=places), "fill", "results are made where they stay")
+    over = ProgramPass(
+        "write over", run, "", "a result is written over an operand that is not read again, if its op can"
+    )
+    run = partial(put_results, places=places)
+    put = ProgramPass("put", run, "fill", "results are computed in the memory where they stay")
     return REPEATS, sparse, over, boxes, put, BY_TWOS
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:
-    """Of array code in NumPy; sizes that change from step to step are at most their ``bounds``."""
+    """A late pass for array code in NumPy.
+
+    ``bounds`` are upper bounds of the sizes that change from step to step.
+    """
     run = partial(keep_memory, itemsize=itemsize, bounds=bounds)
-    return ProgramPass("keep memory", run, "by twos", "large arrays take memory that earlier calls had")
+    return ProgramPass("keep memory", run, "by twos", "large arrays reuse the memory of earlier calls")
 
 
 def releases(least: int) -> ProgramPass:
-    """Last of all array code outside of loops, also of CuPy; ``least`` elements are worth a statement."""
+    """The last pass for array code outside of loops, on NumPy and CuPy.
+
+    ``least`` is the number of elements from which an array is released by a statement.
+    """
     run = partial(release, least=least)
-    return ProgramPass("release", run, "", "memory that ends is free where other memory is taken")
+    return ProgramPass(
+        "release", run, "", "memory that is not read again is released before other memory is allocated"
+    )
 
 
 @dataclass(frozen=True)
 class PassReport:
-    """What one pass did: the number of nodes or statements before and after, and whether anything changed."""
+    """The effect of one pass: the number of nodes or statements before and after, and whether any changed."""
 
     name: str
     unit: str
@@ -267,7 +292,7 @@ class PassReport:
 def run_graph_passes(
     graph: Graph, passes: Sequence[GraphPass], report: list[PassReport] | None = None
 ) -> Graph:
-    """The graph after all passes; ``report`` grows by a line for each."""
+    """The graph after all passes; a line for each pass is appended to ``report``."""
     for step in passes:
         made = step.run(graph)
         if report is not None:
@@ -286,9 +311,9 @@ def run_program_passes(
     """The program after all passes.
 
     Args:
-        program: what `schedule` makes of a graph.
+        program: a program, as `schedule` makes it of a graph.
         passes: a pipeline.
-        report: grows by a line for each pass.
+        report: a line for each pass is appended to it.
         check: whether the program is checked before and after each pass.
     """
     if check:

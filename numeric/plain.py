@@ -1,4 +1,4 @@
-"""`style="plain"`: code to read, teach and check against; one line for each mathematical step."""
+"""`style="plain"`: code to read, teach and check against, with one line for each mathematical step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symad.numeric.targets.module import print_module
 
 
 def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Program:
-    """The program that plain text shows."""
+    """The program that the plain text prints."""
     notes = report if report is not None else []
     roles = roles_of(graph)
     prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)

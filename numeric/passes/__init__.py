@@ -1,4 +1,4 @@
-"""Graph to graph, before printing: each pass keeps the function and improves its evaluation."""
+"""Graph passes, from graph to graph: each keeps the function and improves its evaluation."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ __all__ = ["contract_sums", "expand", "hoist", "keep", "prepare", "stabilize", "
 
 
 def prepare(graph: Graph) -> Graph:
-    """All passes in order."""
+    """The graph after the passes of this folder, in order."""
     return hoist(stabilize(graph))

@@ -1,13 +1,14 @@
-"""Work on data that stay the same from call to call: what depends on them alone leaves the function.
+"""Fixed data: work that depends only on data that stay the same from call to call leaves the function.
 
-Without algebra little does: of the residuals r = X w − y nothing but X and y. So arrays are kept as sums of
-products of data and of live arrays (see `networks`), where sums wait for the data of other factors:
-Σ_b X_bi r_b = Σ_j (Σ_b X_bi X_bj) w_j − Σ_b X_bi y_b, whose sums over b are data. A term is kept while its
-live arrays are smaller than the value; slices of a parameter are products with rows of the identity, so
-that Σ_k w_k x_{t−k} is one product of a matrix of data with w.
+Without algebra little work does: of the residuals r = X w − y only X and y depend on data alone. This pass
+therefore keeps arrays as sums of products of data and live arrays (see `networks`), and delays each sum over
+an axis until the other data with that axis have joined the product:
+Σ_b X_bi r_b = Σ_j (Σ_b X_bi X_bj) w_j − Σ_b X_bi y_b, whose sums over b involve data only. A term is kept
+while its live arrays are smaller than the value. Slices of a parameter are products with rows of the
+identity, so that Σ_k w_k x_{t−k} is one product of a matrix of data with w.
 
-The value changes by rounding, relative to the terms and not to their sum: at a good fit X'(X w − y) is
-small, and X'X w − X'y is a difference of two that are not. The result is used if a call costs less.
+The value changes by rounding relative to the terms, not to their sum: at a good fit X'(X w − y) is small,
+and X'X w − X'y is a difference of two large vectors. The result is used if a call then costs less.
 """
 
 from __future__ import annotations
@@ -41,27 +42,27 @@ from symad.ops.elementwise.powers import Pow
 if TYPE_CHECKING:
     from symad.core.dims import Dim
 
-MOST = 32
-"""A value of more terms is written out."""
+MAX_TERMS = 32
+"""A value with more terms than this is written out as an array."""
 
-FACTORS = 3
-"""... and one with more live factors in a term."""
+MAX_LIVE_FACTORS = 3
+"""A value with more live factors than this in one term is written out as an array."""
 
-SMALL = 2**12
-"""Values of so few elements stay in terms whatever the size of their factors."""
+MAX_SMALL_VALUE = 2**12
+"""Values of at most this many elements stay in terms, even if a live factor is larger."""
 
-SELECTED = 512
+MAX_SELECTED = 512
 """Slices along axes of at most this length are products with rows of the identity."""
 
-HELD = 2**24
-"""An array of data has at most so many elements."""
+MAX_HELD = 2**24
+"""An array made of data alone has at most this many elements."""
 
-STATEMENT = 500
-"""What a statement costs beside its operations."""
+STATEMENT_COST = 500
+"""The cost of a statement in addition to its operations, in operations."""
 
 
 def gather_data(graph: Graph, live: Iterable[Node]) -> Graph:
-    """The graph with products and sums of data done first.
+    """The graph with products and sums of data computed first.
 
     Args:
         graph: a function of live inputs and data.
@@ -76,15 +77,15 @@ def gather_data(graph: Graph, live: Iterable[Node]) -> Graph:
 
 
 def _cost(graph: Graph, run: _Gathering) -> float:
-    """Operations and statements of one call, at typical sizes."""
+    """The operations of one call plus the cost of its statements, at typical sizes."""
     called = [node for node in graph.nodes if run.is_live(node) and node.args]
     whole = add_up(flops(node.op, node) for node in called)
     sizes = {symbol: TYPICAL for symbol in dim_symbols([whole])}
-    return float(bind(whole, sizes)) + STATEMENT * len(called)
+    return float(bind(whole, sizes)) + STATEMENT_COST * len(called)
 
 
 class _Gathering:
-    """One run over a graph: live nodes as sums of terms where that may pay, all others as arrays."""
+    """One run over a graph: live nodes become sums of terms where that may pay, all others arrays."""
 
     def __init__(self, graph: Graph, live: set[Node]) -> None:
         self.terms: dict[Node, list[Term]] = {}
@@ -101,7 +102,7 @@ class _Gathering:
         return self.lives[node]
 
     def add(self, node: Node) -> None:
-        """Rewrite a node whose arguments are done."""
+        """Rewrite a node whose arguments have been rewritten."""
         if node in self.terms or node in self.made:
             return
         found = self._found(node) if self.is_live(node) and node not in self.read_whole else None
@@ -120,25 +121,25 @@ class _Gathering:
 
     def _stays(self, node: Node, found: list[Term]) -> bool:
         live = [[names for a, names in term.factors if self.is_live(a)] for term in found]
-        if len(found) > MOST or any(len(names) > FACTORS for names in live):
+        if len(found) > MAX_TERMS or any(len(names) > MAX_LIVE_FACTORS for names in live):
             return False
         count = elements(found[0].names)
-        return count <= SMALL or all(elements(names) < count for term in live for names in term)
+        return count <= MAX_SMALL_VALUE or all(elements(names) < count for term in live for names in term)
 
     def whole(self, node: Node) -> Node:
-        """The array of a node, written out."""
+        """The node as one array."""
         if node not in self.made:
             self.made[node] = written_out([self._closed(t) for t in self.terms[node]], node.shape)
         return self.made[node]
 
     def _closed(self, term: Term) -> Term:
-        """The term with one factor: products of data come first, since they cost nothing."""
+        """The term with one factor; products of data come first, since they cost nothing in a call."""
         if not term.factors:
             return term
         free = {node for node, _ in term.factors if not self.is_live(node)}
         return Term((contracted(term.factors, set(term.names), free=free),), term.axes)
 
-    # ---- what the rules ask ----------------------------------------------------------------------
+    # ---- what the rules of `network_rules` call --------------------------------------------------
 
     def array(self, node: Node) -> Node:
         """The array of a node that has no terms."""
@@ -147,7 +148,7 @@ class _Gathering:
     def product(
         self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
     ) -> Term:
-        """Names that live factors have wait for their sums; data are contracted."""
+        """The contraction of terms; data are contracted now, sums over axes of live factors later."""
         return product(terms, labels, output, self._reduced)
 
     def _reduced(self, factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
@@ -156,7 +157,7 @@ class _Gathering:
         return [*live, *absorbed(summed(data, kept | {n for _, names in live for n in names}))]
 
     def total(self, terms: Sequence[Signed]) -> list[Term]:
-        """Terms with the same live factors become one."""
+        """A sum of terms; those with the same live factors become one."""
         groups: list[Signed] = []
         for sign, term in terms:
             for k, (other_sign, other) in enumerate(groups):
@@ -169,7 +170,7 @@ class _Gathering:
         return [t if s == 1 else Term(((constant(s), ()), *t.factors), t.axes) for s, t in groups]
 
     def _joined(self, one: Signed, other: Signed) -> Term | None:
-        """Both as one term, if they differ in data alone."""
+        """The sum of two terms as one term, if only their data differ."""
         live = [self._live_factors(term) for _, term in (one, other)]
         if [node for node, _ in live[0]] != [node for node, _ in live[1]]:
             return None
@@ -178,7 +179,7 @@ class _Gathering:
         except Misfit:
             return None
         data = all(not self.is_live(node) for rest in found.rests for node, _ in rest)
-        if not data or elements(found.names) > HELD:
+        if not data or elements(found.names) > MAX_HELD:
             return None
         whole = found.rest((one[0], other[0]))
         return Term((*found.common, (whole, found.names)), found.axes[: len(one[1].axes)])
@@ -188,7 +189,7 @@ class _Gathering:
 
 
 def _with_names(term: Term, factors: Sequence[Factor]) -> Term:
-    """The term with the names of some factors as further axes."""
+    """The term with the axis names of some factors as further axes."""
     return Term(term.factors, (*term.axes, *((name,) for _, names in factors for name in names)))
 
 
@@ -234,7 +235,7 @@ def pad_terms(run: _Gathering, node: Node) -> list[Term] | None:
 
 
 def _short(d: Dim) -> bool:
-    return isinstance(d, int) and d <= SELECTED
+    return isinstance(d, int) and d <= MAX_SELECTED
 
 
 def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
@@ -247,7 +248,7 @@ def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
 
 
 def joined_terms(run: _Gathering, node: Node) -> list[Term] | None:
-    """Arrays put together along a short axis as the sum of them in zeros."""
+    """Arrays joined along a short axis, as a sum of arrays padded with zeros."""
     op = node.op
     assert isinstance(op, (Concatenate, Stack)), node
     axis, shape = op.axis, node.shape

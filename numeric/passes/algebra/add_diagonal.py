@@ -1,4 +1,4 @@
-"""Sums with an array that stands on a diagonal: only the diagonal is touched."""
+"""Sums of an array and an array on one of its diagonals: only the elements of the diagonal are changed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from symad.ops.elementwise.arithmetic import signed_sum
 
 @dataclass(frozen=True, eq=False)
 class AddDiagonal(Op):
-    """y = x + sign·d where axes of x with one label are at equal positions, y = x elsewhere.
+    """y = x + sign·d on the diagonal where axes of x with equal labels have equal positions, y = x elsewhere.
 
-    Arguments: x, with the axes ``labels``, of which some are equal; d, with the axes ``part``, all of them
-    different.
+    Arguments: x, whose axes have the ``labels``, some of them equal; and d, whose axes have the labels
+    ``part``, all of them different.
     """
 
     labels: tuple[int, ...]
@@ -28,12 +28,12 @@ class AddDiagonal(Op):
 
     @property
     def spec(self) -> str:
-        """The subscripts that show the diagonal of x as ``d`` has it."""
+        """The einsum subscripts of the diagonal of x, with its axes in the order of ``d``."""
         return Einsum((self.labels,), self.part).spec
 
 
 def on_diagonal(whole: Node, part: Node, labels: tuple[int, ...], own: tuple[int, ...], sign: int) -> Node:
-    """The sum; see `AddDiagonal`."""
+    """The sum x + sign·d; see `AddDiagonal`."""
     return Node.of(AddDiagonal(labels, own, sign), (whole, part))
 
 

@@ -1,4 +1,4 @@
-"""Products of a few arrays whose axes have names, two at a time in the order of the least work."""
+"""Products of a few arrays with named axes, two at a time, in the order of least work."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.elementwise.arithmetic import mul
 
 TYPICAL = 100
-"""The size that a symbolic dimension is taken to have when costs are compared."""
+"""The size assumed for a symbolic dimension when costs are compared."""
 
-EXHAUSTIVE = 8
-"""For so many factors every order of their product is looked at."""
+MAX_EXHAUSTIVE = 8
+"""Products of at most this many factors are planned by trying every order."""
 
-FASTER = 10
-"""A matrix product does so many multiplications in the time that others take for one."""
+MATRIX_SPEEDUP = 10
+"""How much faster a matrix product multiplies than other products do."""
 
-NOTHING = 1e-6
-"""The part of their work that products count which are computed once and for all."""
+FREE_SHARE = 1e-6
+"""The share of its work that counts for a product of free arrays, which is not computed in every call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ Factor = tuple[Node, Names]
 
 
 def elements(names: Iterable[Name]) -> int:
-    """How many combinations of positions some names have."""
+    """The number of combinations of positions along some named axes."""
     return prod(n.size if isinstance(n.size, int) else TYPICAL for n in names)
 
 
 def summed(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
-    """Factors with a name that is not kept are contracted with all others that have it."""
+    """The factors, with each factor that has a name not kept contracted with all others that have it."""
     rest = list(factors)
     while True:
         gone = next((n for _, names in rest for n in names if n not in kept), None)
@@ -60,7 +60,7 @@ def summed(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
 
 
 def absorbed(factors: Sequence[Factor]) -> list[Factor]:
-    """Factors whose names another one has are multiplied into the smallest such; numbers stay apart."""
+    """The factors, each multiplied into the smallest other one that has all its names; numbers stay apart."""
     numbers = [f for f in factors if not f[1]]
     arrays = sorted((f for f in factors if f[1]), key=lambda f: elements(f[1]))
     done: list[Factor] = []
@@ -78,7 +78,7 @@ def absorbed(factors: Sequence[Factor]) -> list[Factor]:
 
 
 def spread(node: Node, names: Names, wide: Names) -> Node:
-    """An array repeated along the names that it lacks."""
+    """An array broadcast along the names that it lacks."""
     order = [n for n in wide if n in names]
     turned = permute(node, [names.index(n) for n in order])
     return broadcast_axes(turned, tuple(n.size for n in wide), tuple(wide.index(n) for n in order))
@@ -89,8 +89,8 @@ def contracted(
 ) -> Factor:
     """The product of factors summed over all names that are not kept, two at a time.
 
-    An outer product at the end has its names in the order given; otherwise the result is as it comes.
-    Products of ``free`` arrays alone count as no work.
+    The result has its names in the given order if the last product is an outer product, and in any order
+    otherwise. Products of ``free`` arrays alone count as no work.
     """
     if len(factors) == 1:
         node, names = factors[0]
@@ -106,7 +106,7 @@ def contracted(
 
 
 def pairwise(pair: Sequence[Factor], kept: set[Name], order: Names = ()) -> Factor:
-    """One product: common names first, then those of the factor with the longest axis of its own."""
+    """The product of two factors: common names first, then those of the factor with the longest own axis."""
     (a, left), (b, right) = pair
     every = {*left, *right}
     if every <= kept and every == set(order):
@@ -120,24 +120,24 @@ def pairwise(pair: Sequence[Factor], kept: set[Name], order: Names = ()) -> Fact
 
 
 def plan(factors: Sequence[Names], kept: set[Name], costless: int = 0) -> list[tuple[int, int]]:
-    """Which two sets of factors (as bits) meet in each step, for the least work in all.
+    """The pairs of factor sets (bit masks) to multiply, step by step, with the least total work.
 
-    Products of factors that are all in ``costless`` hardly count.
+    A product whose factors are all in ``costless`` counts almost nothing.
 
-    Every way for up to `EXHAUSTIVE` factors, by dynamic programming over their subsets; for more each step
-    takes the cheapest pair.
+    Up to `MAX_EXHAUSTIVE` factors every order is compared, by dynamic programming over their subsets;
+    for more factors each step takes the cheapest pair.
     """
     count = len(factors)
     whole = (1 << count) - 1
     sets = [frozenset(names) for names in factors]
 
     def left_of(mask: int) -> frozenset[Name]:
-        """The names that the product of some factors still has."""
+        """The names that remain in the product of some factors."""
         inside = frozenset().union(*(s for k, s in enumerate(sets) if mask >> k & 1))
         outside = kept.union(*(s for k, s in enumerate(sets) if not mask >> k & 1))
         return inside & outside
 
-    if count > EXHAUSTIVE:
+    if count > MAX_EXHAUSTIVE:
         return _greedy_plan(count, left_of)
     names = {1 << k: sets[k] for k in range(count)}
     best: dict[int, tuple[float, tuple[int, int]]] = {1 << k: (0.0, (0, 0)) for k in range(count)}
@@ -149,7 +149,7 @@ def plan(factors: Sequence[Names], kept: set[Name], costless: int = 0) -> list[t
         while part > mask ^ part:
             rest = mask ^ part
             step = work(names[part], names[rest], names[mask])
-            cost = best[part][0] + best[rest][0] + step * (NOTHING if mask | costless == costless else 1)
+            cost = best[part][0] + best[rest][0] + step * (FREE_SHARE if mask | costless == costless else 1)
             if mask not in best or cost < best[mask][0]:
                 best[mask] = (cost, (part, rest))
             part = (part - 1) & mask
@@ -174,7 +174,7 @@ def _greedy_plan(count: int, left_of: Callable[[int], frozenset[Name]]) -> list[
 
 
 def work(one: frozenset[Name], other: frozenset[Name], out: frozenset[Name]) -> float:
-    """What a product of two arrays costs, in elements written; products of matrices work faster."""
+    """The cost of a product of two arrays, in elements written; matrix products count less per element."""
     every = one | other
     matrices = every - out and out & one - other and out & other - one
-    return elements(out) + elements(every) / (FASTER if matrices else 1)
+    return elements(out) + elements(every) / (MATRIX_SPEEDUP if matrices else 1)

@@ -1,7 +1,7 @@
-"""Fused ops that no backend has a form for are written out before anything else is planned.
+"""Fused ops that no backend can print are replaced by their definitions before anything else is planned.
 
-Printers could do it while they print, but then neither stable rewrites nor fusion nor the lifetimes of
-arrays would see the definition's nodes.
+Printers could replace them while they print, but then stable rewrites, fusion and the liveness of arrays
+would not see the nodes of the definition.
 """
 
 from __future__ import annotations
@@ -19,28 +19,31 @@ from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.pair_sum import PairSumTangent
 
 SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
-"""Ops of numbers that every target has a form for."""
+"""Ops of numbers that every target can print."""
 
 
 def write_definitions(graph: Graph) -> Graph:
-    """The graph with the definitions of fused ops without forms in their places."""
+    """The graph with fused ops that cannot be printed replaced by their definitions."""
     return written(graph, _lacks_form)
 
 
 def _lacks_form(node: Node) -> bool:
-    """Fused ops without a form, and sizes that have become numbers: targets divide those as integers."""
+    """Whether a node is a fused op without a printed form, or a size that has become a number.
+
+    Targets divide such sizes as integers.
+    """
     op = node.op
     known = isinstance(op, Dimension) and isinstance(op.expression, int)
     return known or isinstance(op, (PairSumTangent, Undefined))
 
 
 def write_scalar_definitions(graph: Graph) -> Graph:
-    """The graph with all numbers computed by `SCALAR_OPS`, as far as ops have definitions."""
+    """The graph with every number computed by `SCALAR_OPS`, as far as its ops have definitions."""
     return written(graph, lambda node: not node.shape and not isinstance(node.op, SCALAR_OPS))
 
 
 def written(graph: Graph, without_form: Callable[[Node], bool]) -> Graph:
-    """The graph with the definitions of some nodes in their places; the graph itself if there are none."""
+    """The graph with some nodes replaced by their definitions; the graph itself if there are none."""
     if not any(map(without_form, graph.nodes)):
         return graph
 

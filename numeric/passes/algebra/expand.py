@@ -1,4 +1,4 @@
-"""Functions written out where a derivative has computed their parts: x σ(x), x Φ(x); constants as numbers."""
+"""Functions written out where a derivative computes their parts: x σ(x), x Φ(x); functions of constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = power(constant(2), constant(Fraction(1, 2)))
 
 
 def expand(graph: Graph) -> Graph:
-    """The graph with every rule applied, in the bodies of scans too; the graph itself if none can be."""
+    """The graph with every rule applied, also in the bodies of scans; the graph itself if no rule applies."""
     if not any(map(_may_change, graph.nodes)):
         return graph
     made = _expanded(graph.output_nodes)
@@ -34,7 +34,7 @@ def expand(graph: Graph) -> Graph:
 
 
 def _expanded(outputs: Nodes) -> Nodes:
-    known = cache(lambda: set(topological(outputs)))  # few graphs ask
+    known = cache(lambda: set(topological(outputs)))  # computed on use: few graphs need it
     bodies: dict[Graph, Graph] = {}
 
     def better(node: Node, args: Nodes) -> Node:
@@ -58,7 +58,7 @@ def _expanded(outputs: Nodes) -> Nodes:
 
 
 def _may_change(node: Node) -> bool:
-    """Whether a rule may replace the node, or one that is made when others are replaced."""
+    """Whether a rule may replace the node, or the node that it becomes when its arguments are replaced."""
     op = node.op
     if isinstance(op, (Add, Mul, Pow, Apply)):
         if node.shape:
@@ -68,7 +68,7 @@ def _may_change(node: Node) -> bool:
 
 
 def _tail(x: Node, root: Node) -> Node:
-    """erfc(−x/√2), as the derivative of gelu writes it."""
+    """erfc(−x/√2), in the form in which the derivative of gelu contains it."""
     return apply(sympy.erfc, neg(div(x, root)))
 
 

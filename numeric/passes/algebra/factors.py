@@ -1,11 +1,11 @@
-"""Numbers and signs leave products, sums of equal multiples, and slices, and meet in one factor.
+"""Numbers and signs move out of products, out of sums of equal multiples and out of slices, into one factor.
 
-Derivatives are full of them: 2·(100·(2·u)) is one product with 400, and (2u/2v)·(−w) is −(u/v)·w. Each
-node is looked at as c·b with a number c; what uses it works on b, and c·b is computed only where it must
-be. Products of the same factors in another order are computed once.
+Derivatives are full of constant factors: 2·(100·(2·u)) is one product with 400, and (2u/2v)·(−w) is
+−(u/v)·w. Each node is treated as c·b with a number c: the nodes that read it work on b, and c·b is computed
+only where its value is needed. Products of the same factors in a different order are computed once.
 
-Where three or more quotients of arrays have one denominator, they become products with its reciprocal: a
-division costs several products. That changes the last digit only, unless the reciprocal overflows.
+Where three or more quotients of arrays have one denominator, they become products with its reciprocal,
+because a division costs several products. This changes only the last digit, unless the reciprocal overflows.
 
 The value changes by rounding only.
 """
@@ -25,14 +25,14 @@ from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float
 
-LEAST, MOST = 1e-200, 1e200
-"""Factors are joined while they are between these, so that nothing overflows that did not before."""
+MIN_FACTOR, MAX_FACTOR = 1e-200, 1e200
+"""Factors are joined while their magnitude is between these, so that joining them causes no overflow."""
 
-LONG = 10**7
-"""Fractions with longer numerators or denominators are no factors."""
+MAX_INTEGER = 10**7
+"""Fractions with a larger numerator or denominator are not treated as factors."""
 
-QUOTIENTS = 3
-"""So many quotients by one array become products with its reciprocal."""
+MIN_QUOTIENTS = 3
+"""From this many quotients by one array on, they become products with its reciprocal."""
 
 
 def gather_factors(graph: Graph) -> Graph:
@@ -42,26 +42,26 @@ def gather_factors(graph: Graph) -> Graph:
 
 
 def number_of(node: Node) -> Number | None:
-    """The number that a node is, if it can be a factor."""
+    """The value of a constant node that can be a factor; None for other nodes."""
     value = constant_value(node)
     if is_exact(value) and not isinstance(value, bool):
         exact = Fraction(value)
-        short = max(abs(exact.numerator), exact.denominator) <= LONG
+        short = max(abs(exact.numerator), exact.denominator) <= MAX_INTEGER
         return exact if exact and short else None
-    if isinstance(value, float) and LEAST < abs(value) < MOST:
+    if isinstance(value, float) and MIN_FACTOR < abs(value) < MAX_FACTOR:
         return value
     return None
 
 
 class _Gathering:
-    """One run over a graph: for each node its factor and the rest."""
+    """One run over a graph: the factor c and the rest b of each node."""
 
     def __init__(self) -> None:
         self.split: dict[Node, tuple[Number, Node]] = {}
         self.products: dict[frozenset[tuple[tuple[int, Node], int]], Node] = {}
 
     def outputs(self, outputs: Iterable[Node]) -> Nodes:
-        """The nodes computed with gathered factors."""
+        """The output nodes, computed with gathered factors."""
         listed = list(outputs)
         for node in topological(listed):
             self.split[node] = self.parted(node)
@@ -71,7 +71,7 @@ class _Gathering:
         """c·b, computed."""
         factor, base = self.split[node]
         if factor < 0 and factor != -1 and base.shape and Fraction(factor).denominator == 1:
-            return Node.of(Mul((1, 1)), (constant(factor), base))  # one product, where −(|c|·b) is two steps
+            return Node.of(Mul((1, 1)), (constant(factor), base))  # one product; −(|c|·b) would be two steps
         return base if factor == 1 else mul(constant(factor), base)
 
     def parted(self, node: Node) -> tuple[Number, Node]:
@@ -98,7 +98,7 @@ class _Gathering:
             if own is not None:
                 number = number * own
             joined = factor * number if power == 1 else factor / number
-            if isinstance(joined, float) and not LEAST < abs(joined) < MOST:
+            if isinstance(joined, float) and not MIN_FACTOR < abs(joined) < MAX_FACTOR:
                 base = self.whole(arg)
                 own = None
             else:
@@ -109,18 +109,18 @@ class _Gathering:
             args = tuple(self.whole(a) for a in node.args)
             return 1, Node.of(node.op, args)
         if node.shape and factor != 1:
-            # A number and a scalar are one scalar: the array is multiplied once.
+            # A number and a scalar are multiplied first, so that the array is multiplied once.
             for k, (power, base) in enumerate(rest):
                 if power == 1 and not base.shape:
                     rest[k] = (1, mul(constant(factor), base))
                     factor = 1
                     break
         twice = [pair for pair, times in Counter(rest).items() if times == 2 and pair[0] == 1]
-        if twice:  # the square may be there already
+        if twice:  # the square may have been computed already
             squares = [(1, power_of(base, constant(2))) for _, base in twice]
             rest = [*squares, *(pair for pair in rest if pair not in twice)]
         made = signed_product(rest)
-        if made.shape != node.shape:  # the only factor with axes was a repeated number
+        if made.shape != node.shape:  # the only factor with axes was a broadcast number
             return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))
         key = frozenset(Counter(rest).items())
         return factor, self.products.setdefault(key, made)
@@ -147,16 +147,16 @@ def _size(factor: Number) -> Number:
 def _fits(factor: Number) -> bool:
     if isinstance(factor, float):
         return True
-    return max(abs(factor.numerator), factor.denominator) <= LONG
+    return max(abs(factor.numerator), factor.denominator) <= MAX_INTEGER
 
 
 def share_reciprocals(outputs: Nodes) -> Nodes:
-    """The nodes with quotients by one array as products with its reciprocal."""
+    """The nodes with several quotients by one array as products with its reciprocal."""
     under: Counter[Node] = Counter()
     for node in topological(outputs):
         if isinstance(node.op, Mul) and node.shape:
             under.update({a for p, a in zip(node.op.powers, node.args, strict=True) if p == -1 and a.shape})
-    shared = {node for node, count in under.items() if count >= QUOTIENTS}
+    shared = {node for node, count in under.items() if count >= MIN_QUOTIENTS}
     if not shared:
         return outputs
     reciprocal: dict[Node, Node] = {}
@@ -168,7 +168,7 @@ def share_reciprocals(outputs: Nodes) -> Nodes:
                 for power, old, new in zip(node.op.powers, node.args, args, strict=True)
             ]
             powers, factors = zip(*pairs, strict=True)
-            # Not by `signed_product`, which would write a quotient again.
+            # Not made by `signed_product`, which would make a quotient again.
             made = factors[0] if powers == (1,) else Node.of(Mul(powers), factors)
         else:
             made = node if args == node.args else Node.of(node.op, args)

@@ -1,7 +1,8 @@
-"""Cotangents of one attention that are added are computed at once.
+"""The pullbacks of one attention op that are added are computed as one.
 
-The output and the log-sum-exps of an attention send cotangents back one by one: (ō, 0) and (0, L̄). The op
-is linear in them, so the sum of its results is its result at (ō, L̄), one pass over the pairs for both.
+The output and the log-sum-exps of an attention op send their cotangents back separately: (ō, 0) and (0, L̄).
+The pullback is linear in them, so the sum of its results is its result at (ō, L̄): one pass over the pairs
+instead of two.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from symad.ops.fused.attention_ops import AttentionCotangent
 
 
 def join_cotangents(graph: Graph) -> Graph:
-    """The graph with such sums joined."""
+    """The graph with sums of such pullbacks as one pullback."""
     if not any(isinstance(node.op, AttentionCotangent) for node in graph.nodes):
         return graph
     outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, _joined)

@@ -22,15 +22,15 @@ from symad.ops.arrays.shaping import broadcast_axes, reshape
 from symad.ops.arrays.sources import Eye, constant, eye
 from symad.ops.elementwise.arithmetic import mul, signed_sum
 
-SMALL = 8
-"""A sum of two terms is written out if it has at most one element for so many of the whole value."""
+SMALL_RATIO = 8
+"""A sum of rests is cheap if the whole value has at least this many times as many elements."""
 
 Signed = tuple[int, Term]
 
 
 @dataclass(frozen=True)
 class Merging:
-    """Two terms as common factors times a rest: rests are arrays over ``names``."""
+    """Two terms as common factors times a rest each; the rests are arrays over ``names``."""
 
     common: tuple[Factor, ...]
     rests: tuple[tuple[Factor, ...], tuple[Factor, ...]]
@@ -39,9 +39,9 @@ class Merging:
 
     @property
     def pays(self) -> bool:
-        """Whether the sum of the rests is no larger than one of their factors, or small for the value."""
+        """Whether the sum of the rests is no larger than their largest factor, or small beside the value."""
         largest = max((elements(names) for rest in self.rests for _, names in rest), default=1)
-        return elements(self.names) <= max(largest, elements(set(self.value_names)) // SMALL)
+        return elements(self.names) <= max(largest, elements(set(self.value_names)) // SMALL_RATIO)
 
     @property
     def value_names(self) -> Names:
@@ -49,7 +49,7 @@ class Merging:
         return tuple(n for axis in self.axes for n in axis)
 
     def rest(self, signs: tuple[int, int]) -> Node:
-        """The sum of the rests; one that stands on a diagonal of the other is added there."""
+        """The sum of the rests; a rest on a diagonal of the other is added to that diagonal only."""
         sums = [(s, r) for s, r in zip(signs, self.rests, strict=True) if not _identities(r)]
         on_diagonals = [(s, r) for s, r in zip(signs, self.rests, strict=True) if _identities(r)]
         if not sums:
@@ -60,12 +60,12 @@ class Merging:
         return whole
 
     def merged(self, rest: Node) -> Term:
-        """The one term, with the sum of the rests."""
+        """The two terms as one, given the sum of their rests."""
         return Term(tuple(absorbed([*self.common, (rest, self.names)])), self.axes)
 
 
 def _identities(factors: Sequence[Factor]) -> list[Names]:
-    """The pairs of names that are held together."""
+    """The axis names of the identity matrices among some factors."""
     return [names for node, names in factors if isinstance(node.op, Eye)]
 
 
@@ -78,10 +78,10 @@ def _plus_diagonal(whole: Node, names: Names, sign: int, factors: Sequence[Facto
 
 
 def merging(one: Term, other: Term) -> Merging:
-    """How two terms of one shape can be added.
+    """How two terms of one shape can be added: their common factors and their rests.
 
     Raises:
-        Misfit: their axes cut the positions differently.
+        Misfit: the axes of the two terms are split differently.
     """
     one, other = _aligned(one, other)
     joint: dict[tuple[Name, Name], Name] = {}
@@ -114,7 +114,7 @@ def merging(one: Term, other: Term) -> Merging:
 
 
 def _aligned(one: Term, other: Term) -> tuple[Term, Term]:
-    """Both terms with their names cut at the same places."""
+    """Both terms with their axes split at the same places."""
     while True:
         joining = Joining()
         for left, right in zip(one.axes, other.axes, strict=True):
@@ -134,7 +134,7 @@ def _aligned(one: Term, other: Term) -> tuple[Term, Term]:
 
 
 def _with_identities(factors: Sequence[Factor], joint: Mapping[Name, Sequence[Name]]) -> tuple[Factor, ...]:
-    """Factors under joint names; names that became several are held together by identity matrices."""
+    """Factors under joint names; a name that became several is expressed by identity matrices."""
     made = [(node, tuple(joint[n][0] for n in names)) for node, names in factors]
     for several in joint.values():
         made += [(eye(other.size), (several[0], other)) for other in several[1:]]
@@ -142,7 +142,7 @@ def _with_identities(factors: Sequence[Factor], joint: Mapping[Name, Sequence[Na
 
 
 def _over(factors: Sequence[Factor], names: Names) -> Node:
-    """A product of factors as an array over some names."""
+    """A product of factors as an array over the given names."""
     if not factors:
         return broadcast_axes(constant(1), tuple(n.size for n in names), ())
     node, own = contracted(factors, set(names), names)
@@ -150,12 +150,12 @@ def _over(factors: Sequence[Factor], names: Names) -> Node:
 
 
 def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) -> list[Term]:
-    """A sum of terms as few terms: those that merge at little cost, and others until few are left.
+    """A sum of terms with fewer terms: cheap merges first, then others until at most ``most`` are left.
 
     Args:
         terms: the terms with their signs.
         most: the number of terms that may be left.
-        known: sums that were made before and cost nothing; new ones are added.
+        known: sums that have been computed before and therefore cost nothing; new sums are added to it.
     """
     rest, made = list(terms), set[Node]() if known is None else known
     while len(rest) > 1:

@@ -1,4 +1,4 @@
-"""What becomes of tensor networks under the ops that move, multiply and add elements."""
+"""How tensor networks pass through the ops that move, multiply and add elements."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from symad.ops.elementwise.arithmetic import Add, Mul, div
 
 
 class Run(Protocol):
-    """A pass over a graph that keeps some nodes as sums of terms."""
+    """A pass over a graph that represents some nodes as sums of terms."""
 
     @property
     def terms(self) -> Mapping[Node, list[Term]]:
-        """The terms of these nodes."""
+        """The terms of the nodes that have some."""
 
     def array(self, node: Node) -> Node:
-        """The array of any other."""
+        """The array of a node without terms."""
 
     def product(
         self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
     ) -> Term:
-        """How terms are contracted."""
+        """The contraction of some terms."""
 
     def total(self, terms: Sequence[Signed]) -> list[Term]:
-        """How they are added."""
+        """The sum of some terms."""
 
 
 def operand(run: Run, node: Node) -> list[Term]:
-    """The terms of a node; of an array that only repeats another one those of the smaller."""
+    """The terms of a node; for a broadcast array the terms of the smaller array."""
     if node in run.terms:
         return run.terms[node]
     if isinstance(node.op, Broadcast):
@@ -45,7 +45,7 @@ def operand(run: Run, node: Node) -> list[Term]:
 
 
 def add_terms(run: Run, node: Node) -> list[Term]:
-    """All terms of all arguments."""
+    """The terms of all arguments together."""
     op = op_of(node, Add)
     signed: list[Signed] = []
     for sign, arg in zip(op.signs, node.args, strict=True):
@@ -55,7 +55,7 @@ def add_terms(run: Run, node: Node) -> list[Term]:
 
 
 def mul_terms(run: Run, node: Node) -> list[Term] | None:
-    """Products of terms, position by position; of denominators the reciprocal."""
+    """Elementwise products of terms; denominators enter by their reciprocals."""
     op = op_of(node, Mul)
     labels = tuple(range(len(node.shape)))
     operands = []
@@ -71,7 +71,7 @@ def mul_terms(run: Run, node: Node) -> list[Term] | None:
 
 
 def einsum_terms(run: Run, node: Node) -> list[Term]:
-    """Contractions of terms."""
+    """The contractions of terms."""
     op = op_of(node, Einsum)
     operands = [operand(run, arg) for arg in node.args]
     return run.total([(1, run.product(c, op.inputs, op.output)) for c in combinations(*operands)])
@@ -83,7 +83,7 @@ def broadcast_terms(run: Run, node: Node) -> list[Term]:
 
 
 def reshape_terms(run: Run, node: Node) -> list[Term]:
-    """The same terms with their names in other groups."""
+    """The same terms with their axis names regrouped."""
     return [regrouped(term, node.shape) for term in operand(run, node.args[0])]
 
 
@@ -95,7 +95,7 @@ def _broadcast(node: Node, term: Term) -> Term:
 
 
 def _number(term: Term, like: Node) -> Term:
-    """A number in the shape of an array."""
+    """A number, broadcast to the shape of an array."""
     return Term(term.factors, tuple(() if d == 1 else (Name(d),) for d in like.shape))
 
 

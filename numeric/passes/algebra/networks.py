@@ -1,14 +1,14 @@
 """Tensor networks: arrays as products of smaller ones, with the axes of each named.
 
-A unit seed is a product of identity matrices, and a tangent that starts from it stays a product for a
-long way: of rows x_bi of the data, of an identity δ_jq, of a matrix M_bjk. Written out it has an element
-for each combination of the names; its factors are small. A `Term` keeps the factors, and identities need
-no factor at all: an axis name that stands twice says that the value is zero off the diagonal.
+A unit seed is a product of identity matrices. A tangent that starts from it remains a product through many
+ops: of rows x_bi of the data, an identity δ_jq, and a matrix M_bjk. As an array it has an element for each
+combination of the names, while its factors are small. A `Term` keeps the factors. Identities need no factor:
+an axis name that appears twice says that the value is zero off the diagonal.
 
     value[axes] = Π factors[names], where equal names mean equal positions, and 0 elsewhere.
 
-Multiplying networks joins names, summing over a name contracts the factors that have it, and two terms
-of a sum become one where they share factors and the rest does not grow.
+Multiplying networks joins names, and summing over a name contracts the factors that have it. Two terms of a
+sum become one if they share factors and the sum of the remaining factors stays small.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from symad.ops.arrays.sources import dimension
 
 
 class Misfit(Exception):
-    """Two axes cut their positions differently."""
+    """Two axes are split into names of incompatible lengths."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A product of arrays; an axis of several names runs through their combinations in row-major order."""
+    """A product of arrays; an axis with several names runs over their positions in row-major order."""
 
     factors: tuple[Factor, ...]
     axes: tuple[Names, ...]
@@ -51,14 +51,14 @@ class Term:
 
 
 def atom(node: Node) -> Term:
-    """An array as its own only factor; axes of length 1 have no name."""
+    """An array as a term with one factor; axes of length 1 have no name."""
     axes = tuple(() if d == 1 else (Name(d),) for d in node.shape)
     names = tuple(name for axis in axes for name in axis)
     return Term(((reshape(node, tuple(n.size for n in names)), names),), axes)
 
 
 def identity(count: Dim) -> Term:
-    """The identity matrix: no factors, and both axes have one name."""
+    """The identity matrix: no factors, and one name for both axes."""
     name = Name(count)
     return Term((), ((name,), (name,)))
 
@@ -67,14 +67,14 @@ def identity(count: Dim) -> Term:
 
 
 class Joining:
-    """Which names were joined to others, or cut in parts."""
+    """A record of the names that were joined with others or split into two."""
 
     def __init__(self) -> None:
-        """Nothing is joined."""
+        """No name is joined or split yet."""
         self.parts: dict[Name, Names] = {}
 
     def resolved(self, names: Names) -> Names:
-        """The names that some names have become."""
+        """The current names that some names stand for."""
         done: list[Name] = []
         todo = list(reversed(names))
         while todo:
@@ -86,7 +86,7 @@ class Joining:
         return tuple(done)
 
     def join(self, one: Names, other: Names) -> None:
-        """Two axes run together.
+        """Identify two axes: they have equal positions from now on.
 
         Raises:
             Misfit: the names of one have no common refinement with those of the other.
@@ -109,18 +109,18 @@ class Joining:
                 self.cut(y, x)
 
     def cut(self, name: Name, first: Name) -> None:
-        """A name in two parts, the first of which has the length of another name."""
+        """Split a name in two, the first of which has the length of another name."""
         rest = quotient(name.size, first.size)
         if rest is None:
             raise Misfit
         self.parts[name] = (Name(first.size), Name(rest))
 
     def term(self, term: Term) -> Term:
-        """The term under its new names."""
+        """The term under its current names."""
         return Term(tuple(map(self.factor, term.factors)), tuple(map(self.resolved, term.axes)))
 
     def factor(self, factor: Factor) -> Factor:
-        """A factor under its new names; of a name that stands twice the diagonal is taken."""
+        """A factor under its current names; if a name appears twice, its diagonal is taken."""
         node, names = factor
         new = self.resolved(names)
         if new != names:
@@ -130,7 +130,7 @@ class Joining:
 
 
 def quotient(whole: Dim, part: Dim) -> Dim | None:
-    """The dimension whole/part, if it is one."""
+    """The dimension whole/part; None if it is not an integer."""
     if isinstance(whole, int) and isinstance(part, int):
         return whole // part if part and whole % part == 0 else None
     ratio = sympy.cancel(sympy.S.One * whole / part)
@@ -138,7 +138,7 @@ def quotient(whole: Dim, part: Dim) -> Dim | None:
 
 
 def renamed(term: Term) -> Term:
-    """The term under names of its own."""
+    """The term with new names, which no other term has."""
     joining = Joining()
     for name in dict.fromkeys((*term.names, *(n for _, names in term.factors for n in names))):
         joining.parts[name] = (Name(name.size),)
@@ -152,7 +152,7 @@ def regrouped(term: Term, shape: Shape) -> Term:
     """The same elements in row-major order under another shape.
 
     Raises:
-        Misfit: the shape cuts a name where it cannot be cut.
+        Misfit: the shape would split a name whose length it does not divide.
     """
     joining = Joining()
     axes: list[Names] = []
@@ -166,7 +166,7 @@ def regrouped(term: Term, shape: Shape) -> Term:
                 raise Misfit
             if quotient(missing, left[0].size) is None:
                 joining.cut(left[0], Name(missing))
-                # an earlier use of the same name is cut as well: begin again with the cut names
+                # another use of the same name has to be split as well: start again with the split names
                 return regrouped(joining.term(term), shape)
             axis.append(left[0])
         axes.append(tuple(axis))
@@ -179,7 +179,7 @@ def regrouped(term: Term, shape: Shape) -> Term:
 
 
 def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
-    """Sums are done at once, and no factor has all names of another."""
+    """The factors after all possible sums, and with no factor whose names another factor has."""
     return absorbed(summed(factors, kept))
 
 
@@ -189,12 +189,12 @@ def product(
     output: Sequence[Hashable],
     reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
 ) -> Term:
-    """The contraction of networks: axes of one label run together, labels that are not kept are summed.
+    """The contraction of networks: axes with one label are identified, labels not in ``output`` are summed.
 
-    ``reduced`` says what becomes of the factors, given the names of the result.
+    ``reduced`` combines the factors, given the names of the result.
 
     Raises:
-        Misfit: axes of one label cut their positions differently.
+        Misfit: axes with one label are split differently.
     """
     operands = [renamed(term) for term in terms]
     joining, place = Joining(), dict[Hashable, Names]()

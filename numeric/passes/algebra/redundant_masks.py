@@ -1,4 +1,4 @@
-"""Masks that change nothing: what is 0 already where a mask puts 0."""
+"""Masks that change nothing, because the masked elements are zero already."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 
 def drop_masks(graph: Graph) -> Graph:
-    """The graph without masks of arrays that vanish where they are masked."""
+    """The graph without masks on arrays that are zero where they are masked."""
 
     def better(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select) and constant_value(args[2]) == 0:
@@ -28,19 +28,19 @@ def drop_masks(graph: Graph) -> Graph:
 
 
 def constant_mask(condition: Node) -> np.ndarray | None:
-    """The constant array that a condition repeats."""
+    """The constant array that a condition broadcasts; None for other conditions."""
     inner = condition.args[0] if isinstance(condition.op, Broadcast) else condition
     return inner.op.array if isinstance(inner.op, ArrayConstant) else None
 
 
 def shows_every_row(condition: Node) -> bool:
-    """Whether a constant mask leaves something of every row: a softmax of the row is then a number."""
+    """Whether a constant mask keeps an element in every row, so that a softmax of each row is defined."""
     mask = constant_mask(condition)
     return mask is not None and mask.ndim > 0 and bool(np.asarray(mask, bool).any(axis=-1).all())
 
 
 def vanishes(node: Node, condition: Node) -> bool:
-    """Whether an array is 0 wherever the condition does not hold, for finite arguments."""
+    """Whether an array is 0 wherever the condition is false, for finite arguments."""
     op = node.op
     if isinstance(op, Select):
         return node.args[0] is condition and constant_value(node.args[2]) == 0

@@ -1,6 +1,6 @@
-"""A sum of numbers or rows that are repeated along the same axes is repeated once: P + b + c is P + (b + c).
+"""Terms that are broadcast along the same axes are added before they are broadcast: P + b + c is P + (b + c).
 
-Two biases of one product, such as those of PyTorch's recurrent layers, cost a pass over the result each.
+Each separate bias of a product, such as the two of PyTorch's recurrent layers, costs a pass over the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Terms = list[tuple[int, Node]]
 
 
 def broadcast_sums(graph: Graph) -> Graph:
-    """The graph with what is added along the same axes added before it is repeated."""
+    """The graph with terms added before they are broadcast along the same axes."""
     uses = Counter(arg for node in graph.nodes for arg in node.args) + Counter(graph.output_nodes)
 
     def better(node: Node, args: Nodes) -> Node:
@@ -34,7 +34,7 @@ def broadcast_sums(graph: Graph) -> Graph:
 
 
 def _terms(signs: tuple[int, ...], args: Nodes, once: list[bool]) -> Terms:
-    """The terms of a sum, and those of the sums in it that nothing else reads."""
+    """The terms of a sum, with nested sums that nothing else reads taken apart."""
     terms: Terms = []
     for sign, arg, alone in zip(signs, args, once, strict=True):
         if alone and isinstance(arg.op, Add):
@@ -45,7 +45,7 @@ def _terms(signs: tuple[int, ...], args: Nodes, once: list[bool]) -> Terms:
 
 
 def _joined(terms: Terms, shape: Shape) -> Terms:
-    """The terms, with one for all that are repeated along the same axes."""
+    """The terms, with one for all that are broadcast along the same axes."""
     groups: dict[tuple[int, ...], Terms] = {}
     rest: Terms = []
     for sign, term in terms:
@@ -58,7 +58,7 @@ def _joined(terms: Terms, shape: Shape) -> Terms:
 
 
 def _repeated(term: Node) -> tuple[Node, tuple[int, ...]]:
-    """What is repeated, and where its axes are."""
+    """The array that a term broadcasts, and the axes along which it lies."""
     axes = tuple(range(len(term.shape)))
     while isinstance(term.op, Broadcast):
         axes, term = tuple(axes[k] for k in term.op.axes), term.args[0]

@@ -1,8 +1,8 @@
-"""Sums of products as contractions: Σ x y is one product of BLAS, with no array x y in between.
+"""Sums of products as contractions: Σ x y is one product by BLAS, without an array for x y.
 
-- Σ x² and Σ x y become contractions of the factors, whose own contractions and repetitions join them;
-- numbers and signs leave a sum, and meet in one factor;
-- a contraction of many operands is done two at a time, in the cheapest order.
+- Σ x² and Σ x y become contractions of the factors; contractions and broadcasts among the factors join them.
+- Numbers and signs are moved out of a sum, into one factor.
+- A contraction of many operands is computed two at a time, in the cheapest order.
 
 The value of a sum changes by rounding only.
 """
@@ -30,11 +30,11 @@ from symad.ops.loops.scan import Scan
 Number = int | Fraction
 
 TYPICAL = 100
-"""The size that a symbolic dimension is taken to have when orders are compared."""
+"""The size assumed for a symbolic dimension when orders are compared."""
 
 
-LONG = 10**7
-"""Fractions with longer numerators or denominators are written as floats."""
+MAX_INTEGER = 10**7
+"""Fractions with a larger numerator or denominator are written as floats."""
 
 
 def contract_sums(graph: Graph) -> Graph:
@@ -44,7 +44,7 @@ def contract_sums(graph: Graph) -> Graph:
 
 
 def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
-    """The same for some nodes."""
+    """The nodes with every rule of this file applied."""
     order = topological(outputs)
     users = Counter(a for node in order for a in set(node.args))
     users.update(outputs)
@@ -69,7 +69,7 @@ def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def split(node: Node) -> tuple[Number, Node | None]:
-    """A number, and the factor that is left; None for 1."""
+    """The number in a node, and the remaining factor; None as the factor means 1."""
     value = constant_value(node)
     if _finite(value):
         return Fraction(value), None
@@ -101,13 +101,13 @@ def scaled(factor: Number, node: Node) -> Node:
 
 
 def _number(factor: Number) -> Node:
-    """The constant; of a long fraction its nearest float."""
-    long = max(abs(factor.numerator), factor.denominator) > LONG
+    """The constant; a long fraction becomes its nearest float."""
+    long = max(abs(factor.numerator), factor.denominator) > MAX_INTEGER
     return constant(as_float(factor) if long else factor)
 
 
 def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
-    """A product whose numbers are one number, with the factors of products used only here."""
+    """A product with its numbers combined, and with the factors of products that nothing else reads."""
     op = op_of(node, Mul)
     factor: Number = Fraction(1)
     rest: list[tuple[int, Node]] = []
@@ -129,7 +129,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
 
 
 def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
-    """A scaled product of arrays, with all numbers in the smallest array that can take them."""
+    """A scaled product of arrays, with all numbers moved into the smallest array that can take them."""
     scalars = [(p, a) for p, a in rest if not a.shape]
     arrays = [(p, a) for p, a in rest if a.shape]
     if scalars:
@@ -151,7 +151,7 @@ def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
 
 
 def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
-    """Factors, sums of products, and order of one contraction."""
+    """A contraction with its numbers, its nested sums of products and its order treated by the rules."""
     op = op_of(node, Einsum)
     single = [a in alone for a in node.args]
     labels, out = [tuple(part) for part in op.inputs], tuple(op.output)
@@ -172,7 +172,7 @@ def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
 
 
 def _shrinks(node: Node, arg: Node) -> bool:
-    """Whether the result is so much smaller that scaling it costs nothing."""
+    """Whether the result is so much smaller than the operand that scaling it costs almost nothing."""
     return 8 * _size(node.shape) <= _size(arg.shape)
 
 
@@ -186,7 +186,7 @@ def _size(shape: Shape) -> int:
 def _sum_of_terms(
     labels: tuple[int, ...], out: tuple[int, ...], arg: Node, alone: Sequence[bool]
 ) -> Node | None:
-    """Σ (±a ± bc ...) as sums of the terms, if one of them is a product used only here."""
+    """Σ (±a ± bc ...) as a sum of contractions, if one of the terms is a product that nothing else reads."""
     if len(set(labels)) < len(labels):
         return None
     if not isinstance(arg.op, Add) or len(arg.args) < 2:
@@ -222,7 +222,7 @@ def _factors(node: Node) -> list[Node] | None:
 def _joined(
     labels: list[tuple[Hashable, ...]], operands: list[Node], single: Sequence[bool]
 ) -> tuple[list[tuple[Hashable, ...]], list[Node]]:
-    """Operands that are products or contractions of their own, used only here, taken apart."""
+    """The operands, with products and contractions that nothing else reads taken apart."""
     made_labels: list[tuple[Hashable, ...]] = []
     made: list[Node] = []
     fresh = 0
@@ -247,7 +247,7 @@ def _joined(
 
 
 def _is_outer(node: Node) -> bool:
-    """A product of several arrays without a sum."""
+    """Whether a node is a product of several arrays without a sum."""
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) < 2:
         return False
@@ -256,7 +256,7 @@ def _is_outer(node: Node) -> bool:
 
 
 def _bilinear(parts: Sequence[tuple[Hashable, ...]], out: Sequence[int]) -> list[list[int]] | None:
-    """The order of Σ_ij u_i a_ij b_ij ... v_j: along rows first, as they lie in memory; else None."""
+    """The order of Σ_ij u_i a_ij b_ij ... v_j that sums along rows in memory first; None for other sums."""
     names = [*parts]
     matrix = next((part for part in names if len(set(part)) == 2), None)
     if out or matrix is None or sorted(p for p in names if p != matrix) != sorted((x,) for x in matrix):
@@ -276,7 +276,7 @@ def _bilinear(parts: Sequence[tuple[Hashable, ...]], out: Sequence[int]) -> list
 
 
 def ordered(labels: Sequence[tuple[Hashable, ...]], out: Sequence[int], args: Sequence[Node]) -> Node:
-    """A contraction, two operands at a time in the cheapest order."""
+    """A contraction, as products of two operands in the cheapest order."""
     if len(args) < 3:
         return contract(labels, out, *args)
     whole = contract(labels, out, *args)

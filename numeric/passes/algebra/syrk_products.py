@@ -1,8 +1,8 @@
-"""Gram products: Σ_b A_bi s_b A_bj with s ≥ 0 is BᵀB with B = √s A, half the work of a product.
+"""Gram products: Σ_b A_bi s_b A_bj with s ≥ 0 is BᵀB with B = √s A, which takes half the work of a product.
 
-NumPy computes ``B.T @ B`` by BLAS's syrk, one triangle, if both operands are one array. Hessians of
-generalised linear models and Gauss-Newton matrices have this form; that s ≥ 0 is read off the graph
-(`ranges`), as for the variance σ(1 − σ) of a logistic model.
+NumPy computes ``B.T @ B`` by the BLAS routine syrk, one triangle only, if both operands are one array.
+Hessians of generalised linear models and Gauss-Newton matrices have this form. That s ≥ 0 follows from the
+graph (`ranges`), for example for the variance σ(1 − σ) of a logistic model.
 
 The value changes by rounding only.
 """
@@ -26,24 +26,24 @@ from symad.ops.elementwise.powers import sqrt
 if TYPE_CHECKING:
     from symad.core.dims import Shape
 
-SHORT = 64
-"""Terms of a sum that take less time than a pass over the result."""
+MIN_TERMS = 64
+"""A sum with fewer terms takes less time than scaling its result does."""
 
 Labels = tuple[Any, ...]
 Weight = tuple[int, Node, Labels]
-"""The power ±1, an array, and the axes of the weighted array that it runs along."""
+"""The power ±1, an array, and the axes of the weighted array along which it lies."""
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """An array with named axes, times weights."""
+    """An array with named axes, times some weights."""
 
     base: Node
     labels: Labels
     weights: tuple[Weight, ...] = ()
 
     def inner(self) -> Weighted | None:
-        """The same with a product with repeated arrays, a sign or a transposition taken off the base."""
+        """The same array with one weight, sign or transposition moved out of the base; None without one."""
         op = self.base.op
         if isinstance(op, Add) and op.signs == (-1,):
             return Weighted(self.base.args[0], self.labels, (*self.weights, (1, constant(-1), ())))
@@ -71,7 +71,7 @@ class Weighted:
 
 
 def layers(node: Node, labels: Labels) -> list[Weighted]:
-    """An array, and what is left of it when more and more weights are taken off."""
+    """An array in all its weighted forms, from no weights to all of them moved out."""
     found = [Weighted(node, labels)]
     while (inner := found[-1].inner()) is not None:
         found.append(inner)
@@ -79,7 +79,7 @@ def layers(node: Node, labels: Labels) -> list[Weighted]:
 
 
 def share_grams(graph: Graph) -> Graph:
-    """The graph with weighted Gram products as products of one array with itself."""
+    """The graph with each weighted Gram product as a product of one array with itself."""
 
     def better(node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
@@ -111,13 +111,13 @@ def _gram(node: Node) -> Node | None:
 def _rooted(
     one: Weighted, other: Weighted, weights: Sequence[Weight], summed: Sequence[int], out: Labels
 ) -> Node | None:
-    """The product of the base times the root of all weights with itself."""
+    """The product with itself of the base times the root of all weights."""
     along = [x for x in one.labels if x in summed and any(x in labels for _, _, labels in weights)]
     lengths = tuple(d for x, d in zip(one.labels, one.base.shape, strict=True) if x in along)
     weight = signed_product([(p, _spread(a, labels, along, lengths)) for p, a, labels in weights])
-    if not along:  # a number: the product may as well be scaled, if the sum is not short
+    if not along:  # one number: scale the product instead, unless the sum is short
         terms = [d for x, d in zip(one.labels, one.base.shape, strict=True) if x in summed]
-        if all(isinstance(d, int) for d in terms) and prod(terms) < SHORT:
+        if all(isinstance(d, int) for d in terms) and prod(terms) < MIN_TERMS:
             return None
         return mul(weight, contract([one.labels, other.labels], out, one.base, one.base))
     low, high = ranges([weight])[weight]
@@ -131,7 +131,7 @@ def _rooted(
 
 
 def _spread(node: Node, labels: Labels, along: Sequence[Hashable], lengths: Shape) -> Node:
-    """A weight repeated along the axes that it lacks; numbers stay numbers."""
+    """A weight broadcast along the axes that it lacks; numbers stay numbers."""
     if not labels:
         return node
     order = [x for x in along if x in labels]

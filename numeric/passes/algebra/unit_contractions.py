@@ -1,7 +1,7 @@
-"""Contractions over an axis of one element sum nothing: they become products of repeated arrays, or views.
+"""Contractions over an axis of one element sum nothing: they become products of broadcast arrays, or views.
 
-The cotangent of a layer with one output is such a contraction, (m, 1) times (1, n). BLAS takes many times as
-long for it as for the multiplications, which also join their neighbours, in place or in one compiled kernel.
+The cotangent of a layer with one output is such a contraction, (m, 1) times (1, n). A BLAS call for it takes
+many times as long as the multiplications, which can also join neighbouring operations, in place or fused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from symad.ops.elementwise.arithmetic import mul
 
 
 def as_outer_products(graph: Graph) -> Graph:
-    """The graph with every contraction written so whose operands then follow the axes of the result."""
+    """The graph with such contractions as products, if the operands then follow the axes of the result."""
     made = rebuild(graph.output_nodes, {}, _multiplied)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -41,14 +41,14 @@ def _multiplied(node: Node, args: Nodes) -> Node:
 
 
 def _length(label: int, op: Einsum, args: Nodes) -> object:
-    """The length of an axis: 1 only if it is 1 in all operands."""
+    """The length of an axis; 1 only if it is 1 in all operands."""
     operands = zip(args, op.inputs, strict=True)
     lengths = {a.shape[labels.index(label)] for a, labels in operands if label in labels}
     return lengths.pop() if len(lengths) == 1 else None
 
 
 def _repeated(arg: Node, labels: Sequence[int], output: Sequence[int], to: Shape) -> Node | None:
-    """An operand without the axes of one element, along the axes of the result; None if they are permuted."""
+    """An operand without its axes of one element, broadcast to the result; None if its axes are permuted."""
     kept = [k for k, label in enumerate(labels) if label in output]
     places = tuple(output.index(labels[k]) for k in kept)
     if list(places) != sorted(places) or not places:

@@ -1,15 +1,15 @@
-"""Unit seeds that are never written out: Jacobians and Hessians from the factors of their tangents.
+"""Unit seeds that are not written out: Jacobians and Hessians from the factors of their tangents.
 
-A dense Hessian is a graph pushed along all unit seeds at once, arrays with an axis for the seeds. The
-identity matrix is where they come from; from there on this pass keeps every array as a sum of products
-(see `networks`), as long as the ops allow it, and writes arrays out where they do not, and at the end.
+A dense Hessian is a graph pushed forward along all unit seeds at once: every array has an axis for the seeds.
+The seeds are an identity matrix. From there on this pass keeps every array as a sum of products (see
+`networks`), and writes it out as an array only where an op does not allow that, and at the end.
 
-Of a layer z = x W the tangents for the seeds of W are x_bi δ_jq: only the factors travel through the
-network, an entry of H is Σ_b x_bi x_bp R_bjq, one matrix product, and seeds of the bias of the layer share
-R. So H is the sum over the nonlinear nodes of Jᵀ (their curvature) J with J kept in factors, as in edge
-pushing (Gower and Mello 2012, equation 11), without a rule for it.
+For a layer z = x W, the tangents along the seeds of W are x_bi δ_jq, and only their factors pass through the
+network. An entry of H is Σ_b x_bi x_bp R_bjq, one matrix product, and the seeds of the layer's bias share R.
+So H is the sum over the nonlinear nodes of Jᵀ (their curvature) J with J in factors, as in edge pushing
+(Gower and Mello 2012, equation 11), but without a rule for it.
 
-The value changes by rounding only. The result is used if it costs fewer operations.
+The value changes by rounding only. The result is used if it takes fewer operations.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from symad.numeric.passes.memory_layout.block_matrices import in_mosaics
 from symad.ops.arrays.sources import Eye
 from symad.ops.fused.softmax import SoftmaxTangent
 
-MOST = 4
-"""A sum of more terms than this is written with fewer, though they grow."""
+MAX_TERMS = 4
+"""A sum of more terms than this is merged into fewer terms, even if these are larger."""
 
 WRITTEN = (SoftmaxTangent,)
-"""Ops that are taken apart when their arguments are networks."""
+"""Ops that are replaced by their definitions when an argument is a network."""
 
 
 def factor_seeds(graph: Graph) -> Graph:
@@ -61,7 +61,7 @@ def _operations(nodes: set[Node]) -> float:
 
 
 class _Factoring:
-    """One run over a graph: for each node an array, or a sum of terms that come from identities."""
+    """One run over a graph: each node becomes an array, or a sum of terms that come from identities."""
 
     def __init__(self) -> None:
         self.terms: dict[Node, list[Term]] = {}
@@ -69,7 +69,7 @@ class _Factoring:
         self.sums: set[Node] = set()
 
     def add(self, node: Node) -> None:
-        """Rewrite a node whose arguments are done."""
+        """Rewrite a node whose arguments have been rewritten."""
         if node in self.terms or node in self.made:
             return
         if isinstance(node.op, Eye):
@@ -98,7 +98,7 @@ class _Factoring:
             self.terms[node] = found
 
     def whole(self, node: Node) -> Node:
-        """The array of a node, written out."""
+        """The node as one array."""
         if node not in self.made:
             self.made[node] = written_out(self.terms[node], node.shape)
         return self.made[node]
@@ -110,9 +110,9 @@ class _Factoring:
     def product(
         self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
     ) -> Term:
-        """Sums are done where they stand."""
+        """The contraction of terms; its sums are computed at once."""
         return product(terms, labels, output)
 
     def total(self, terms: Sequence[Signed]) -> list[Term]:
-        """Terms that have factors in common become one."""
-        return total(terms, MOST, self.sums)
+        """A sum of terms; those with common factors become one."""
+        return total(terms, MAX_TERMS, self.sums)

@@ -1,7 +1,7 @@
-"""Between which numbers the elements of an array lie, as far as the graph tells.
+"""Bounds of the elements of an array, as far as the graph determines them.
 
-Rounding is monotone, so bounds that are floats themselves, such as 0 and 1, hold for what is computed too:
-1 − σ(x) and 1 − tanh(x)² are never negative. Elements that are not a number lie anywhere.
+Rounding is monotone, so bounds that are floats themselves, such as 0 and 1, also hold for the computed
+values: 1 − σ(x) and 1 − tanh(x)² are never negative. Bounds say nothing about elements that are NaN.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ HEADS: dict[type[sympy.Basic], Range] = {
     sympy.erf: SYMMETRIC,
     sympy.erfc: (0.0, 2.0),
 }
-"""The values of functions, whatever their arguments."""
+"""The values of functions for any argument."""
 
 
 def ranges(outputs: Iterable[Node]) -> dict[Node, Range]:
-    """Bounds of the elements of all nodes that some nodes need."""
+    """Bounds of the elements of all nodes that the outputs depend on."""
     found: dict[Node, Range] = {}
     for node in topological(outputs):
         rule = RULES.get(type(node.op))
@@ -61,7 +61,7 @@ def ranges(outputs: Iterable[Node]) -> dict[Node, Range]:
 
 
 def hull(parts: Iterable[Range]) -> Range:
-    """The smallest range with all of some others."""
+    """The smallest range that contains all the given ranges."""
     lows, highs = zip(*parts, strict=True)
     return min(lows), max(highs)
 
@@ -72,14 +72,14 @@ def times(one: Range, other: Range) -> Range:
 
 
 def input_range(node: Node, args: list[Range]) -> Range:
-    """What is assumed of the symbol."""
+    """The range that the assumptions on the symbol imply."""
     symbol = symbol_of(node)
     low = 0.0 if getattr(symbol, "is_nonnegative", None) else -inf
     return low, 0.0 if getattr(symbol, "is_nonpositive", None) else inf
 
 
 def constant_range(node: Node, args: list[Range]) -> Range:
-    """The number, widened where it is no float."""
+    """The number; if it is not a float, all numbers of its sign."""
     value = op_of(node, Constant).value
     number = float(value)
     if number == value:
@@ -88,20 +88,20 @@ def constant_range(node: Node, args: list[Range]) -> Range:
 
 
 def array_constant_range(node: Node, args: list[Range]) -> Range:
-    """The least and the largest element."""
+    """The smallest and the largest element."""
     array = op_of(node, ArrayConstant).array
     return (float(array.min()), float(array.max())) if array.size else UNIT
 
 
 def sum_range(node: Node, args: list[Range]) -> Range:
-    """Sums of bounds."""
+    """The sum of the arguments' ranges."""
     signs = op_of(node, Add).signs
     bounds = [r if s == 1 else (-r[1], -r[0]) for s, r in zip(signs, args, strict=True)]
     return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
 
 
 def product_range(node: Node, args: list[Range]) -> Range:
-    """Products of bounds; an even number of equal factors is no less than 0."""
+    """The product of the arguments' ranges; an even number of equal factors is at least 0."""
     powers = op_of(node, Mul).powers
     factors: dict[tuple[Node, int], int] = {}
     for arg, power in zip(node.args, powers, strict=True):
@@ -141,7 +141,7 @@ def power_range(node: Node, args: list[Range]) -> Range:
 
 
 def function_range(node: Node, args: list[Range]) -> Range:
-    """What is known of the function; the extremes of the arguments' bounds for Max and Min."""
+    """The known range of the function; for Max and Min the extremes of the arguments' bounds."""
     head = op_of(node, Apply).head
     if head in (sympy.Max, sympy.Min):
         choose = max if head is sympy.Max else min
@@ -152,7 +152,7 @@ def function_range(node: Node, args: list[Range]) -> Range:
 
 
 def contraction_range(node: Node, args: list[Range]) -> Range:
-    """Products, as many of them as are summed; a single array with itself gives squares."""
+    """The range of a sum of products, by the number of its terms; an array times itself gives squares."""
     op = op_of(node, Einsum)
     total: Range = (1.0, 1.0)
     seen: dict[tuple[Node, tuple[int, ...]], int] = {}
@@ -172,12 +172,12 @@ def contraction_range(node: Node, args: list[Range]) -> Range:
 
 
 def same_elements(node: Node, args: list[Range]) -> Range:
-    """Elements are moved only."""
+    """The range of the argument: elements are only moved."""
     return hull(args)
 
 
 def with_zeros(node: Node, args: list[Range]) -> Range:
-    """Elements are moved, and zeros are added."""
+    """The range of the argument and 0: elements are moved, and zeros are added."""
     return hull([*args, (0.0, 0.0)])
 
 

@@ -1,4 +1,4 @@
-"""Ops that a target has no form for are written by their definitions, before anything else is planned."""
+"""Ops that a target cannot print are replaced by their definitions before anything else is planned."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from symad.ops.loops.checkpointed_chain import ChainOp
 from symad.ops.loops.remat import Remat
 
 FUSED = (AttentionOp, PairOp, ChainOp, Remat)
-"""Ops of which plain text shows the definition: what is fused, tiled or computed again is not mathematics."""
+"""Ops that plain text shows by their definitions: fusing, tiling and recomputing are not mathematics."""
 
 
 def write_out(graph: Graph) -> Graph:
-    """The graph with the definitions of fused ops in their places, in the bodies of loops too."""
+    """The graph with fused ops replaced by their definitions, also in the bodies of loops."""
     made = _written(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -38,7 +38,7 @@ def _write(node: Node, args: Nodes) -> Node:
 
 
 def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
-    """The op with the outputs of the graphs that it holds changed; the op itself if nothing changes."""
+    """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
     old = [getattr(op, f.name) for f in fields(op)]
     new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
     return op if new == old else type(op)(*new)

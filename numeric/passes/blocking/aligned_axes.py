@@ -1,4 +1,4 @@
-"""Which axis of the arguments runs along with an axis of the result."""
+"""Aligned axes: the axes of arguments whose positions correspond to those of an axis of the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from symad.core.dims import Dim, Shape
 
 ALONG = (Softmax, LogSoftmax, SoftmaxTangent)
-"""Ops over some axes that keep all of them."""
+"""Ops over some axes whose results keep all axes."""
 
 
 class Misaligned(Exception):
@@ -24,7 +24,7 @@ class Misaligned(Exception):
 
 
 def argument_axes(node: Node, axis: int) -> list[int | None]:
-    """For each argument its axis that runs along with one axis of the result; None if it has none.
+    """For each argument, its axis aligned with one axis of the result; None if it has none.
 
     Raises:
         Misaligned: the op is not applied position by position along the axis.
@@ -49,10 +49,10 @@ def argument_axes(node: Node, axis: int) -> list[int | None]:
 
 
 def result_axis(node: Node, k: int, axis: int) -> int | None:
-    """The axis of the result that runs along with one axis of argument ``k``; None if it is summed over.
+    """The axis of the result aligned with one axis of argument ``k``; None if that axis is summed over.
 
     Raises:
-        Misaligned: the op does neither.
+        Misaligned: the axis is neither kept position by position nor summed over.
     """
     op = node.op
     if isinstance(op, (ElementwiseOp, Apply)):
@@ -76,7 +76,7 @@ def result_axis(node: Node, k: int, axis: int) -> int | None:
 
 
 def _same_axis(shape: Shape, other: Shape, axis: int) -> int | None:
-    """The axis of another shape of the same elements with the same length and place in memory."""
+    """The axis of another shape of the same elements that has the same length and place in memory."""
     if not all(isinstance(d, int) for d in (*shape, *other)):
         return None
     before = prod(shape[:axis])
@@ -87,7 +87,7 @@ def _same_axis(shape: Shape, other: Shape, axis: int) -> int | None:
 
 
 def resized(node: Node, args: tuple[Node, ...], sizes: dict[int, Dim]) -> Node:
-    """The node with other arguments, and other lengths of some axes of its result."""
+    """The node with other arguments, and with other lengths of some axes of its result."""
     op = node.op
     if isinstance(op, (Broadcast, Reshape)):
         new = tuple(sizes.get(k, d) for k, d in enumerate(op.shape))

@@ -1,8 +1,8 @@
-"""A batch is computed some rows at a time, so that what stands between input and result stays in the cache.
+"""A batch is computed some rows at a time, so that intermediate values stay in the cache.
 
-Functions of one point that were mapped over a batch have one axis through the whole graph, often of unknown
-length. Where everything acts row by row along it, and rows go through elementwise functions, slices, padding
-and sums, this work becomes a loop over blocks of rows. Sums over the batch are added up over the blocks.
+Functions of one point that are mapped over a batch have one axis through the whole graph, often of unknown
+length. If every op acts row by row along it, and rows go through elementwise functions, slices, padding and
+sums, the work becomes a loop over blocks of rows. Sums over the batch are accumulated over the blocks.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.scan import Local
 
-FEW = 4
-"""With fewer elementwise functions along the batch a graph stays as it is."""
+MIN_FUNCTIONS = 4
+"""A graph with fewer elementwise operations along the batch is left as it is."""
 
-LARGE = 2**16
-"""Batches of known length are cut into blocks from this many elements on."""
+MIN_ELEMENTS = 2**16
+"""The number of elements from which an input of known length is cut into blocks."""
 
 FIXED = (Constant, ArrayConstant, Dimension)
 
@@ -36,7 +36,7 @@ def in_batches(graph: Graph) -> Graph:
     """The graph with its work along a batch in blocks of rows."""
     unknown: list[Dim] = sorted(graph.dims, key=str)
     known = [n.shape for n in graph.input_nodes if n.shape and is_concrete(n.shape)]
-    long = [dims[0] for dims in known if size(dims) >= LARGE]
+    long = [dims[0] for dims in known if size(dims) >= MIN_ELEMENTS]
     for batch in dict.fromkeys([*unknown, *long]):
         found = _rows(graph, batch)
         if found is not None:
@@ -46,7 +46,7 @@ def in_batches(graph: Graph) -> Graph:
 
 
 def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
-    """The nodes with a row for each member of a batch, and the sums over it; None if some mix rows."""
+    """The nodes with a row for each batch member, and the sums over the batch; None if an op mixes rows."""
     rows: set[Node] = set()
     sums: set[Node] = set()
     after: set[Node] = set()
@@ -66,11 +66,11 @@ def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
         if dim_symbols(node.shape[node in rows :]) & dim_symbols((batch,)):
             return None
     chain = sum(isinstance(node.op, ElementwiseOp) for node in rows)
-    return (rows, sums) if chain >= FEW else None
+    return (rows, sums) if chain >= MIN_FUNCTIONS else None
 
 
 def _acts_by_rows(node: Node, rows: set[Node]) -> bool:
-    """Whether each row of a node is made from the same row of its arguments, at little cost."""
+    """Whether each row of a node is computed from the same row of its arguments, at little cost."""
     op = node.op
     if any(not isinstance(d, int) for d in node.shape[1:]) or 8 * prod(node.shape[1:]) > BLOCK:
         return False
@@ -81,7 +81,7 @@ def _acts_by_rows(node: Node, rows: set[Node]) -> bool:
     if isinstance(op, (Concatenate, Stack)):
         return op.axis > 0 and rows.issuperset(node.args)
     if isinstance(op, Einsum) and not rows.issuperset(node.args):
-        return False  # a product with a matrix takes longer than memory does
+        return False  # a matrix product is limited by arithmetic, not by memory
     if not isinstance(op, (ElementwiseOp, Broadcast, Einsum)):
         return False
     try:
@@ -101,13 +101,13 @@ def _sums_rows(node: Node, rows: set[Node]) -> bool:
 
 
 def _blocked(graph: Graph, batch: Dim, rows: set[Node], sums: set[Node]) -> tuple[Node, ...]:
-    """The outputs, with rows and sums as values of a loop."""
+    """The outputs, with the row-by-row nodes and the sums as values of a loop."""
     order = topological(graph.output_nodes)
     results = [node for node in order if node in sums or (node in rows and node in graph.output_nodes)]
     results = [node for node in results if not isinstance(node.op, Input)]
     inner = topological(results)
     outer = [node for node in inner if not node.args and not isinstance(node.op, FIXED)]
-    outer.sort(key=lambda node: node not in rows)  # those that are cut come first
+    outer.sort(key=lambda node: node not in rows)  # arguments that are cut come first
     shapes = {node: (ROWS, *node.shape[1:]) if node in rows else node.shape for node in outer}
     body = {node: Node.of(Local(k, shapes[node])) for k, node in enumerate(outer)}
     for node in inner:

@@ -1,4 +1,4 @@
-"""A loop over blocks of rows as an op: what `row_blocks`, `causal_blocks` and `batches` make."""
+"""A loop over blocks of rows, as an op; `row_blocks`, `causal_blocks` and `batches` make it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.fusion.bodies import body_nodes, body_values
 
 ROWS = sympy.Dummy("rows", integer=True, positive=True)
-"""The number of rows of a block; the last one may be smaller."""
+"""The number of rows of a block; the last block may have fewer."""
 
 COLUMNS = sympy.Dummy("columns", integer=True, positive=True)
-"""The number of columns that the rows of a block see."""
+"""The number of columns that the rows of a block read."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks(Op):
     """Value number ``k`` of a loop over blocks of rows.
 
-    The first arguments are cut along ``axes``, the others are used whole. Value k is put together along
-    ``joined[k]``, or summed over the blocks where that is None.
+    The first arguments are cut along ``axes``, the others are used whole. The blocks of value k are
+    concatenated along ``joined[k]``, or summed where that is None.
     """
 
     body: Graph
@@ -33,18 +33,18 @@ class RowBlocks(Op):
     length: Dim
     k: int
     columns: tuple[int | None, ...] = ()
-    """The axis along which each argument ends with the rows of the block, if any."""
+    """For each argument, the axis that is cut at the last row of the block, if any."""
     ends: tuple[int | None, ...] = ()
-    """The same for each value."""
+    """For each value, the axis along which a block ends at its last row, if any."""
 
     @property
     def axis(self) -> int | None:
-        """The axis along which the value is put together."""
+        """The axis along which the blocks of the value are concatenated."""
         return self.joined[self.k]
 
     @property
     def end(self) -> int | None:
-        """The axis along which a block of the value ends with its rows; behind it the value is 0."""
+        """The axis along which a block of the value ends at its last row; after it the value is 0."""
         return self.ends[self.k] if self.ends else None
 
 
@@ -57,13 +57,13 @@ def row_blocks_shape(op: RowBlocks, args: Nodes) -> Shape:
 
 @definition.dispatch
 def row_blocks_definition(op: RowBlocks, y: Node) -> Node:
-    """One block of all rows."""
+    """The body, applied to one block with all rows."""
     return body_nodes(op.body.at({ROWS: op.length, COLUMNS: op.length}), y.args)[op.k]
 
 
 @evaluate.dispatch
 def row_blocks_evaluate(op: RowBlocks, values: Values) -> Array:
-    """Two blocks, if there are two rows: the value is put together, or summed, over them."""
+    """The value over two blocks, if there are two rows, concatenated or summed."""
     arrays = [np.asarray(value) for value in values]
     (length,) = {array.shape[axis] for array, axis in zip(arrays, op.axes, strict=False)}
     cut = (*op.axes, *[None] * (len(arrays) - len(op.axes)))
@@ -81,5 +81,5 @@ def row_blocks_evaluate(op: RowBlocks, values: Values) -> Array:
 
 
 def _index(rank: int, rows: slice, axis: int | None, column: int | None) -> tuple[slice, ...]:
-    """The rows of a block along one axis, and the columns up to its last row along another."""
+    """The index of a block: its rows along one axis, the columns up to its last row along another."""
     return tuple(rows if j == axis else slice(rows.stop) if j == column else slice(None) for j in range(rank))

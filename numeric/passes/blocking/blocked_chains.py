@@ -1,8 +1,8 @@
-"""Chains of elementwise operations on large arrays go block by block.
+"""Chains of elementwise operations on large arrays are computed block by block.
 
-Every operation of a chain on a large array reads and writes memory; a block of its rows stays in the cache
-from the first operation to the last. A chain is an array and all that only it is made of; chains whose
-results one loop consumes go together.
+Every operation on a large array reads and writes memory, but a block of its rows stays in the cache from the
+first operation of a chain to the last. A chain is an array with all elementwise operations that only it
+depends on. Chains whose results are read by the same loop are computed together.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.scan import Scan
 
-LARGE = 2**19
-"""Arrays with this many elements do not stay in the cache."""
+MIN_ELEMENTS = 2**19
+"""The number of elements from which an array is assumed not to stay in the cache."""
 
-SHORTEST = 4
-"""So many operations are worth a loop."""
+MIN_OPERATIONS = 4
+"""The number of operations from which a chain is worth a loop."""
 
-ROWS = 8
-"""An array has at least so many rows."""
+MIN_ROWS = 8
+"""The number of rows from which an array is cut into blocks."""
 
 
 def in_chains(graph: Graph) -> Graph:
@@ -43,7 +43,7 @@ def in_chains(graph: Graph) -> Graph:
 
 
 def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
-    """The next chain that has not been tried, the last one first; notes what has been tried."""
+    """The next chain not yet tried, from the last one on; what is tried is added to ``tried``."""
     order = topological(outputs)
     users: dict[Node, set[Node]] = {n: {n} for n in outputs}  # an output is used by itself, so never inside
     for node in order:
@@ -60,7 +60,7 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
                     and _consumers(n, users, consumers) == goal}  # fmt: skip
         tried |= ends
         chain = _closure(ends, order, users)
-        if sum(_is_link(n) for n in chain) >= max(SHORTEST, 2 * len(ends)):
+        if sum(_is_link(n) for n in chain) >= max(MIN_OPERATIONS, 2 * len(ends)):
             tried |= set(chain)
             length = node.shape[0]
             return Group(length, node, dict.fromkeys(chain, 0), dict.fromkeys(chain, 0))
@@ -69,12 +69,12 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
 
 def _is_link(node: Node) -> bool:
     """Whether a node is an elementwise operation on large arrays."""
-    large = isinstance(node.op, ElementwiseOp) and elements(node) >= LARGE
-    return large and isinstance(node.shape[0], int) and node.shape[0] >= ROWS
+    large = isinstance(node.op, ElementwiseOp) and elements(node) >= MIN_ELEMENTS
+    return large and isinstance(node.shape[0], int) and node.shape[0] >= MIN_ROWS
 
 
 def _closure(ends: set[Node], order: list[Node], users: dict[Node, set[Node]]) -> list[Node]:
-    """The ends, and all that nothing but they need, in order."""
+    """The ends, and all nodes that only they depend on, in order."""
     inside = set(ends)
     shapes = {n.shape for n in ends}
     for node in reversed(order):
@@ -85,7 +85,7 @@ def _closure(ends: set[Node], order: list[Node], users: dict[Node, set[Node]]) -
 
 
 def _consumers(node: Node, users: dict[Node, set[Node]], known: dict[Node, Any]) -> Any:
-    """The loop that alone consumes an array, through views or not; None for anything else."""
+    """The loop that alone reads an array, directly or through views; None if there is no such loop."""
     if node not in known:
         found: set[Any] = set()
         for user in users.get(node, set()):

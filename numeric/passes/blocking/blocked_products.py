@@ -1,9 +1,9 @@
-"""Products over steps and batches, some steps at a time: Σ_tk a_tik b_tjk.
+"""Products summed over steps and batches, some steps at a time: Σ_tk a_tik b_tjk.
 
-As one product of matrices it needs both arrays laid out anew, with rows along (t, k). Copies of whole arrays
-have left the cache when BLAS reads them; copies of a few steps have not. In the gradients of an LSTM's
-weights (100 steps of 353 × 32 numbers) copies and products take a quarter less. The value changes by rounding
-only.
+As one matrix product it needs a copy of both arrays, with rows along (t, k). Copies of whole arrays have
+left the cache when BLAS reads them, but copies of a few steps have not. In the gradients of an LSTM's
+weights (100 steps of 353 × 32 numbers) copies and products then take a quarter less time. The value changes
+by rounding only.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
 
 BLOCK = 2**17
-"""Numbers of both operands that are laid out at a time: in double precision 1 MiB, a core's second cache."""
+"""Numbers of both operands copied at a time: 1 MiB in double precision, a core's second-level cache."""
 
-LARGE = 4 * BLOCK
-"""Numbers of both operands from which blocks pay: copies of fewer are in the cache as a whole, or nearly."""
+MIN_NUMBERS = 4 * BLOCK
+"""Numbers of both operands from which blocks pay: copies of fewer fit the cache, or nearly."""
 
 
 def block_products(graph: Graph) -> Graph:
-    """The graph with products of large matrices that are copies as sums over steps."""
+    """The graph with products of large copied matrices as sums over steps."""
     order = topological(graph.output_nodes)
     users = readers(order)
     alone = {node for node, found in users.items() if len(found) == 1} - set(graph.output_nodes)
@@ -39,7 +39,7 @@ def block_products(graph: Graph) -> Graph:
 
 
 def steps_at_a_time(node: Node) -> int | None:
-    """How many steps of such a sum are taken together; None for other nodes."""
+    """The number of steps summed in one block of such a product; None for other nodes."""
     op = node.op
     if not isinstance(op, Einsum) or [len(labels) for labels in op.inputs] != [3, 3] or not _known(node.args):
         return None
@@ -51,7 +51,7 @@ def steps_at_a_time(node: Node) -> int | None:
 
 
 def _by_steps(node: Node) -> Node | None:
-    """The product of two matrices as a sum over steps, if both are large copies."""
+    """The product of two matrices as a sum over steps, if both are copies of large arrays."""
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2 or not _known(node.args):
         return None
@@ -59,7 +59,7 @@ def _by_steps(node: Node) -> Node | None:
     rows = [[x for x in labels if x not in summed] for labels in op.inputs]
     if len(summed) != 1 or any(len(labels) != 2 for labels in op.inputs) or not all(map(len, rows)):
         return None
-    if op.output != (*rows[0], *rows[1]) or sum(prod(arg.shape) for arg in node.args) < LARGE:
+    if op.output != (*rows[0], *rows[1]) or sum(prod(arg.shape) for arg in node.args) < MIN_NUMBERS:
         return None
     found = [_stack(arg, labels[0] in summed) for arg, labels in zip(node.args, op.inputs, strict=True)]
     left, right = found
@@ -69,7 +69,7 @@ def _by_steps(node: Node) -> Node | None:
 
 
 def _stack(matrix: Node, summed_first: bool) -> Node | None:
-    """The array a_tik of a matrix A_i(tk) or A_(tk)i that is a copy of it, as a view."""
+    """The array a_tik that a matrix A_i(tk) or A_(tk)i is a copy of, as a view; None for other matrices."""
     if not isinstance(matrix.op, Reshape) or len(matrix.args[0].shape) != 3:
         return None
     (turned,) = matrix.args

@@ -1,8 +1,8 @@
-"""Blocks of rows under a causal mask: columns behind the last row of a block are not computed.
+"""Blocks of rows under a causal mask: columns after the last row of a block are not computed.
 
-A row sees the columns up to its own. In the loop over blocks of rows all arrays with the masked axis end
-at the end of the block; that is right where everything that is contracted over the axis, or leaves the
-loop, is 0 behind it.
+A row reads the columns up to its own position. In the loop over blocks of rows, all arrays with the masked
+axis are cut at the end of the block. This is right if every array that is contracted over the axis, or
+leaves the loop, is 0 after that position.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ Columns = tuple[Graph, tuple[int | None, ...], tuple[int | None, ...]]
 
 
 def up_to_diagonal(body: Graph, args: Nodes, axes: tuple[int, ...], length: int) -> Columns | None:
-    """The body with fewer columns, and the axis of each argument and value that is shorter."""
+    """The body on fewer columns, and for each argument and value the axis that becomes shorter.
+
+    None if the body has no causal mask, or if cutting columns would change a value.
+    """
     order = topological(body.output_nodes)
     masks = {
         local
@@ -77,7 +80,7 @@ def _mask(condition: Node) -> Node:
 
 
 def _aligned(selects: list[Node], order: list[Node]) -> dict[Node, int]:
-    """The axis of each array that runs along with the masked axis.
+    """The axis of each array that is aligned with the masked axis.
 
     Raises:
         Misaligned: an array has two such axes, or an op mixes its positions.
@@ -131,7 +134,7 @@ def _argument_axes(node: Node, axis: int) -> list[int | None]:
 
 
 def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
-    """Whether a sum or product is 0 where its arguments are."""
+    """Whether a sum or product is 0 wherever its arguments are."""
     op = node.op
     if isinstance(op, Mul):
         return any(p == 1 and a in zero for p, a in zip(op.powers, node.args, strict=True))
@@ -141,7 +144,7 @@ def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
 
 
 def _right(order: list[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
-    """Whether what is summed over the columns, or leaves the loop, is 0 behind the triangle."""
+    """Whether every array that is summed over the columns or leaves the loop is 0 outside of the triangle."""
     hidden: set[Node] = set()
     zero: set[Node] = set()
     for node in order:

@@ -1,9 +1,9 @@
-"""Large arrays that nothing outside needs whole are made a block of rows at a time.
+"""Large arrays that nothing outside needs as a whole are computed one block of rows at a time.
 
-Pair arrays (kernel matrices, attention scores) are made from small arrays, go through some elementwise
-functions, and end in products that are small again. Done block by block they never leave the cache and
-are never stored. A group is all of that: nodes that act row by row along one axis, and contractions
-over that axis, which are summed over the blocks. Where a later row needs such a sum, a new stage begins.
+Pair arrays (kernel matrices, attention scores) are computed from small arrays, go through some elementwise
+functions, and end in products that are small again. Computed block by block they never leave the cache and
+are never stored. A group consists of the nodes that act row by row along one axis, and the contractions over
+that axis, which are summed over the blocks. If a later row needs such a sum, a new stage begins.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input
 from symad.ops.loops.scan import Local
 
-LARGE = 2**18
-"""Arrays with this many elements do not stay in the cache."""
+MIN_ELEMENTS = 2**18
+"""The number of elements from which an array is assumed not to stay in the cache."""
 
 BLOCK = 2**17
 """The number of elements of a block of a large array."""
 
-GROWTH = 4
-"""A pair array has at least so many times the elements of what it is made from."""
+MIN_GROWTH = 4
+"""A pair array has at least this many times as many elements as any array it is computed from."""
 
-STORED = 3
-"""At most one in so many large arrays may have to be stored."""
+MIN_LARGE_PER_STORED = 3
+"""A group must have at least this many large arrays for each large array that is stored."""
 
-SHORT = 16
-"""So many small arrays between large ones are made in the same loop."""
+MAX_SMALL_BETWEEN = 16
+"""Small arrays between large ones are computed in the same loop if there are at most this many."""
 
 def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""
@@ -60,7 +60,7 @@ def elements(node: Node) -> int:
 
 @dataclass
 class Group:
-    """Nodes that go through one axis together."""
+    """Nodes that are computed block by block along one axis."""
 
     length: int
     seed: Node
@@ -72,24 +72,25 @@ class Group:
 
     def saves(self, order: list[Node], outputs: set[Node]) -> bool:
         """Whether most of the large arrays are never stored."""
-        large = [n for n in self.axis if elements(n) >= LARGE and not isinstance(n.op, (Broadcast, Reshape))]
+        arrays = [n for n in self.axis if not isinstance(n.op, (Broadcast, Reshape))]
+        large = [n for n in arrays if elements(n) >= MIN_ELEMENTS]
         inside = {*self.axis, *self.summed}
         stage = self.stage
         stored = {a for n in order for a in n.args if stage.get(n) != stage.get(a) or n not in inside}
         kept = [n for n in large if n in stored or n in outputs]
-        return len(large) >= STORED * len(kept)
+        return len(large) >= MIN_LARGE_PER_STORED * len(kept)
 
     def rewritten(self, outputs: Nodes) -> Nodes:
-        """The outputs with every stage that has large arrays as one loop."""
+        """The outputs, with each stage that has large arrays as one loop."""
         made: dict[Node, Node] = {}
         for stage in sorted({*self.stage.values()}):
             rows = [n for n in topological(outputs) if self.stage.get(n) == stage and n in self.axis]
-            if any(elements(n) >= LARGE for n in rows):
+            if any(elements(n) >= MIN_ELEMENTS for n in rows):
                 made |= self.loop(stage, rows, outputs, made)
         return rebuild(outputs, made)
 
     def loop(self, stage: int, rows: list[Node], outputs: Nodes, made: dict[Node, Node]) -> dict[Node, Node]:
-        """The values of one stage that others need, as values of a loop."""
+        """The nodes of one stage that others read, as values of a loop."""
         order = topological(outputs)
         sums = [n for n in order if self.summed.get(n) == stage]
         inside = {*rows, *sums}
@@ -97,7 +98,7 @@ class Group:
         results = [n for n in (*rows, *sums) if n in needed or n in self.summed]
         uses = {n: self._outer_axes(n, inside) for n in inside}
         outer = dict.fromkeys((a, x) for n in order if n in inside for a, x in uses[n] if a is not None)
-        arguments = sorted(outer, key=lambda pair: pair[1] is None)  # those that are cut come first
+        arguments = sorted(outer, key=lambda pair: pair[1] is None)  # arguments that are cut come first
         local: dict[tuple[Node, int | None], Node] = {}
         for k, (arg, axis) in enumerate(arguments):
             inner: Shape = tuple(ROWS if j == axis else d for j, d in enumerate(arg.shape))
@@ -126,7 +127,7 @@ class Group:
         }
 
     def _outer_axes(self, node: Node, inside: set[Node]) -> list[tuple[Node | None, int | None]]:
-        """The arguments from outside, with the axes along which they are cut; None for numbers."""
+        """The arguments and the axes along which they are cut; None for constants and for nodes inside."""
         axes = argument_axes(node, self.axis[node]) if node in self.axis else self._summed_axes(node)
         return [
             (None if a in inside or isinstance(a.op, Constant) else a, axis)
@@ -142,7 +143,7 @@ class Group:
 
 
 def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
-    """The group of the first pair array that has not been tried."""
+    """The group of the first pair array that has not been tried; None if there is none."""
     order = topological(outputs)
     for node in order:
         if node not in tried and _is_pair_array(node):
@@ -150,7 +151,7 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
             try:
                 group = _grown(node, order)
                 if group is not None and group.saves(order, set(outputs)):
-                    group.rewritten(outputs)  # the shapes of all bodies are checked
+                    group.rewritten(outputs)  # checks the shapes of all bodies
                     return group
             except Misaligned:
                 continue
@@ -158,10 +159,10 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
 
 
 def _is_pair_array(node: Node) -> bool:
-    if elements(node) < LARGE or isinstance(node.op, (Broadcast, ArrayConstant, Input, Local)):
+    if elements(node) < MIN_ELEMENTS or isinstance(node.op, (Broadcast, ArrayConstant, Input, Local)):
         return False
     sources = [a.args[0] if isinstance(a.op, Broadcast) else a for a in node.args]
-    return bool(sources) and GROWTH * max(map(elements, sources)) <= elements(node)
+    return bool(sources) and MIN_GROWTH * max(map(elements, sources)) <= elements(node)
 
 
 def _row_axis(seed: Node) -> int:
@@ -174,7 +175,7 @@ def _row_axis(seed: Node) -> int:
 
 
 def _grown(seed: Node, order: list[Node]) -> Group | None:
-    """All that goes with a pair array; None if it has too few rows."""
+    """The group of a pair array; None if the array has too few rows."""
     users: dict[Node, list[Node]] = {}
     for node in order:
         for arg in dict.fromkeys(node.args):
@@ -185,7 +186,7 @@ def _grown(seed: Node, order: list[Node]) -> Group | None:
         return None
     candidates = {*large, *(u for n in large for u in users.get(n, []))}
     small = [n for n in _between(candidates, order) if n not in large]
-    if len(small) <= SHORT:
+    if len(small) <= MAX_SMALL_BETWEEN:
         candidates |= set(small)
     after: dict[Node, int] = {}
     for node in order:
@@ -199,14 +200,14 @@ def _grown(seed: Node, order: list[Node]) -> Group | None:
 
 
 def _available(arg: Node, group: Group, after: dict[Node, int]) -> int:
-    """The first stage that can use an array."""
+    """The first stage in which an array can be read."""
     if arg in group.summed:
         return group.summed[arg] + 1
     return group.stage[arg] if arg in group.stage else after.get(arg, 0)
 
 
 def _place(node: Node, large: dict[Node, int], group: Group, begins: int) -> None:
-    """Put a node into the group if it acts row by row, or sums large arrays over the rows."""
+    """Add a node to the group if it acts row by row, or sums large arrays over the rows."""
     own = [(k, a) for k, a in enumerate(node.args) if a in group.axis]
     try:
         axes = {result_axis(node, k, group.axis[a]) for k, a in own}
@@ -219,14 +220,14 @@ def _place(node: Node, large: dict[Node, int], group: Group, begins: int) -> Non
             argument_axes(node, axis)
             group.axis[node] = axis
             group.stage[node] = begins
-        elif isinstance(node.op, Einsum) and any(elements(a) >= LARGE for _, a in own):
+        elif isinstance(node.op, Einsum) and any(elements(a) >= MIN_ELEMENTS for _, a in own):
             group.stage[node] = group.summed[node] = begins
     except Misaligned:
         return
 
 
 def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, int]:
-    """The large arrays that go row by row with the seed, and their axes.
+    """The large arrays aligned row by row with the seed, and their axes.
 
     Raises:
         Misaligned: one of them would be needed along two axes.
@@ -235,7 +236,9 @@ def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, in
     todo = [seed]
 
     def note(node: Node, axis: int | None) -> None:
-        if axis is None or elements(node) < LARGE or isinstance(node.op, (ArrayConstant, Input, Local)):
+        if axis is None or elements(node) < MIN_ELEMENTS:
+            return
+        if isinstance(node.op, (ArrayConstant, Input, Local)):
             return
         if node not in found:
             found[node] = axis
@@ -261,7 +264,7 @@ def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, in
 
 
 def _between(nodes: set[Node], order: list[Node]) -> list[Node]:
-    """The nodes on ways from one of the nodes to another."""
+    """The nodes on paths between two of the given nodes."""
     later: set[Node] = set()
     for node in order:
         if node in nodes or any(a in later for a in node.args):

@@ -1,6 +1,6 @@
-"""Graph passes over recurrences: what leaves the loop, what enters it, how its state is laid out.
+"""Graph passes over recurrences: work that leaves a loop, work that enters it, and the layout of its state.
 
-`loop` is the op that the passes make of scans. `hoist` takes work out, `sink_into_loop` in;
-`keep_step_values` keeps what derivatives read, `split_state` and `feature_major` lay out the state,
-`last_step` and `cancel_pads` drop what is not read. `numeric.pipelines` says in which order.
+`loop` is the op into which the passes turn scans. `hoist` moves work out of loops and `sink_into_loop` moves
+work in. `keep_step_values` stores the values that derivatives read, `split_state` and `feature_major` change
+the layout of the state, `last_step` and `cancel_pads` drop zeros. `numeric.pipelines` defines the order.
 """

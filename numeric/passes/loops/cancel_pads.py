@@ -1,8 +1,8 @@
-"""Zeros that are cut off again are never written.
+"""Zeros that a slice would cut off again are not written.
 
-The cotangent of one part of a state comes as an array padded with zeros, which every step of a loop adds
-to the state and takes apart again. The padding moves into the steps; there a slice of a sum is the sum of
-the slices, and the slice of a padded array is the array, or nothing.
+The cotangent of one part of a state is an array padded with zeros, which every step of a loop adds to the
+state and slices again. This pass moves the padding into the steps, where a slice of a sum becomes the sum of
+the slices, and the slice of a padded array becomes the array itself, or nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symad.ops.loops.scan import Local, Scan, backwards
 
 
 def drop_pads(graph: Graph) -> Graph:
-    """The graph with padded inputs of loops padded in the loop, where slices take the padding off."""
+    """The graph with the padding of loop inputs moved into the loop, where slices remove it."""
     if not any(isinstance(node.op, (Scan, Loop)) for node in graph.nodes):
         return graph
     bodies: dict[tuple[Graph | Node | None, ...], Graph] = {}
@@ -42,7 +42,7 @@ def drop_pads(graph: Graph) -> Graph:
 
 
 def _padded(x: Node) -> tuple[Node, Node] | None:
-    """A padded array, in or against the order of time, and the array inside in that order."""
+    """A padded array, in or against the order of time, and the array before padding in that order."""
     turned = isinstance(x.op, Slice) and not isinstance(x.args[0].op, Slice) and backwards(x.args[0]) is x
     pad = x.args[0] if turned else x
     if not isinstance(pad.op, Pad) or pad.args[0].shape[0] != pad.shape[0]:
@@ -52,7 +52,7 @@ def _padded(x: Node) -> tuple[Node, Node] | None:
 
 
 def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
-    """The body with some inputs padded inside, and slices of sums of them as sums of slices."""
+    """The body with some inputs padded inside, and with slices of their sums as sums of slices."""
     sources, made = [], {}
     for k, (given, pad) in enumerate(zip(body.input_nodes, pads, strict=True)):
         sources.append(given)
@@ -78,7 +78,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
 
 
 def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
-    """A slice of a sum with padded terms; None if it cuts through what is padded."""
+    """A slice of a sum with padded terms as a sum of slices; None if it cuts through a padded array."""
     op = op_of(total, Add)
     terms = []
     for sign, term in zip(op.signs, total.args, strict=True):
@@ -97,7 +97,7 @@ def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
 
 
 def cut_sums(graph: Graph) -> Graph:
-    """The graph with slices of sums of padded arrays as sums of slices, where no slice shows any padding.
+    """The graph with slices of sums of padded arrays as sums of slices, where no slice contains padding.
 
     The gradient of a function of differences in a padded array is such a slice.
     """
@@ -121,7 +121,7 @@ def cut_sums(graph: Graph) -> Graph:
 
 
 def _within(cut: Slice, term: Node) -> Node | None:
-    """A slice of a term, read from inside of its padding; None if the slice shows padding."""
+    """A slice of a term, taken before its padding; None if the slice contains padding."""
     if not isinstance(term.op, Pad):
         return Node.of(cut, (term,)) if len(term.shape) == len(cut.start) else None
     op = term.op
@@ -136,7 +136,7 @@ def _within(cut: Slice, term: Node) -> Node | None:
 
 
 def _meeting(cut: Slice, pad: Node) -> bool | None:
-    """Whether a slice takes all that is padded and no more; None if neither all nor nothing."""
+    """True if a slice is exactly the array before padding, False if it has none of it, None otherwise."""
     op = op_of(pad, Pad)
     same = True
     for start, count, step, first, own, size in zip(

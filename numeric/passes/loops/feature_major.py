@@ -1,10 +1,10 @@
-"""Loops over batches of rows work on columns: the features run down, the batch runs along.
+"""Loops over batches with features along rows and the batch along columns.
 
-The gates of a recurrent cell are columns of one matrix (batch, gates·width): every operation on a gate
-walks over short pieces of rows. With the last two axes exchanged, a gate is one piece of memory. Each
-node of such a loop, and of what follows it, is looked at as an array or as one with its last two axes
-exchanged; contractions, sums, slices and elementwise operations take it as it is, and where nothing else
-helps a view exchanges the axes again.
+The gates of a recurrent cell are columns of one matrix (batch, gates·width), so that every operation on a
+gate walks over short pieces of rows. With the last two axes exchanged, a gate is one piece of memory. This
+pass represents each node of such a loop, and of what follows it, either as the array or as the array with
+its last two axes exchanged. Contractions, sums, slices and elementwise operations accept either form; any
+other op reads a view with the axes exchanged back.
 
 The value changes by rounding only.
 """
@@ -20,11 +20,11 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.scan import Local, Scan
 
-PIECES = 2
-"""A loop is turned if so many different pieces of rows appear in it."""
+MIN_PIECES = 2
+"""A loop is turned if at least this many different pieces of rows appear in it."""
 
-BATCH = 4
-"""And if the batch is at least so large, as far as is known."""
+MIN_BATCH = 4
+"""A loop is turned only if its batch, where its length is known, is at least this large."""
 
 
 def feature_major(graph: Graph) -> Graph:
@@ -45,13 +45,13 @@ def _has_pieces(body: Graph) -> bool:
             whole, part = (node.args[0], node) if isinstance(node.op, Slice) else (node, node.args[0])
             rows = whole.shape[-2] if len(whole.shape) > 1 else 1
             start = (node.op.start[-1], part.shape[-1])
-            if part.shape[-1] != whole.shape[-1] and not (isinstance(rows, int) and rows < BATCH):
+            if part.shape[-1] != whole.shape[-1] and not (isinstance(rows, int) and rows < MIN_BATCH):
                 pieces.add((type(node.op), whole.shape, start))
-    return len(pieces) >= PIECES
+    return len(pieces) >= MIN_PIECES
 
 
 class _Turning:
-    """One run over a graph: for each node an array, and whether its last two axes are exchanged."""
+    """One run over a graph: each node becomes an array and whether its last two axes are exchanged."""
 
     def __init__(self, chosen: set[Graph], outputs: Nodes) -> None:
         self.chosen = chosen
@@ -59,24 +59,24 @@ class _Turning:
         self.made: dict[Node, tuple[Node, bool]] = {}
         users: dict[Node, set[Node | tuple[Graph, Nodes]]] = {}
         for node in topological(outputs):
-            one = (node.op.body, node.args) if isinstance(node.op, Loop) else node  # one loop
+            one = (node.op.body, node.args) if isinstance(node.op, Loop) else node  # a key for the loop
             for arg in node.args:
                 users.setdefault(arg, set()).add(one)
         self.alone = {node for node, found in users.items() if len(found) == 1} - set(outputs)
 
     def outputs(self, outputs: Nodes) -> Nodes:
-        """The nodes as they were, computed from turned loops."""
+        """The nodes in their original layout, computed from turned loops."""
         for node in topological(outputs):
             self.made[node] = self.parted(node)
         return tuple(self.plain(node) for node in outputs)
 
     def plain(self, node: Node) -> Node:
-        """The array itself."""
+        """The array in its original layout."""
         array, turned = self.made[node]
         return matrix_transpose(array) if turned else array
 
     def turned(self, node: Node) -> Node:
-        """The array with its last two axes exchanged; one with fewer axes as it is."""
+        """The array with its last two axes exchanged; unchanged if it has fewer axes."""
         array, turned = self.made[node]
         if turned or len(node.shape) < 2:
             return array
@@ -93,7 +93,7 @@ class _Turning:
         return matrix_transpose(array)
 
     def parted(self, node: Node) -> tuple[Node, bool]:
-        """The new form of a node whose arguments have one."""
+        """The new form of a node whose arguments have been rewritten."""
         op = node.op
         if isinstance(op, (Scan, Loop)) and op.body in self.chosen:
             return self.loop(node)
@@ -107,7 +107,7 @@ class _Turning:
         return node if args == node.args else Node.of(op, args), False
 
     def loop(self, node: Node) -> tuple[Node, bool]:
-        """A loop with its state and inputs turned; what all steps share stays."""
+        """A loop with its state and inputs turned; arguments that all steps share keep their layout."""
         op = loop_of(node)
         last = 1 + op.slices
         key = (op.body, op.slices)
@@ -132,7 +132,7 @@ class _Turning:
         return Graph(tuple(local), tuple(inner.turned(o) for o in body.output_nodes))
 
     def contraction(self, node: Node) -> tuple[Node, bool]:
-        """Σ with the labels of turned operands exchanged; turned itself where its rows are theirs."""
+        """A contraction with the labels of turned operands exchanged; turned too if its rows are theirs."""
         op = op_of(node, Einsum)
         inputs, batches = [], set()
         for labels, arg in zip(op.inputs, node.args, strict=True):
@@ -146,7 +146,7 @@ class _Turning:
 
 
 def _turned_op(node: Node) -> Op | None:
-    """The op on turned arrays whose value is turned; None if there is none."""
+    """The op that computes the turned value from turned arguments; None if there is none."""
     op = node.op
     rank = len(node.shape)
     if isinstance(op, ElementwiseOp):
@@ -165,13 +165,13 @@ def _turned_op(node: Node) -> Op | None:
 
 
 def _turned_broadcast(node: Node) -> Node:
-    """The repetition with its last two axes exchanged."""
+    """The broadcast array with its last two axes exchanged."""
     axes, (arg,) = op_of(node, Broadcast).axes, node.args
     while isinstance(arg.op, Broadcast):
         axes, (arg,) = tuple(axes[k] for k in arg.op.axes), arg.args
     rank = len(node.shape)
     swap = {rank - 1: rank - 2, rank - 2: rank - 1}
-    if swap.keys() <= set(axes):  # both are the argument's
+    if swap.keys() <= set(axes):  # both axes belong to the argument
         return matrix_transpose(node)
     return Node.of(Broadcast(_exchanged(node.shape), tuple(swap.get(a, a) for a in axes)), (arg,))
 

@@ -1,8 +1,8 @@
-"""Contractions over several axes as one product of matrices, whose layouts are made once.
+"""Contractions over several axes as one matrix product, with each layout computed once.
 
-Σ_tb x_tkb y_tjb has no operand that is a matrix (k, tb) or (tb, j) in memory. Each is written as one with
-its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then share its matrix Y, also the sum
-Σ_tb y_tjb.
+In Σ_tb x_tkb y_tjb no operand is a matrix (k, tb) or (tb, j) in memory. Each operand is written as a matrix
+with its own rows first, Σ_m X_km Y_jm. Gradients that share a cotangent y then also share its matrix Y, as
+does the sum Σ_tb y_tjb.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Labels = tuple[int, ...]
 
 
 def flatten_products(graph: Graph) -> Graph:
-    """The graph with such contractions as products of matrices."""
+    """The graph with contractions over several axes as matrix products."""
     order = topological(graph.output_nodes)
     if not any(_split(node) for node in order):
         return graph
@@ -32,7 +32,7 @@ def flatten_products(graph: Graph) -> Graph:
         matrices = []
         for (rows, summed, turned), arg in zip(found, args, strict=True):
             shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
-            if turned:  # a matrix in memory already
+            if turned:  # the operand is a matrix in memory already
                 matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,)), shape[0]))
             else:
                 flat[arg, summed] = Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))
@@ -52,7 +52,7 @@ def flatten_products(graph: Graph) -> Graph:
 
 
 def _product(matrices: Sequence[tuple[str, Node, Dim]], node: Node) -> Node:
-    """The product of two matrices; the one with more rows first, which BLAS likes better."""
+    """The product of two matrices; the one with more rows first, which is faster in BLAS."""
     (one, left, rows), (other, right, columns) = matrices
     other = other.replace("i", "j")
     if isinstance(rows, int) and isinstance(columns, int) and columns > rows:
@@ -63,9 +63,9 @@ def _product(matrices: Sequence[tuple[str, Node, Dim]], node: Node) -> Node:
 
 
 def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
-    """For both operands the axes of their rows, those that are summed, and whether those come first.
+    """For both operands: the axes of their rows, the summed axes, and whether the summed axes come first.
 
-    None if both are matrices as they are.
+    None if both operands are matrices already.
     """
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2:
@@ -86,7 +86,7 @@ def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
 
 
 def _total(node: Node) -> tuple[Node, Labels] | None:
-    """The array and its axes that are summed, one or several at a time, until one is left."""
+    """The array under nested sums that leave one axis, and its summed axes; None for other nodes."""
     if len(node.shape) != 1:
         return None
     left = None

@@ -1,7 +1,7 @@
-"""Work that leaves the loops: parts of a scan's body that do not depend on its state.
+"""Hoisting: parts of a scan's body that do not depend on its state move out of the loop.
 
-What depends on constants only is computed once; what depends on the inputs of the steps is computed
-for all steps at once, before the loop: T small products become one large one.
+Parts that depend on constants only are computed once. Parts that depend on the inputs of the steps are
+computed for all steps at once before the loop, so that T small products become one large one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def hoist(graph: Graph) -> Graph:
 
 
 def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> Nodes:
-    """The same for some nodes and kinds of loops."""
+    """The nodes with the bodies of some kinds of loops reduced to what depends on their state."""
     if not any(isinstance(node.op, kinds) for node in topological(outputs)):
         return outputs
     done: dict[tuple[Graph, Nodes], tuple[Graph, int, Nodes]] = {}
@@ -42,18 +42,18 @@ def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | Loop], ...] = (Scan, Lo
 
 
 def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
-    """The body, number of inputs and arguments of a scan with its independent parts outside."""
+    """The body, number of inputs and arguments of a scan after its independent parts have moved out."""
     initial, xs, constants = parts(op, args)
     op = Scan(regrouped(op.body), op.slices)
     if op.body.input_nodes[0] not in topological(op.body.output_nodes):
-        return op.body, op.slices, args  # steps that need no state: a loop that is there to save memory
+        return op.body, op.slices, args  # no step needs the state: the loop exists to save memory
     once, always = _independent(op)
     if not once and not always:
         return op.body, op.slices, args
     local = op.body.input_nodes
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
     before = rebuild(once, outer)
-    # Of a loop from the last step to the first, in the order of time: those are often known already.
+    # The inputs of a loop that runs backwards are computed in the order of time: often they exist already.
     turned = any(backwards(x) is x.args[0] for x in xs if x.args)
     in_order = [backwards(x) if turned else x for x in xs]
     moving = dict(zip(local[1 : 1 + op.slices], in_order, strict=True))
@@ -70,7 +70,7 @@ def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
 
 
 def regrouped(body: Graph) -> Graph:
-    """The body with sums and products in two groups: what depends on the state, and the rest first.
+    """The body with sums and products in two groups: operands independent of the state are combined first.
 
     (s·x)·y becomes s·(x·y), and (s + x) + b becomes s + (x + b).
     """
@@ -118,7 +118,7 @@ def _two_groups(node: Node, single: Sequence[bool], state: set[Node]) -> Node:
 
 
 def _independent(op: Scan) -> tuple[list[Node], list[Node]]:
-    """The largest parts of the body that need only constants, and those that need only inputs."""
+    """The largest parts of the body that depend on constants only, and those that depend on inputs only."""
     order = topological(op.body.output_nodes)
     state = {op.body.input_nodes[0]}
     moving = set(op.body.input_nodes[1 : 1 + op.slices])

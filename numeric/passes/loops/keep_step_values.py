@@ -1,8 +1,8 @@
-"""What the steps of a scan compute is kept, not computed again for all steps at once.
+"""Values that the steps of a scan compute are kept, not computed again for all steps at once.
 
-Derivatives need values of the body at every step. They are written as the body applied to all states,
-which is right but repeats the loop's work; here every such array that equals a value of the body is
-collected in the loop instead.
+Derivatives need values of the body at every step. They are written as the body applied to all states, which
+is right but repeats the work of the loop. This pass finds every such array that equals a value of the body,
+and lets the loop store it instead.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from symad.transforms.batches import batch_outputs
 
 
 def keep(graph: Graph) -> Graph:
-    """The graph with scans as loops that keep what is needed of their steps.
+    """The graph with scans as loops that keep the values read elsewhere.
 
-    From the last loop to the first, each with its independent parts moved out at once: what leaves a
-    loop that runs back is often what the loop before it has computed.
+    Loops are treated from the last to the first, and independent parts move out of each loop at once:
+    a part that leaves a backward loop often equals a value that the forward loop has computed.
     """
     outputs = graph.output_nodes
     while True:
@@ -33,7 +33,7 @@ def keep(graph: Graph) -> Graph:
 
 
 def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
-    """A scan, and the arrays that hold values of its steps, as values of one loop."""
+    """A scan, and the arrays that equal values of its steps, as values of one loop."""
     op = op_of(node, Scan)
     steps = {array: inner for inner, array in at_all_steps(node).items() if array in known}
     new = op.body.output_nodes[0]
@@ -56,7 +56,7 @@ def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
 
 
 def _used_outside(steps: set[Node], outputs: Nodes) -> set[Node]:
-    """The arrays of steps that others need, directly or through views of them."""
+    """The arrays over all steps that other nodes read, directly or through views."""
     used = set(outputs)
     for node in reversed(topological(outputs)):
         if node not in steps or (_is_view(node) and node in used):
@@ -65,12 +65,12 @@ def _used_outside(steps: set[Node], outputs: Nodes) -> set[Node]:
 
 
 def _is_view(node: Node) -> bool:
-    """Whether the array only shows elements of others: that is as good outside of the loop."""
+    """Whether the array is a view, which costs nothing outside of the loop either."""
     return isinstance(node.op, (Slice, Reshape))
 
 
 def at_all_steps(node: Node) -> dict[Node, Node]:
-    """The values of the body that depend on the state, each with itself at all steps, in order of time."""
+    """The values of the body that depend on the state, each with its array over all steps, in time order."""
     op = op_of(node, Scan)
     _, xs, constants = parts(op, node.args)
     local = op.body.input_nodes

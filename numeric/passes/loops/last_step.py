@@ -1,4 +1,4 @@
-"""A cotangent that reaches the last state alone is where its recurrence starts.
+"""A recurrence whose cotangent enters at the last state alone starts from that cotangent.
 
     u_t = f_t(ȳ_t + u_{t+1}),   ȳ_t = 0 for t < T,   u_{T+1} = 0
 
@@ -18,7 +18,7 @@ from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
 
 
 def start_from_last_step(graph: Graph) -> Graph:
-    """The graph with such recurrences started from the cotangent of the last step."""
+    """The graph with such recurrences started from the cotangent of the last state."""
     made = rebuild(graph.output_nodes, {}, _started)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -29,7 +29,7 @@ def _started(node: Node, args: Nodes) -> Node:
     if not isinstance(op, (Scan, Loop)) or (isinstance(op, Loop) and op.states != 1):
         return made
     (initial,), xs, constants = pieces(op, made.args)
-    if len(xs) < 2 or not _is_zero(initial):  # one array must stay: it tells the number of steps
+    if len(xs) < 2 or not _is_zero(initial):  # one array must remain: it gives the number of steps
         return made
     for k, x in enumerate(xs):
         seed = _last_alone(x)
@@ -44,7 +44,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def _last_alone(x: Node) -> Node | None:
-    """The only step of an array, read from the last to the first, that is not zero: the last; or None."""
+    """The last step of an array that is zero at all other steps, and is read backwards; None otherwise."""
     turned = backwards(x)
     if not x.args or turned is not x.args[0]:
         return None
@@ -74,7 +74,7 @@ def _last_row(x: Node) -> Node | None:
 
 
 def _without(op: Scan | Loop, k: int) -> Graph | None:
-    """The body with state + x_k as the state, where both are read nowhere else; or None."""
+    """The body with state + x_k as its state, if neither is read anywhere else; None otherwise."""
     body = op.body
     state, x = body.input_nodes[0], body.input_nodes[1 + k]
     order = topological(body.output_nodes)

@@ -17,10 +17,10 @@ from symad.transforms.values import unchecked
 
 @dataclass(frozen=True, eq=False)
 class Loop(Op):
-    """Value number ``k`` of a loop at all its steps: first its states, then what is kept on the way.
+    """Value number ``k`` of a loop at all its steps: first the states, then the values kept at each step.
 
-    Arguments and inputs of the body are those of `Scan`, with so many ``states`` instead of one; the body has
-    one output for each value.
+    The arguments, and the inputs of the body, are those of `Scan`, but with ``states`` states instead of
+    one. The body has one output for each value.
     """
 
     body: Graph
@@ -30,24 +30,24 @@ class Loop(Op):
 
 
 def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
-    """The same value of a loop with another body."""
+    """The op of the same loop value with another body."""
     return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)
 
 
 def loop_of(node: Node) -> Scan | Loop:
-    """The op of a value of a loop."""
+    """The loop op of a node that is a value of a loop."""
     assert isinstance(node.op, (Scan, Loop)), node
     return node.op
 
 
 def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
-    """The initial states, the inputs of the steps, and the constants; of the body or of its arguments."""
+    """The initial states, the inputs of the steps, and the constants among arguments or body inputs."""
     first = op.states if isinstance(op, Loop) else 1
     return args[:first], args[first : first + op.slices], args[first + op.slices :]
 
 
 def values(node: Node) -> list[Node]:
-    """All values of the loop that a node is a value of."""
+    """All values of the loop that has the given node as a value."""
     op = loop_of(node)
     if isinstance(op, Scan):
         return [node]
@@ -62,7 +62,7 @@ def loop_shape(op: Loop, args: Nodes) -> Shape:
 
 
 def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
-    """What reads each of some nodes, in their order."""
+    """For each of some nodes the nodes that read it, in their order."""
     found: dict[Node, list[Node]] = {node: [] for node in order}
     for node in order:
         for arg in dict.fromkeys(node.args):
@@ -71,7 +71,7 @@ def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def by_loop(values: Iterable[Node]) -> list[list[Node]]:
-    """Values of loops, those of one loop together."""
+    """Values of loops, grouped by loop."""
     groups: dict[tuple[Graph, Nodes], list[Node]] = {}
     for node in values:
         if isinstance(node.op, (Scan, Loop)):
@@ -81,7 +81,7 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
 
 @evaluate.dispatch
 def loop_evaluate(op: Loop, values: Values) -> Array:
-    """Step by step."""
+    """The value, computed step by step."""
     states = list(values[: op.states])
     xs, constants = values[op.states : op.states + op.slices], values[op.states + op.slices :]
     history = []
@@ -95,7 +95,7 @@ def loop_evaluate(op: Loop, values: Values) -> Array:
 
 @definition.dispatch
 def loop_definition(op: Loop, y: Node) -> Node | None:
-    """The steps written out, for a known number of them."""
+    """The steps written out, if their number is known."""
     states, xs, constants = pieces(op, y.args)
     if not isinstance(y.shape[0], int):
         return None

@@ -1,8 +1,9 @@
-"""Elementwise work for all steps at once goes back into the loop that alone needs it.
+"""Elementwise work for all steps at once moves into the loop that alone reads its result.
 
-Arrays of all steps are written to memory and read again, while what one step computes stays in the cache.
-In NumPy code that pays where these arrays leave the cache, and those of a step are large beside the cost of
-beginning an operation on them. In a compiled loop it always does: a step's operands are in the registers.
+Arrays over all steps are written to memory and read again, while the values of one step stay in the cache.
+In NumPy code this pays if the arrays over all steps leave the cache, and if the arrays of one step are large
+compared with the cost of starting an operation. In a compiled loop it always pays, because the operands of a
+step are in registers.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from symad.ops.arrays.sources import Constant, iota
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
 
-STEP = 2**10
-"""Elements of one step from which an operation on it costs less than its part of one on all steps."""
+MIN_STEP = 2**10
+"""Elements of one step from which an operation per step costs less than its share of one on all steps."""
 
-ALL = 2**20
-"""Elements of all arrays together that do not stay in the cache."""
+MIN_TOTAL = 2**20
+"""Elements of all arrays together from which they are assumed not to stay in the cache."""
 
 
 def sink_large(graph: Graph) -> Graph:
-    """The graph with elementwise work on large arrays of steps in the loops that need it."""
-    made = sink(graph.output_nodes, _is_large, ALL)
+    """The graph with elementwise work on large arrays over all steps moved into the loops that read it."""
+    made = sink(graph.output_nodes, _is_large, MIN_TOTAL)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
 def _is_large(node: Node) -> bool:
-    return all(isinstance(d, int) for d in node.shape) and prod(node.shape[1:]) >= STEP
+    return all(isinstance(d, int) for d in node.shape) and prod(node.shape[1:]) >= MIN_STEP
 
 
 def sink(outputs: Sequence[Node], fits: Callable[[Node], bool], least: int = 0) -> Nodes:
-    """The outputs with elementwise nodes that fit inside of the loops, if they have so many elements."""
+    """The outputs with fitting elementwise nodes moved into loops, if they have ``least`` elements in all."""
     made = tuple(outputs)
     for _ in range(sum(isinstance(n.op, (Scan, Loop)) for n in topological(made))):
         changed = _one(made, fits, least)
@@ -48,7 +49,7 @@ def sink(outputs: Sequence[Node], fits: Callable[[Node], bool], least: int = 0) 
 
 
 def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | None:
-    """The outputs with one loop changed; None if there is none to change."""
+    """The outputs with one loop changed; None if no loop can be changed."""
     order = topological(outputs)
     users = readers(order)
     for group in by_loop(n for n in order if _has_one_state(n)):
@@ -59,7 +60,7 @@ def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | No
 
 
 def _has_one_state(node: Node) -> bool:
-    """Whether a node is a value of a loop with one state, as all loops are until `split_state` has run."""
+    """Whether a node is a value of a loop with one state; all loops have one until `split_states` has run."""
     return isinstance(node.op, Scan) or (isinstance(node.op, Loop) and node.op.states == 1)
 
 
@@ -70,7 +71,7 @@ def _absorbed(
     kept: set[Node],
     fits: Callable[[Node], bool],
 ) -> set[Node]:
-    """The elementwise nodes that only the moving inputs of one loop need."""
+    """The elementwise nodes that only the moving inputs of one loop depend on."""
     slices, args = loop_of(group[0]).slices, group[0].args
     initial, xs, constants = args[0], args[1 : 1 + slices], args[1 + slices :]
     others = {initial, *constants}
@@ -90,14 +91,14 @@ def _absorbed(
 
 
 def _keeps_steps(node: Node) -> bool:
-    """Whether a slice takes all steps, in order or from the last to the first."""
+    """Whether a slice takes all steps, forwards or backwards."""
     op = op_of(node, Slice)
     whole = node.shape[0] == node.args[0].shape[0]
     return whole and op.step[0] in (1, -1)
 
 
 def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
-    """The values of the loop with some of its moving inputs computed in its steps."""
+    """The values of the loop, with some of its moving inputs computed in its steps."""
     op, args = loop_of(group[0]), group[0].args
     initial, xs, constants = args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
     maker = _Steps(inside, initial, constants)
@@ -107,7 +108,7 @@ def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
         replaced[here] = maker.at_step(x, False)
     for here, constant in zip(local[1 + op.slices :], constants, strict=True):
         replaced[here] = maker.fixed(constant)
-    if not maker.moving:  # numbers alone: the steps are still counted
+    if not maker.moving:  # only numbers are left, but an input must give the number of steps
         maker.moving[iota(xs[0].shape[0])] = fresh_input(())
     results = rebuild(op.body.output_nodes, replaced)
     inputs = [maker.state, *maker.moving.values(), *maker.still.values()]
@@ -119,7 +120,7 @@ def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
 
 
 class _Steps:
-    """The inputs of a new body, and what is computed from them at each step."""
+    """The inputs of a new body, and the values computed from them at each step."""
 
     def __init__(self, inside: set[Node], initial: Node, constants: Sequence[Node]) -> None:
         self.inside = inside
@@ -131,7 +132,7 @@ class _Steps:
             self.fixed(constant)
 
     def fixed(self, node: Node) -> Node:
-        """What all steps read."""
+        """The local input for an array that all steps read."""
         if isinstance(node.op, Constant):
             return node
         if isinstance(node.op, Broadcast):

@@ -1,7 +1,7 @@
 """The parts of a loop's state become states of their own.
 
-The state of an LSTM is a stack (h, c): every step takes it apart and puts it together. With a state for each
-part a step reads and writes arrays that have names, and what later needs h at all steps does not hold c.
+The state of an LSTM is a stack (h, c), which every step takes apart and puts together again. With a state
+for each part, a step reads and writes separate arrays, and a later reader of h at all steps does not keep c.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Users = Mapping[Node, Sequence[Node]]
 
 
 def in_parts(graph: Graph) -> Graph:
-    """The graph with states in parts, where nothing needs all parts together."""
+    """The graph with states split into parts, where nothing reads all parts together."""
     outputs = graph.output_nodes
     while (made := _one(outputs)) is not None:
         outputs = made
@@ -30,7 +30,7 @@ def in_parts(graph: Graph) -> Graph:
 
 
 def _one(outputs: Nodes) -> Nodes | None:
-    """The outputs with one loop changed; None if there is none to change."""
+    """The outputs with one loop changed; None if no loop can be changed."""
     order = topological(outputs)
     users = readers(order)
     loops = [n for n in order if isinstance(n.op, Loop) and n.op.states == 1]
@@ -42,7 +42,7 @@ def _one(outputs: Nodes) -> Nodes | None:
 
 
 def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node, Node] | None:
-    """What stands for the values of a loop and the parts of its state; None if these are needed together."""
+    """The replacements of a loop's values and of parts of its state; None if a reader needs all parts."""
     op = loop_of(group[0])
     args = group[0].args
     parts = _parts(op.body.output_nodes[0])
@@ -69,7 +69,7 @@ def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node,
 
 
 def _parts(state: Node) -> Nodes | None:
-    """The arrays that are put together to the new state; None if it is no stack along the first axis."""
+    """The arrays that are stacked to the new state; None if it is not a stack along the first axis."""
     if isinstance(state.op, Stack) and state.op.axis == 0 and state.args[0].shape:
         return state.args
     found = boxes(state)
@@ -83,7 +83,7 @@ def _parts(state: Node) -> Nodes | None:
 
 
 def _part(node: Node, axis: int) -> int | None:
-    """The one position along an axis that a slice takes, with all else."""
+    """The position along an axis that a slice takes alone, with everything of the other axes; None if not."""
     op = node.op
     if not isinstance(op, Slice) or op.count[axis] != 1 or not isinstance(op.start[axis], int):
         return None
@@ -94,18 +94,18 @@ def _part(node: Node, axis: int) -> int | None:
 
 
 def _reads_parts(body: Graph) -> bool:
-    """Whether all that a body reads of its state is single parts."""
+    """Whether a body reads only single parts of its state."""
     state = body.input_nodes[0]
     order = topological(body.output_nodes)
     return state not in body.output_nodes and all(_part(n, 0) is not None for n in order if state in n.args)
 
 
 def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> dict[Node, Node] | None:
-    """What stands for a user of all states, or for its users; None if that needs all parts together."""
+    """The replacement of a reader of all states, or of its readers; None if one needs all parts together."""
     k = _part(user, 1)
     if k is not None:
         return _reshaped(user, states[k], users)
-    if _part(user, 0) is not None:  # one step: copies of its parts cost nothing
+    if _part(user, 0) is not None:  # a single step: copying its parts costs almost nothing
         at = [slice_axis(state, 0, op_of(user, Slice).start[0], 1) for state in states]
         return {user: stack(at, axis=1)}
     (joined, *others) = users.get(user, [user])
@@ -122,19 +122,19 @@ def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> 
 
 
 def _reshaped(node: Node, array: Node, users: Users) -> dict[Node, Node]:
-    """An array in the place of a node, also where that is reshaped."""
+    """An array in place of a node and of its reshapes."""
     shapes = [u for u in users.get(node, []) if isinstance(u.op, Reshape)]
     return {n: reshape(array, n.shape) for n in (node, *shapes)}
 
 
 def _before(state: Node, k: int) -> Node:
-    """The states one step earlier."""
+    """The states, each one step earlier."""
     first = reshape(state.args[k], (1, *state.shape[1:]))
     return Node.of(Concatenate(0), (first, slice_axis(state, 0, 0, plus(state.shape[0], -1))))
 
 
 def _body(body: Graph, slices: int, parts: Nodes, xs: Nodes) -> tuple[Graph, Nodes]:
-    """The body with a state for each part, and its moving inputs; axes of length 1 before the parts' go."""
+    """The body with a state for each part, and its moving inputs; leading axes of length 1 are dropped."""
     n = len(parts)
     local = body.input_nodes
     thin = [len(x.shape) > 2 and x.shape[1] == 1 for x in xs]
@@ -161,7 +161,7 @@ def _body(body: Graph, slices: int, parts: Nodes, xs: Nodes) -> tuple[Graph, Nod
 
 
 def _moved_inside(node: Node, arg: Node) -> Node:
-    """A reshaped array; of a sum or product of arrays of one shape the reshaped operands."""
+    """A reshaped array; for a sum or product of arrays of one shape, the op on reshaped operands."""
     same = isinstance(arg.op, ElementwiseOp) and all(a.shape in ((), arg.shape) for a in arg.args)
     if same and arg.shape == (1, *node.shape):
         return Node.of(arg.op, tuple(reshape(a, node.shape) if a.shape else a for a in arg.args))
@@ -169,7 +169,7 @@ def _moved_inside(node: Node, arg: Node) -> Node:
 
 
 def _without_first(x: Node) -> Node:
-    """The steps of an input without their first axis, of length 1."""
+    """The steps of an input without their first axis, which has length 1."""
     turned = isinstance(x.op, Slice) and backwards(x) is x.args[0]
     inner = x.args[0] if turned else x
     cut = reshape(inner, (x.shape[0], *x.shape[2:]))

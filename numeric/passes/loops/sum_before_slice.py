@@ -1,8 +1,8 @@
 """A sum of equal slices of arrays becomes a slice of the sum of the arrays.
 
 The gates of a recurrent cell are slices of W h + b and of U x + c, added gate by gate. As slices of one sum
-they are one pass over the memory, and W h + U x is one product (`wide_products`). Done where the slices are
-each element of the arrays once: no element is added that was not before.
+they take one pass over the memory, and W h + U x is one product (`wide_products`). The rule applies if the
+slices together contain each element of the arrays exactly once, so that it adds no further elements.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.loops.scan import Scan
 
 Arrays = tuple[tuple[int, Node], ...]
-"""The arrays of a sum with their signs."""
+"""The arrays in a sum, with their signs."""
 
 Box = tuple[tuple[Dim, ...], tuple[Dim, ...]]
-"""Starts and counts of a slice without steps."""
+"""The starts and counts of a slice whose steps are all 1."""
 
 
 def sum_before_slicing(graph: Graph) -> Graph:
-    """The graph with sums of slices joined, in the bodies of scans too."""
+    """The graph with sums of slices as slices of sums, also in the bodies of scans."""
     made = _joined(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -56,7 +56,7 @@ def _joined(outputs: Nodes) -> Nodes:
 
 
 def _sum_of_slices(node: Node, args: Nodes) -> tuple[Arrays, Slice] | None:
-    """The arrays of a sum whose terms are one slice of each, and that slice."""
+    """The arrays of a sum whose terms are the same slice of each, and that slice."""
     op = node.op
     if not isinstance(op, Add) or len(args) < 2:
         return None
@@ -72,7 +72,7 @@ def _sum_of_slices(node: Node, args: Nodes) -> tuple[Arrays, Slice] | None:
 
 
 def _tile(boxes: set[Box], array: Node) -> bool:
-    """Whether the boxes, of known places, are each element of the array once."""
+    """Whether the boxes, if their places are known, contain each element of the array exactly once."""
     if not all(isinstance(d, int) for places in (*boxes, (array.shape,)) for place in places for d in place):
         return False
     apart = all(_apart(one, other) for one, other in combinations(boxes, 2))

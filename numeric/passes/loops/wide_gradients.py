@@ -1,4 +1,4 @@
-"""The gradients of weights that are one matrix in every step are one product too.
+"""Gradients of weights that form one matrix in every step are computed as one product.
 
 The gradients of W, U and b in [W U b] [h; x; 1] are products of one cotangent with h, x and 1 at all steps:
 slices of its product with the array that holds these rows together (`numeric/passes/loops/wide_products.py`).
@@ -21,14 +21,14 @@ from symad.ops.arrays.stacking import Concatenate
 
 @dataclass(frozen=True)
 class Joined:
-    """The rows [h; x; 1] of all steps, as a value of a loop, and what they are made from."""
+    """The rows [h; x; 1] at all steps, as a value of a loop, and the arrays that they consist of."""
 
     rows: Node
     state: Node
     xs: Nodes
 
     def gradients(self, outputs: Nodes) -> Nodes:
-        """The outputs with products Σ_m z_im y_km for several of the parts y as one."""
+        """The outputs with the products Σ_m z_im y_km for several of the parts y as one product."""
         found = self._parts()
         groups: dict[tuple[Node, int], dict[Node, tuple[int, int, bool]]] = {}
         for node in topological(outputs):
@@ -47,7 +47,7 @@ class Joined:
         return rebuild(outputs, made) if made else outputs
 
     def _parts(self) -> dict[Node, tuple[int, int, int]]:
-        """Matrices with the elements of one part: the axis of its rows, where they begin, and how many."""
+        """The matrices that hold one part: the axis of its rows, where they begin, and their number."""
         first = reshape(self.state.args[op_of(self.state, Loop).k], (1, *self.state.shape[1:]))
         steps = self.state.shape[0]
         before = Node.of(Concatenate(0), (first, slice_axis(self.state, 0, 0, plus(steps, -1))))
@@ -64,12 +64,12 @@ class Joined:
         return found
 
     def _product(self, z: Node, axis: int) -> Node:
-        """Σ_m z_im y_mk for all rows k, which stand side by side: BLAS likes such a second factor best."""
+        """Σ_m z_im y_mk for all rows k, with k along the last axis: BLAS is fastest with such an operand."""
         return contract([["im", "mi"][axis], "mk"], "ik", z, _flat(self.rows, (0, 2, 1)))
 
 
 def _flat(array: Node, order: tuple[int, int, int]) -> Node:
-    """The array of all steps as a matrix, with the axis of rows first or last."""
+    """The array over all steps as a matrix, with the axis of rows first or last."""
     turned = permute(array, order)
     first, middle, last = turned.shape
     shape = (first, size((middle, last))) if order[0] == 1 else (size((first, middle)), last)
@@ -79,7 +79,7 @@ def _flat(array: Node, order: tuple[int, int, int]) -> Node:
 def _products(
     node: Node, found: Mapping[Node, tuple[int, int, int]]
 ) -> list[tuple[Node, int, tuple[int, int, bool]]]:
-    """The other factor z of a product with a part, the axis of its rows, and the rows of the part."""
+    """For products with a part: the other factor z, the axis of its rows, and the rows of the part."""
     op = op_of(node, Einsum)
     if len(op.inputs) == 1:
         ones = [p for p in found.values() if p[0] == -1]

@@ -1,8 +1,8 @@
-"""A product of every step takes in what stands beside it: W h + U x + b = [W U b] [h; x; 1].
+"""The product in every step includes the terms added to it: W h + U x + b = [W U b] [h; x; 1].
 
-The products U x + b of all steps make an array of their own, which every step reads and adds. With x and 1
-below h in one array (`numeric/numpy_arrays/ops/loop_rows.py`) the step's product does that
-on the way, and the gradients of W, U and b are one product with that array.
+Otherwise the products U x + b of all steps form an array of their own, which every step reads and adds. With
+x and 1 stored below h in one array (`numeric/numpy_arrays/ops/loop_rows.py`) the product of the step
+includes them, and the gradients of W, U and b are one product with that array.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from symad.ops.loops.scan import Local, backwards, fresh_input, outer_nodes
 
 Users = Mapping[Node, Sequence[Node]]
 
-COLUMNS = 8
-"""With fewer columns a product is a product with a vector, whose time is that of reading the weights."""
+MIN_COLUMNS = 8
+"""With fewer columns, a product takes about as long as reading its weights, as with one vector."""
 
 
 def widen_products(graph: Graph) -> Graph:
-    """The graph with such products, and their gradients, in one."""
+    """The graph with such products, and their gradients, as single products."""
     outputs = graph.output_nodes
     tried: set[Node] = set()
     while (made := _one(outputs, tried)) is not None:
@@ -37,7 +37,7 @@ def widen_products(graph: Graph) -> Graph:
 
 
 def _one(outputs: Nodes, tried: set[Node]) -> Nodes | None:
-    """The outputs with one loop changed; None if there is none to change."""
+    """The outputs with one loop changed; None if no loop can be changed."""
     order = topological(outputs)
     users = readers(order)
     loops = [n for n in order if isinstance(n.op, Loop) and n not in tried]
@@ -53,26 +53,26 @@ def _one(outputs: Nodes, tried: set[Node]) -> Nodes | None:
 
 @dataclass(frozen=True)
 class _Addend:
-    """A sum in a body with a product w h of a state and an addend u x of all steps."""
+    """A sum in a body: a product w h with a state, plus an addend u x that is known at all steps."""
 
     node: Node
     product: Node
     state: int
     """The position of h among the states."""
     weights: Node
-    """w as a local constant, (rows of h, rows of the product)."""
+    """The weights w as a local constant, (rows of h, rows of the product)."""
     here: Node
-    """The addend of one step, an input of the body."""
+    """The addend of one step, as an input of the body."""
     us: Nodes
-    """The weights of the addend in pieces, (rows of x, rows of the product) together."""
+    """The blocks of the weights u, each (rows of its x, rows of the product)."""
     xs: Nodes
-    """The arrays (steps, rows, columns) that make x, and numbers that are the same everywhere."""
+    """The arrays (steps, rows, columns) that x consists of, and numbers that are the same everywhere."""
 
 
 def _wide(
     group: Sequence[Node], users: Users, kept: set[Node]
 ) -> tuple[dict[Node, Node], Joined] | None:
-    """What stands for the values of a loop, and what its product is joined from; None if nothing fits."""
+    """The replacements of a loop's values, and its joined rows; None if no product can be widened."""
     op = op_of(group[0], Loop)
     args = group[0].args
     found = _addend(op, args, set(group), users, kept)
@@ -111,7 +111,7 @@ def _wide(
 def _closed(
     states: Sequence[Node], moving: Mapping[Node, Node], results: Sequence[Node], initial: Nodes
 ) -> tuple[Graph, int, Nodes]:
-    """A traced body as a graph of local inputs, the number of its inputs of steps, and all arguments."""
+    """A traced body as a graph of local inputs, its number of step inputs, and all arguments."""
     needed = set(topological(results))
     used = [x for x in moving if x in needed]
     constants = outer_nodes([*states, *used], results)
@@ -122,7 +122,7 @@ def _closed(
 
 
 def _addend(op: Loop, args: Nodes, group: set[Node], users: Users, kept: set[Node]) -> _Addend | None:
-    """The first sum of a body that is such a one."""
+    """The first sum of a body that can be computed as a wide product; None if there is none."""
     states, moving, fixed = pieces(op, op.body.input_nodes)
     inner: dict[Node, int] = {}
     order = topological(op.body.output_nodes)
@@ -152,16 +152,16 @@ def _addend(op: Loop, args: Nodes, group: set[Node], users: Users, kept: set[Nod
 
 
 def _pays(weights: Node, us: Sequence[Node], total: Node) -> bool:
-    """Whether the wide product costs less: many columns, and not many more rows than before."""
+    """Whether the wide product costs less: it has many columns, and not many more rows than before."""
     before, *more = (w.shape[0] for w in (weights, *us))
     columns = total.shape[1]
     if not all(isinstance(d, int) for d in (before, *more, columns)):
         return False
-    return bool(sum(more) <= before + 1 and columns >= COLUMNS)
+    return bool(sum(more) <= before + 1 and columns >= MIN_COLUMNS)
 
 
 def _product(node: Node, states: Nodes, fixed: Nodes) -> tuple[int, Node] | None:
-    """The position of the state h in Σ_k w_kj h_kb, and w with these axes."""
+    """The position of the state h in Σ_k w_kj h_kb, and w with axes (k, j); None for other nodes."""
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2:
         return None
@@ -179,7 +179,7 @@ def _product(node: Node, states: Nodes, fixed: Nodes) -> tuple[int, Node] | None
 def _split(
     node: Node, group: set[Node], users: Users, kept: set[Node]
 ) -> tuple[Nodes, Nodes] | None:
-    """Pieces of u with axes (k, j) and of x in Σ_k u_kj x_tkb, if one loop alone needs that."""
+    """The blocks of u with axes (k, j) and of x in Σ_k u_kj x_tkb, if one loop alone reads that sum."""
     turned = isinstance(node.op, Slice) and backwards(node) is node.args[0]
     inner = node.args[0] if turned else node
     product, bias = _without_bias(inner)
@@ -204,7 +204,7 @@ def _split(
 
 
 def _without_bias(total: Node) -> tuple[Node, Node | None]:
-    """The product in the sum of a product and a bias, and the bias."""
+    """The product in a sum of a product and a bias, and the bias."""
     if isinstance(total.op, Add) and len(total.args) == 2 and set(total.op.signs) == {1}:
         for product, repeated in (total.args, total.args[::-1]):
             axes = getattr(repeated.op, "axes", ())

@@ -1,5 +1,5 @@
-"""Graph passes that choose how arrays lie in memory: pads, spans, blocks of matrices, stencils.
+"""Graph passes that choose the layout of arrays in memory: pads, spans, blocks of matrices, stencils.
 
-`packed_entries` and `joined_pads` are the simple ones: arrays of scalars, and parts side by side.
-`block_matrices`, `overlapping_pads`, `flat_stencils`, `memory_spans` and `sparse_results` follow by name.
+`packed_entries` handles arrays of scalars and `joined_pads` adjacent parts. The others are named after what
+they handle: `block_matrices`, `overlapping_pads`, `flat_stencils`, `memory_spans` and `sparse_results`.
 """

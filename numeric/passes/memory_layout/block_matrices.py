@@ -1,4 +1,4 @@
-"""Matrices put together from blocks: each block is written where it goes, at once."""
+"""Block matrices: each block is written directly to its place in one array."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Pair = tuple[int, int]
 class Mosaic(Op):
     """A matrix filled by blocks; block k, of ``shapes[k]``, begins at ``starts[k]``.
 
-    An argument has the elements of its block in row-major order, with the axes of the block or finer ones.
+    An argument has the elements of its block in row-major order; its axes are those of the block, or a
+    subdivision of them.
     """
 
     shape: Pair
@@ -31,7 +32,7 @@ class Mosaic(Op):
 
 @shape(Mosaic)
 def mosaic_shape(op: Mosaic, args: Nodes) -> Shape:
-    """The whole matrix."""
+    """The shape of the whole matrix."""
     return op.shape
 
 
@@ -85,14 +86,14 @@ def _mosaic(node: Node) -> Node:
 
 
 def _finer(block: Node) -> Node:
-    """What the block reshapes, if the axes of the block are only cut in it."""
+    """The array that a block reshapes, if its axes subdivide those of the block; else the block."""
     if isinstance(block.op, Reshape) and only_cuts(block.shape, block.args[0].shape):
         return block.args[0]
     return block
 
 
 def only_cuts(axes: Sequence[Dim], finer: Sequence[Dim]) -> bool:
-    """Whether each axis is made of neighbours among finer ones: then any view can be cut that way."""
+    """Whether each axis is a product of consecutive finer axes, so that any view of it can be split so."""
     rest = list(finer)
     for d in axes:
         length = 1

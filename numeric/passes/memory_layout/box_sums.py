@@ -1,4 +1,4 @@
-"""Sums of arrays padded with zeros into boxes that do not meet: one array, filled box by box."""
+"""Sums of arrays padded with zeros into disjoint boxes: one array, filled box by box."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.elementwise.arithmetic import Add
 
 Box = tuple[tuple[int, int], ...]
-"""First and last position (excluded) along each axis."""
+"""The first and the last position (exclusive) along each axis."""
 
 Padded: TypeAlias = "Node | Compute"
 """An op with its arguments and its shape."""
 
 
 def boxes(node: Node) -> dict[Node, Box] | None:
-    """The boxes of a sum of padded arrays by its arguments; None for anything else."""
+    """The boxes of a sum of padded arrays, by its arguments; None for other nodes."""
     found = boxes_of(node.op, node.args) if len({*node.args}) == len(node.args) else None
     return None if found is None else dict(zip(node.args, found, strict=True))
 
 
 def boxes_of(op: Op, args: Sequence[Padded]) -> list[Box] | None:
-    """The boxes of a sum of padded arrays, one for each argument; None if they meet, or for other ops."""
+    """The boxes of a sum of padded arrays, one for each argument; None if they overlap, or for other ops."""
     if not isinstance(op, Add) or len(args) < 2 or set(op.signs) != {1}:
         return None
     found: list[Box] = []
@@ -55,12 +55,12 @@ def _box(array: Padded) -> Box | None:
 
 
 def fills(found: Sequence[Box], shape: Sequence[Dim]) -> bool:
-    """Whether boxes that do not meet fill an array."""
+    """Whether disjoint boxes fill an array."""
     return sum(prod(b - a for a, b in box) for box in found) == prod(shape)
 
 
 def source(pad: Node) -> tuple[Node, frozenset[int]]:
-    """What is padded, before axes of length 1 were added to it, and those axes."""
+    """The array that is padded, before axes of length 1 were inserted, and those axes."""
     (arg,) = pad.args
     if isinstance(arg.op, Reshape):
         inner = arg.args[0]
@@ -71,7 +71,7 @@ def source(pad: Node) -> tuple[Node, frozenset[int]]:
 
 
 def single_axes(short: Sequence[Dim], long: Sequence[Dim]) -> frozenset[int]:
-    """The axes of length 1 that make one shape from another; empty if there are none, or no way."""
+    """The axes of length 1 that turn one shape into the other; empty if there are none, or if none fit."""
     axes: set[int] = set()
     k = 0
     for axis, dim in enumerate(long):

@@ -1,11 +1,10 @@
-"""Stencils whose values only a sparse matrix reads, over whole rows: slices of arrays as ranges of memory.
+"""Stencils that only a sparse matrix reads, computed on contiguous ranges of memory.
 
-A slice of an array (m, n) has gaps in memory after every row, and NumPy's functions (compiled ones as well)
-go from row to row at a price. With the strides s of the array the element i of a slice stands at
-Σ_k s_k i_k from its first one, and so does the element of every other slice of arrays of this shape.
-Elementwise functions of slices can be evaluated on the ranges of memory that hold them, gaps included: a
-few elements more, which nobody reads, but in one go. What reads the result, a gather of the entries of a
-sparse matrix, skips the gaps.
+A slice of an array (m, n) has a gap in memory after every row, and NumPy's functions (also compiled ones)
+pay for each row. With the strides s of the array, element i of a slice is Σ_k s_k i_k places after its first
+one, and the same holds for all slices of arrays of this shape. Elementwise functions of slices can therefore
+be evaluated on the ranges of memory that contain them, gaps included: this computes some elements that
+nobody reads, but in one call. The sparse matrix gathers its entries from the result and skips the gaps.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from symad.ops.arrays.sources import ArrayConstant, array_constant
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.sparse.csr import CompressedRows
 
-MOST = 1.5
-"""Ranges may be so many times longer than what is in them."""
+MAX_STRETCH = 1.5
+"""A range may have at most this many times as many elements as the slice in it."""
 
-LEAST = 0.7
-"""A function of a slice is evaluated before slicing, if the slice is so much of the array."""
+MIN_SHARE = 0.7
+"""A function of a slice is evaluated before slicing if the slice is at least this share of the array."""
 
 
 class Range(NamedTuple):
-    """An array of ``shape`` in a flat one: element i stands at Σ_k strides_k i_k."""
+    """An array of ``shape`` inside of a flat array: element i is at Σ_k strides_k i_k."""
 
     flat: Node
     shape: tuple[int, ...]
@@ -48,13 +47,13 @@ class Range(NamedTuple):
 
     @property
     def positions(self) -> np.ndarray:
-        """Where the elements stand, in their order."""
+        """The positions of the elements in the flat array, in row-major order."""
         grid = np.indices(self.shape).reshape(len(self.shape), -1)
         return np.tensordot(self.strides, grid, 1)
 
 
 def flatten_stencils(graph: Graph) -> Graph:
-    """The graph with what only sparse matrices read evaluated on ranges of memory."""
+    """The graph with arrays that only sparse matrices read evaluated on ranges of memory."""
     matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
     if not matrices:
         return graph
@@ -63,12 +62,12 @@ def flatten_stencils(graph: Graph) -> Graph:
     new = dict(zip(matrices, (_with_args(node, replaced) for node in matrices), strict=True))
     outputs = rebuild(graph.output_nodes, new)
     if not replaced or any(node in ranges.evaluated for node in topological(outputs)):
-        return graph  # what others read too would be computed twice: see `spans`
+        return graph  # arrays with other readers would be computed twice: `memory_spans` treats them
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 
 def reads_ranges(graph: Graph) -> bool:
-    """Whether elements between those of a matrix are computed: warnings about them mean nothing."""
+    """Whether elements in gaps are computed, so that floating-point warnings may be about them alone."""
     matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
     tables = [arg.args[0] for node in matrices for arg in node.args if isinstance(arg.op, Gather)]
     return any(not isinstance((t.args[0] if isinstance(t.op, Slice) else t).op, Reshape) for t in tables)
@@ -79,7 +78,7 @@ def _with_args(node: Node, replaced: dict[Node, Node]) -> Node:
 
 
 class _Ranges:
-    """The ranges of the arrays of a graph, as far as they have some."""
+    """The ranges of the arrays of a graph that have one."""
 
     def __init__(self, order: Sequence[Node]) -> None:
         self.found: dict[Node, Range | None] = {}
@@ -89,7 +88,7 @@ class _Ranges:
         self.padded = {node.args[0]: node for node in pads if _is_known(node)}
 
     def part(self, node: Node) -> Node | None:
-        """What stands for a part of a matrix; None if it has no range, or is no result of a function."""
+        """The replacement of a part of a matrix; None if it has no range, or is not computed."""
         inner, chosen = node, None
         if isinstance(node.op, Gather) and isinstance(node.args[1].op, ArrayConstant):
             inner, chosen = node.args[0], node.args[1].op.array
@@ -129,7 +128,7 @@ class _Ranges:
         dims = tuple(int(d) for d in shape)
         first = sum(int(k) * s for k, s in zip(start, whole.strides, strict=True))
         length = 1 + sum((d - 1) * s for d, s in zip(dims, whole.strides, strict=True))
-        if not prod(dims) or length > MOST * prod(dims):
+        if not prod(dims) or length > MAX_STRETCH * prod(dims):
             return None
         return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
 
@@ -152,7 +151,7 @@ class _Ranges:
 
 
 def _is_known(node: Node) -> bool:
-    """Whether an array has known dimensions."""
+    """Whether all dimensions of an array are known."""
     return all(isinstance(d, int) for d in node.shape)
 
 
@@ -165,18 +164,18 @@ def is_most(cut: Node) -> bool:
     (arg,) = cut.args
     if not is_concrete(arg.shape) or not isinstance(arg.op, ElementwiseOp):
         return False
-    return prod(cut.shape) >= LEAST * prod(arg.shape)
+    return prod(cut.shape) >= MIN_SHARE * prod(arg.shape)
 
 
 def _computed(node: Node) -> bool:
-    """Whether an array is a function of others, perhaps cut."""
+    """Whether an array is a function of others, or a slice of one."""
     while isinstance(node.op, Slice):
         node = node.args[0]
     return isinstance(node.op, ElementwiseOp)
 
 
 def _whole(node: Node) -> Range:
-    """An array as the range of itself."""
+    """An array as a range that covers the whole of it."""
     dims = tuple(int(d) for d in node.shape)
     strides = tuple(prod(dims[k + 1 :]) for k in range(len(dims)))
     return Range(flatten(node), dims, strides)

@@ -1,4 +1,4 @@
-"""Sums of padded arrays that stand side by side are concatenations: what transposes slices, reads so.
+"""Sums of padded arrays that lie side by side are concatenations; the transposes of slices are such sums.
 
 pad(a) + pad(b) + pad(c) = [a b c]   where the three fill one axis without gaps or overlap.
 """
@@ -18,7 +18,7 @@ from symad.ops.elementwise.arithmetic import Add
 
 
 def join_pads(graph: Graph) -> Graph:
-    """The graph with such sums as concatenations, and without pads that add nothing; in loops too."""
+    """The graph with such sums as concatenations and without pads that add nothing, also in loops."""
     made = _joined(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -37,7 +37,7 @@ def _join(node: Node, args: Nodes) -> Node:
 
 
 MAX_ROWS_AMONG_ZEROS = 4
-"""Rows of an array, all but one of them zero, that are written one by one; for the eye."""
+"""At most this many rows, all but one of them zero, are written as a stack, which is easier to read."""
 
 
 def _row_among_zeros(node: Node, args: Nodes) -> Node:
@@ -56,7 +56,7 @@ def _row_among_zeros(node: Node, args: Nodes) -> Node:
 
 
 def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
-    """The arrays of some pads as one, if they fill one axis; ``otherwise`` if they do not."""
+    """The padded arrays as one array if they fill one axis, else ``otherwise``."""
     axes = {axis for p in pads for axis in _moved_axes(p)}
     if len(axes) != 1:
         return otherwise
@@ -79,7 +79,7 @@ def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
 
 
 def _moved_axes(pad: Node) -> set[int]:
-    """The axes along which a pad adds zeros; all of them if it leaves gaps."""
+    """The axes along which a pad adds zeros; all axes if it inserts zeros between elements."""
     op, (arg,) = pad.op, pad.args
     assert isinstance(op, Pad)
     if any(step != 1 for step in op.step):

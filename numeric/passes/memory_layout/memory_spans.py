@@ -1,9 +1,9 @@
 """Elementwise work on slices as work on spans of memory, gaps between the rows included.
 
-A slice of an array has gaps in memory after every row; functions of such slices, if the arrays have the same
-strides, are evaluated on the whole span (`symad.numeric.passes.memory_layout.flat_stencils`). What reads more
-than single elements, a sum or a product, sees the span through a view with gaps. Padding in such an array is
-the span itself, its gaps set to zero, between the zeros at both ends.
+A slice of an array has gaps in memory after every row. Functions of such slices are evaluated on the whole
+span (`symad.numeric.passes.memory_layout.flat_stencils`) if the arrays have equal strides. Ops that read more
+than single elements, such as sums and products, read the span through a view with gaps. A padded array of
+this kind is the span itself with its gaps set to zero, between zeros at both ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.blocking.block_loop import RowBlocks
-from symad.numeric.passes.memory_layout.flat_stencils import MOST, Range, is_most
+from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.arrays.shaping import (
     Broadcast,
@@ -35,13 +35,13 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.selection import select
 from symad.ops.sparse.csr import CompressedRows
 
-MANY = 1000
-"""What stands for a length that is not known, where sizes are compared."""
+ASSUMED_LENGTH = 1000
+"""The value assumed for an unknown length when sizes are compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spread(Op):
-    """A view of ``shape`` of a flat array: element i stands at Σ_k strides_k i_k."""
+    """A view of ``shape`` of a flat array: element i is at Σ_k strides_k i_k."""
 
     shape: Shape
     strides: tuple[int, ...]
@@ -49,37 +49,37 @@ class Spread(Op):
 
 @dataclass(frozen=True, eq=False)
 class Cleared(Op):
-    """A flat array with zeros after the first ``width`` of ``step`` elements each, for all (width, step)."""
+    """A flat array with all but the first ``width`` of each ``step`` elements set to zero, for each gap."""
 
     gaps: tuple[tuple[int, int], ...]
 
 
 @shape(Spread)
 def spread_shape(op: Spread, args: Nodes) -> Shape:
-    """That of the view."""
+    """The shape of the view."""
     return op.shape
 
 
 @shape(Cleared)
 def cleared_shape(op: Cleared, args: Nodes) -> Shape:
-    """That of its argument."""
+    """The shape of the argument."""
     return args[0].shape
 
 
 @evaluate.dispatch
 def spread_evaluate(op: Spread, values: Values) -> Array:
-    """The elements that the view shows."""
+    """The elements of the view."""
     return np.asarray(values[0])[_places(op)]
 
 
 @definition.dispatch
 def spread_definition(op: Spread, y: Node) -> Node | None:
-    """The elements by their positions, for a known shape."""
+    """The elements by their positions, if the shape is known."""
     return gather(y.args[0], array_constant(_places(op))) if is_concrete(op.shape) else None
 
 
 def _places(op: Spread) -> np.ndarray:
-    """Where each element of the view stands."""
+    """The position of each element of the view."""
     return sum(stride * k for stride, k in zip(op.strides, np.indices(op.shape), strict=True))
 
 
@@ -91,7 +91,7 @@ def cleared_evaluate(op: Cleared, values: Values) -> Array:
 
 @definition.dispatch
 def cleared_definition(op: Cleared, y: Node) -> Node | None:
-    """Zeros or elements, for a known length."""
+    """A selection between zeros and elements, if the length is known."""
     (length,) = y.shape
     if not isinstance(length, int):
         return None
@@ -99,7 +99,7 @@ def cleared_definition(op: Cleared, y: Node) -> Node | None:
 
 
 def _in_gaps(op: Cleared, length: int) -> np.ndarray:
-    """Whether each element stands in a gap; what follows the last whole step is no gap."""
+    """Whether each element is in a gap; elements after the last whole step are not."""
     found = np.zeros(length, bool)
     for width, step in op.gaps:
         for start in range(width, length, step):
@@ -109,7 +109,7 @@ def _in_gaps(op: Cleared, length: int) -> np.ndarray:
 
 
 def in_spans(graph: Graph) -> Graph:
-    """The graph with functions of slices on spans of memory, where fewer operations then meet gaps."""
+    """The graph with functions of slices on spans of memory, if fewer operations then read or write gaps."""
     before = sum(_meets_gaps(node) for node in topological(graph.output_nodes))
     if not before:
         return graph
@@ -121,14 +121,14 @@ def in_spans(graph: Graph) -> Graph:
 
 
 def works_in_gaps(nodes: Sequence[Node]) -> bool:
-    """Whether elements between those of arrays are computed: warnings about them mean nothing."""
+    """Whether elements in gaps are computed, so that floating-point warnings may be about them alone."""
     bodies = {node.op.body for node in nodes if isinstance(node.op, RowBlocks)}
     inner = [node for body in bodies for node in topological(body.output_nodes)]
     return any(isinstance(node.op, (Spread, Cleared)) for node in [*nodes, *inner])
 
 
 class _Spans:
-    """The arrays of a graph, made again: as spans where they have some."""
+    """The arrays of a rewritten graph, as spans where they have one."""
 
     def __init__(self, order: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.made: dict[Node, Node] = {}
@@ -137,7 +137,7 @@ class _Spans:
         for node in order:
             span = self._span(node) if node.shape and _is_known(node.shape) else None
             if span is not None and node in outputs and span.strides != _strides(node.shape):
-                span = None  # results are whole arrays
+                span = None  # results must be whole arrays
             if span is not None:
                 self.spans[node] = span
             if span is None or isinstance(node.op, Slice):
@@ -147,7 +147,7 @@ class _Spans:
                 self._note_padded(node, padded[node])
 
     def _note_padded(self, node: Node, pad: Node) -> None:
-        """An array that is padded somewhere has a span there, too."""
+        """Note that an array which is padded somewhere has a span in the padded array, too."""
         op = op_of(pad, Pad)
         if len(node.shape) < 2 or any(step != 1 for step in op.step) or not is_concrete(op.start):
             return
@@ -157,7 +157,7 @@ class _Spans:
             self.spans[node] = span
 
     def _argument(self, node: Node, arg: Node) -> Node:
-        """An argument of a node; a sparse matrix reads its entries from a span."""
+        """An argument of a rewritten node; sparse matrices read their entries from a span."""
         if not isinstance(node.op, CompressedRows):
             return self.dense(arg)
         inner, chosen = arg, None
@@ -172,7 +172,7 @@ class _Spans:
         return gather(span.flat, array_constant(positions if chosen is None else positions[chosen]))
 
     def dense(self, node: Node) -> Node:
-        """The array itself."""
+        """The array as a dense array."""
         if node not in self.made:
             span = self.spans[node]
             if span.strides == _strides(span.shape):
@@ -240,16 +240,16 @@ class _Spans:
 
 
 def _cut(whole: Range, start: Sequence[int], dims: Shape) -> Range | None:
-    """The span of a slice; None if it has more gaps than it is worth."""
+    """The span of a slice; None if its gaps are too large a part of it."""
     length = _length(dims, whole.strides)
-    if _number(length) > MOST * _number(prod(dims)):
+    if _number(length) > MAX_STRETCH * _number(prod(dims)):
         return None
     first = sum(k * s for k, s in zip(start, whole.strides, strict=True))
     return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
 
 
 def _is_computed(flat: Node) -> bool:
-    """Whether a span is a function of others, perhaps cut."""
+    """Whether a span is a function of others, or a slice of one."""
     while isinstance(flat.op, Slice):
         (flat,) = flat.args
     return isinstance(flat.op, ElementwiseOp)
@@ -260,12 +260,14 @@ def _strides(dims: Shape) -> tuple[int, ...]:
 
 
 def _length(dims: Shape, strides: Sequence[int]) -> int:
-    """The elements from the first to the last of an array."""
+    """The number of elements from the first element of an array to the last."""
     return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
 
 
 def _number(size: Dim) -> int:
-    return int(size) if isinstance(size, int) else int(size.subs(dict.fromkeys(size.free_symbols, MANY)))
+    if isinstance(size, int):
+        return size
+    return int(size.subs(dict.fromkeys(size.free_symbols, ASSUMED_LENGTH)))
 
 
 def _is_known(dims: Shape) -> bool:

@@ -1,7 +1,7 @@
-"""Sums of padded arrays that overlap: one array, to which each is added where it stands.
+"""Sums of padded arrays that overlap: one array, to which each term is added at its place.
 
-The gradient of Σ (x_{i+1} − x_i)² is such a sum. No array is padded, and the first one may be computed where
-it goes. Sums whose parts do not meet are in `symad.numeric.passes.memory_layout.box_sums`.
+The gradient of Σ (x_{i+1} − x_i)² is such a sum. No array is padded, and the first term may be computed
+directly in its place. `symad.numeric.passes.memory_layout.box_sums` handles terms that do not overlap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from symad.ops.elementwise.arithmetic import Add, signed_sum
 
 @dataclass(frozen=True, eq=False)
 class Overlay(Op):
-    """Σ_k signs_k of argument k at start_k + 0, 1, ... of an array (size,); the first sign is +."""
+    """An array (size,): the sum of signs_k times argument k at positions start_k, start_k + 1, ...
+
+    The first sign is +.
+    """
 
     start: Shape
     signs: tuple[int, ...]
@@ -44,7 +47,7 @@ def overlay_definition(op: Overlay, y: Node) -> Node:
 
 @evaluate.dispatch
 def overlay_evaluate(op: Overlay, values: Values) -> Array:
-    """Each part added where it stands."""
+    """The sum, with each part added at its place."""
     result = np.zeros(op.size, np.result_type(*values))
     for start, sign, part in zip(op.start, op.signs, values, strict=True):
         result[start : start + len(part)] += sign * part
@@ -52,7 +55,7 @@ def overlay_evaluate(op: Overlay, values: Values) -> Array:
 
 
 def overlay_pads(graph: Graph) -> Graph:
-    """The graph with sums of padded arrays of one axis as overlays."""
+    """The graph with sums of padded one-dimensional arrays as overlays."""
     order = topological(graph.output_nodes)
     users = Counter(a for node in order for a in set(node.args))
     users.update(graph.output_nodes)
@@ -74,7 +77,7 @@ def _is_padded(node: Node) -> bool:
 
 
 def _overlay(op: Add, pairs: Iterable[tuple[Node, Node]], pads: set[Node]) -> Node | None:
-    """The sum of terms, given as they were and as they are now; None if no term can come first."""
+    """The sum of terms, given before and after rewriting; None if no term can come first."""
     parts: list[tuple[int, Dim, Node]] = []
     others = []
     for sign, (old, new) in zip(op.signs, pairs, strict=True):

@@ -1,7 +1,7 @@
-"""Arrays of scalars at the end of scalar graphs: one op, whose entries may be those of many points.
+"""Arrays of scalars that a scalar graph returns, as one op; its entries may hold many points.
 
-A scalar graph computes with numbers and puts them into arrays last: a Jacobian is a reshaped stack of its
-entries. Written as one op these arrays take batches of points: the axes of the batch lead.
+A scalar graph computes with numbers and arranges them into arrays last: a Jacobian is a reshaped stack of its
+entries. As one op these arrays accept batches of points, whose axes come first.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def sparse_pack_definition(op: SparsePack, y: Node) -> Node:
 
 
 def entries_of(node: Node) -> Nodes | None:
-    """The scalars of an array that is a stack of them; None for other arrays."""
+    """The scalars of an array that is a stack of scalars; None for other arrays."""
     inner = node.args[0] if isinstance(node.op, Reshape) else node
     if isinstance(inner.op, Pack) or (isinstance(inner.op, Stack) and not inner.args[0].shape):
         return inner.args
@@ -80,7 +80,7 @@ def entries_of(node: Node) -> Nodes | None:
 
 
 def stored_entries(node: Node) -> Nodes | None:
-    """The stored entries of a sparse matrix made of scalars, row by row; None for other nodes."""
+    """The stored entries, row by row, of a sparse matrix made of scalars; None for other nodes."""
     op = node.op
     if isinstance(op, SparsePack):
         return node.args
@@ -102,7 +102,7 @@ def scalars_of(output: Node) -> Nodes:
     """The scalars of one output, row by row.
 
     Raises:
-        LoweringError: it is computed as an array.
+        LoweringError: the output is computed as an array.
     """
     entries = constants_of(output) if isinstance(output.op, ArrayConstant) else _entries(output)
     if entries is None:
@@ -111,7 +111,7 @@ def scalars_of(output: Node) -> Nodes:
 
 
 def output_scalars(graph: Graph) -> Nodes:
-    """The scalars of all outputs, flat."""
+    """The scalars of all outputs, in one flat sequence."""
     return tuple(scalar for output in graph.output_nodes for scalar in scalars_of(output))
 
 
@@ -124,14 +124,14 @@ def _entries(output: Node) -> Nodes | None:
 
 
 def is_scalar(graph: Graph) -> bool:
-    """Whether all values are scalars, packed into arrays at the outputs only, and none is made by a part."""
+    """Whether all values are scalars, packed into arrays only in outputs, and none comes from an array op."""
     return _all_scalars(
         graph, lambda node: not isinstance(node.op, Remat) and not any(a.shape for a in node.args)
     )
 
 
 def is_straight(graph: Graph) -> bool:
-    """Whether all values are scalars that functions of numbers make: no pass on arrays has anything to do."""
+    """Whether all values are scalars made by functions of numbers, so that no array pass applies."""
     return _all_scalars(graph, lambda node: isinstance(node.op, SCALAR_OPS))
 
 
@@ -162,6 +162,6 @@ def pack_entries(graph: Graph) -> Graph:
 
 
 def pack_points(graph: Graph) -> Graph:
-    """The same if every array depends on an input, so that many points have many arrays; else the graph."""
+    """The same if every array depends on an input, so that many points give many arrays; else the graph."""
     dense = all(entries_of(output) is not None for output in graph.output_nodes if output.shape)
     return pack_entries(graph) if graph.input_nodes and dense and is_scalar(graph) else graph

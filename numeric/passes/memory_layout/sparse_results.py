@@ -1,4 +1,4 @@
-"""Sparse matrices whose entries are parts of larger arrays: these are computed as spans of memory."""
+"""Sparse matrices whose entries are parts of larger arrays, which are computed as spans of memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symad.ops.sparse.csr import CompressedRows
 
 
 def lay_out_sparse(graph: Graph) -> Graph:
-    """Stencils on flat arrays where that is possible, else on the spans that their results read."""
+    """The graph with stencils on flat arrays where possible, else on the spans that the results read."""
     if not any(isinstance(node.op, CompressedRows) for node in graph.output_nodes):
         return graph
     flat = flatten_stencils(graph)

@@ -24,11 +24,11 @@ COMPILED = range(COUNT or 2) if compiler() else ()
 EARLY = {
     "program_passes.recycling": {"SMALLEST": 64},
     "numpy_arrays.owners": {"LARGE": 8},
-    "passes.blocking.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
-    "passes.blocking.blocked_chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
-    "passes.loops.sink_into_loop": {"STEP": 4, "ALL": 32},
-    "passes.loops.feature_major": {"BATCH": 2},
-    "passes.algebra.syrk_products": {"SHORT": 2},
+    "passes.blocking.row_blocks": {"MIN_ELEMENTS": 32, "BLOCK": 16, "MAX_SMALL_BETWEEN": 2},
+    "passes.blocking.blocked_chains": {"MIN_ELEMENTS": 32, "MIN_ROWS": 2, "MIN_OPERATIONS": 2},
+    "passes.loops.sink_into_loop": {"MIN_STEP": 4, "MIN_TOTAL": 32},
+    "passes.loops.feature_major": {"MIN_BATCH": 2},
+    "passes.algebra.syrk_products": {"MIN_TERMS": 2},
     "numpy_arrays.ops.row_blocks": {"CHAIN": 16},
 }
 """Limits from which on large arrays are treated in their own way: here small ones are, too."""

@@ -5,7 +5,7 @@ import pytest
 
 import symad
 from symad.numeric import lower
-from symad.numeric.passes.blocking.blocked_products import BLOCK, LARGE, steps_at_a_time
+from symad.numeric.passes.blocking.blocked_products import BLOCK, MIN_NUMBERS, steps_at_a_time
 from symad.ops.arrays.contraction import contract
 from symad.ops.loops.scan import fresh_input
 
@@ -56,4 +56,4 @@ def test_small_products_and_matrices_that_others_read_stay_whole():
 def test_steps_at_a_time_fill_a_block(rows, steps):
     a, b = fresh_input((1000, rows, 1)), fresh_input((1000, 100, 1))
     assert steps_at_a_time(contract(["tik", "tjk"], "ij", a, b)) == steps
-    assert 1000 * (rows + 100) >= LARGE or rows == 100
+    assert 1000 * (rows + 100) >= MIN_NUMBERS or rows == 100

@@ -13,7 +13,7 @@ from symad.numeric.passes.blocking import blocked_chains
 
 @pytest.fixture
 def small_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_chains, "LARGE", 60)
+    monkeypatch.setattr(blocked_chains, "MIN_ELEMENTS", 60)
     monkeypatch.setattr("symad.numeric.numpy_arrays.ops.row_blocks.CHAIN", 32)
 
 

@@ -45,8 +45,8 @@ def arrays() -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("name", USES)
 def test_gradients_with_two_states(name: str, sunk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if sunk:
-        monkeypatch.setattr(sink_into_loop, "STEP", 1)
-        monkeypatch.setattr(sink_into_loop, "ALL", 1)
+        monkeypatch.setattr(sink_into_loop, "MIN_STEP", 1)
+        monkeypatch.setattr(sink_into_loop, "MIN_TOTAL", 1)
     values = arrays()
     graph = symad.trace(USES[name], inputs=[v.shape for v in values])
     graph = symad.value_and_gradient(graph, wrt=[0, 1, 2, 3])
@@ -77,8 +77,8 @@ def test_work_on_large_steps_goes_into_the_loop(monkeypatch: pytest.MonkeyPatch)
     graph = symad.trace(USES["one part"], inputs=[v.shape for v in arrays()])
     graph = symad.value_and_gradient(graph, wrt=[0])
     outside = lower(graph).source
-    monkeypatch.setattr(sink_into_loop, "STEP", 1)
-    monkeypatch.setattr(sink_into_loop, "ALL", 1)
+    monkeypatch.setattr(sink_into_loop, "MIN_STEP", 1)
+    monkeypatch.setattr(sink_into_loop, "MIN_TOTAL", 1)
     inside = lower(graph).source
     made_at_once = re.compile(r"\n    .*(= 1 - |np\.subtract\(1, )")
     assert len(made_at_once.findall(outside)) > 3
