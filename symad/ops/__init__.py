@@ -1,7 +1,7 @@
-"""The ops, one family a file, with all their mathematical answers.
+"""The ops, one family in each file, with all their mathematical answers.
 
 The folders: `elementwise`, `arrays` (contraction, reduction, shape), `linalg`, `loops`, `sparse`, and
-`fused` for ops that stand for a larger formula. `symad.core.questions` has the questions that they answer.
+`fused` for ops with a larger formula as their definition. `symad.core.questions` declares the questions.
 """
 
 from __future__ import annotations

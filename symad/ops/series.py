@@ -1,4 +1,4 @@
-"""Coefficients of power series where a sum over products of coefficients serves better than a pushforward.
+"""Coefficients of power series for ops with a better rule than the pushforward: sums over products.
 
 For y = a b:       y_k = Σ_{j=0}^k a_j b_{k−j};
 for y = n / d:     y_k = (n_k − Σ_{j=1}^k d_j y_{k−j})/d_0;
@@ -6,8 +6,8 @@ for A y = b:       y_k = A_0⁻¹ (b_k − Σ_{j=1}^k A_j y_{k−j});
 for y = √x:        y_k = (x_k − Σ_{j=1}^{k−1} y_j y_{k−j})/(2 y_0);
 for y = xᵖ:        y_k = Σ_{j=1}^k (p j − k + j) x_j y_{k−j}/(k x_0), and repeated products for p = 2, 3, ...
 
-A scan has one more scan, whose state is all coefficients of its own. Source: Griewank & Walther, "Evaluating
-Derivatives" (2008), table 13.1 and proposition 13.1.
+The series of a scan is one more scan, whose state is all its coefficients. Source: Griewank & Walther,
+"Evaluating Derivatives" (2008), table 13.1 and proposition 13.1.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Series = list[Tangent]
 
 
 def product(a: Series, b: Series, times: Callable[[Node, Node], Node] = mul) -> Series:
-    """Cauchy's product, to the order of both; of a square each mixed term once."""
+    """Cauchy's product, to the order of both; for a square each mixed term is computed once."""
     made: Series = []
     for k in range(len(a)):
         square = a is b or a == b
@@ -90,7 +90,7 @@ def _moves(x: Series) -> bool:
 
 @series.dispatch
 def mul_series(op: Mul, y: Node, k: int, coefficient: Given) -> Tangent:
-    """Factors that do not move are one number; the others are multiplied and divided one by one."""
+    """Factors that do not depend on t are one number; the others are multiplied and divided one by one."""
     fixed: list[tuple[int, Node]] = []
     over: Series = []
     under: Series = []
@@ -116,7 +116,7 @@ def mul_series(op: Mul, y: Node, k: int, coefficient: Given) -> Tangent:
 
 @series.dispatch
 def pow_series(op: Pow, y: Node, k: int, coefficient: Given) -> Tangent:
-    """A constant exponent; others by the pushforward."""
+    """For a constant exponent; otherwise by the pushforward."""
     base, exponent = y.args
     p, x = constant_value(exponent), up_to(base, k, coefficient)
     if not isinstance(p, (int, float, Fraction)) or isinstance(p, bool):
@@ -157,13 +157,13 @@ def _whole_power(x: Series, p: int) -> Series:
 
 @series.dispatch
 def condition_series(op: Condition, y: Node, k: int, coefficient: Given) -> Tangent:
-    """Conditions do not move."""
+    """Conditions are constant."""
     return ZERO
 
 
 @series.dispatch
 def select_series(op: Select, y: Node, k: int, coefficient: Given) -> Tangent:
-    """Linear in what is chosen from."""
+    """The rule is linear in the two operands."""
     found = tuple(coefficient(a, k) for a in y.args[1:])
     return jvp(op, y, (ZERO, *found)) if any(isinstance(p, Node) for p in found) else ZERO
 
@@ -223,7 +223,8 @@ def _solved(
 def scan_series(op: Scan, y: Node, k: int, coefficient: Given) -> Tangent:
     """c_k of all steps, from a scan whose state is (c_1, ..., c_K) and whose step is that of the series.
 
-    In a derivative that is still being made only the orders up to k are known, else all at once.
+    While the derivative is still being built, only the orders up to k are known; otherwise all are computed
+    at once.
     """
     order = k if y in coefficient.derived or y in coefficient.virtual else coefficient.order
     if (y, order) not in coefficient.scans:
@@ -250,7 +251,7 @@ def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> N
                 known = found[i][j]  # of constants
                 if i <= op.slices:
                     known = x_parts.get((i, j), ZERO) if i else take(state, 0, j - 1)
-                # placeholders: coefficients may hold inputs of a body around this one
+                # placeholders: coefficients may contain inputs of an enclosing body
                 if isinstance(known, Node):
                     fresh = fresh_input(known.shape)
                     values[fresh] = known

@@ -1,6 +1,6 @@
 """Ops that move, reduce and contract arrays.
 
-`sources` is the start: inputs and constants. `contraction` is einsum, the one product between arrays;
+Start with `sources`: inputs and constants. `contraction` is einsum, the only product between arrays;
 `shaping`, `stacking` and `gathering` move elements (each the transpose of another), `reduction` and
-`ordering` are sums, extremes and sorting, `positions` checked places.
+`ordering` are extremes, products and sorting, `positions` are checked indices.
 """

@@ -95,7 +95,7 @@ def _scaled(result: Node, factors: Sequence[Node]) -> Node:
 def _fold_units(
     labels: list[tuple[Hashable, ...]], args: list[Node], output: Sequence[Hashable], factors: list[Node]
 ) -> set[Hashable]:
-    """Take numbers in the shape of 1×1 arrays out as factors, with the axes that only they have.
+    """Take numbers in the shape of 1×1 arrays out as factors, with the axes that no other operand has.
 
     Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.
     """
@@ -110,7 +110,7 @@ def _fold_units(
             del labels[k], args[k]
     if not gone:
         return gone
-    # An axis of length 1 that is summed over can serve as one that the output asks for.
+    # an axis of length 1 that is summed over can serve as an output axis of length 1
     present = {label for part in labels for label in part}
     spare = [x for x in dict.fromkeys(x for part in labels for x in part) if x in gone and x not in output]
     renamed = dict(zip(spare, [x for x in output if x in gone and x not in present], strict=False))
@@ -124,7 +124,7 @@ def _fold_units(
 
 
 def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
-    """``a`` with an axis of length 1 inserted wherever ``unit`` says so."""
+    """``a`` with an axis of length 1 inserted at each true entry of ``unit``."""
     dims = iter(a.shape)
     return reshape(a, tuple(1 if flag else next(dims) for flag in unit))
 
@@ -132,10 +132,10 @@ def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
 def _fold_identities(
     labels: list[tuple[Hashable, ...]], args: list[Node], output: list[Hashable]
 ) -> list[Node]:
-    """Contract identity matrices and repeated axes away; scalar operands are taken out as factors.
+    """Remove identity matrices and repeated axes from a contraction; scalar operands become factors.
 
-    Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
-    has is replaced by the smaller one. ``labels`` and ``args`` are changed in place.
+    Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller array along an axis that another operand
+    has is replaced by the smaller array. ``labels`` and ``args`` are changed in place.
     """
     factors: list[Node] = []
     k = 0
@@ -170,7 +170,7 @@ def _fold_identities(
 def _check_axes(
     labels: Sequence[Sequence[Hashable]], args: Sequence[Node], dims: Mapping[Hashable, Dim]
 ) -> None:
-    """Every axis with a label of ``dims`` has that size; asked before an operand disappears."""
+    """Check that every axis with a label of ``dims`` has that size, before an operand is removed."""
     for part, arg in zip(labels, args, strict=True):
         for label, dim in zip(part, arg.shape, strict=True):
             if label in dims and not same_dim(dims[label], dim):
@@ -185,8 +185,8 @@ def _numbered(
 ) -> Node:
     """The contraction node, its labels numbered in order of appearance.
 
-    Of two operands the one that owns the first output axis stands first, so that a product has one
-    node however it came about.
+    Of two operands the one that has the first output axis comes first, so that equal products are the same
+    node for any order of construction.
     """
     if len(merged_args) == 2 and _owner(merged_labels, output) == 1:
         merged_labels, merged_args = merged_labels[::-1], merged_args[::-1]
@@ -204,7 +204,7 @@ def _numbered(
 
 
 def _owner(labels: Sequence[tuple[Hashable, ...]], output: Sequence[Hashable]) -> int:
-    """Which of two operands alone has the first output axis that only one of them has."""
+    """The position of the operand (of two) that has the first output axis that only one of them has."""
     for label in output:
         if (label in labels[0]) != (label in labels[1]):
             return 0 if label in labels[0] else 1

@@ -85,7 +85,7 @@ def scatter_add_transpose(op: ScatterAdd, y: Node, y_bar: Node, linear: Flags) -
 
 @batch.dispatch
 def gather_batch(op: Gather, args: Nodes, batched: Flags, count: Count) -> Node:
-    """Batched tables are laid end to end and the indices shifted."""
+    """Batched tables are concatenated and the indices shifted."""
     table, indices = args
     if not batched[0]:
         return gather(table, indices)

@@ -1,4 +1,4 @@
-"""Positions that put elements in order: what sorting, medians and quantiles read.
+"""Positions that sort elements; sorting, medians and quantiles read elements at these positions.
 
 The positions are a step function of the elements, so their derivative is 0, and a sorted array is a
 gather at them. Equal elements keep their order (a stable sort); NaN comes last, as in NumPy.

@@ -1,7 +1,7 @@
 """Positions in several axes at once, as one position in these axes laid out row by row.
 
-What ``x[i, j]`` reads for arrays of integers i and j is row i·n + j of x with its two axes joined.
-Joining hides an index that is out of range of its own axis, so each is checked before.
+For arrays of integers i and j, ``x[i, j]`` reads row i·n + j of x with its two axes joined.
+Joining hides an index that is out of range of its own axis, so each index is checked first.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def positions(
 
 
 def name_of(array: Node) -> str:
-    """How messages call an array: an input's name as one word, or a phrase with the shape."""
+    """The name of an array in messages: an input's name as one word, or a phrase with the shape."""
     if isinstance(array.op, Input):
         return "".join(c if c.isprintable() else "_" for c in "_".join(str(array.op.symbol).split()))
     return f"{TRACED}{format_shape(array.shape)}"
@@ -69,7 +69,7 @@ TRACED = "a traced value of shape "
 
 
 def is_name(text: str) -> bool:
-    """True if a text can come from `name_of`: a word, or the phrase with a shape; files hold no prose."""
+    """True if a text can come from `name_of`: a word, or the phrase with a shape; files hold nothing else."""
     rest = text.removeprefix(TRACED)
     if rest != text:
         for separator in (", ", " + ", " - "):

@@ -55,7 +55,7 @@ def extreme(kind: str, a: Node, axes: Sequence[int] | None = None) -> Node:
 def product(a: Node, axis: int = -1) -> Node:
     """The product along an axis: a balanced tree of pairwise products for a known length.
 
-    The tree makes every derivative linear in the length and right where factors vanish.
+    The tree makes every derivative linear in the length and correct at factors that are 0.
     """
     rank = len(a.shape)
     axis %= rank
@@ -103,7 +103,7 @@ def extreme_jvp(op: Extreme, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def product_jvp(op: Product, y: Node, tangents: Tangents) -> Tangent:
-    """y_dot = Σ_i (Π_{j≠i} a_j) a_i_dot; the products of the others are exact where factors vanish."""
+    """y_dot = Σ_i (Π_{j≠i} a_j) a_i_dot; the products of the others are exact at factors that are 0."""
     (a,), (a_dot,) = y.args, tangents
     if not isinstance(a_dot, Node):
         return ZERO

@@ -187,7 +187,7 @@ def pad_shape(op: Pad, args: Nodes) -> Shape:
 
 
 def _check_part(starts: Shape, counts: Shape, steps: tuple[int, ...], whole: Shape) -> None:
-    """Raises ShapeError if a part of an array of the shape ``whole`` goes beyond it."""
+    """Raise ShapeError if a part of an array of the shape ``whole`` exceeds it."""
     for axis, (dim, start, count, step) in enumerate(zip(whole, starts, counts, steps, strict=True)):
         if not all(isinstance(v, int) for v in (dim, start, count)):
             continue

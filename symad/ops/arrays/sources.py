@@ -51,7 +51,7 @@ def symbol_of(node: Node) -> sympy.Expr:
 
 
 def described(node: Node) -> str:
-    """A value in an error: an input by its name, with its shape."""
+    """The text for a value in an error: an input by its name, with its shape."""
     shown = format_shape(node.shape)
     return f"{node.op.symbol} {shown}" if isinstance(node.op, Input) else shown
 
@@ -69,7 +69,7 @@ class Constant(Source):
 
 @dataclass(frozen=True, eq=False)
 class ArrayConstant(Source):
-    """An array of numbers known when the graph is made; ``data`` is its bytes."""
+    """An array of numbers that is known when the graph is built; ``data`` is its bytes."""
 
     data: bytes
     dtype: str
@@ -114,7 +114,7 @@ def constant(value: Fraction | float | sympy.Expr) -> Node:
     """A scalar constant, kept exact.
 
     Raises:
-        TraceError: complex numbers and things that are no numbers.
+        TraceError: a complex number, or an object that is not a number.
     """
     if type(value) is int and 0 <= value < len(_SMALL):
         return _SMALL[value]
@@ -122,7 +122,7 @@ def constant(value: Fraction | float | sympy.Expr) -> Node:
 
 
 _SMALL: list[Node] = []
-"""The constants 0, 1, 2, ..., kept because they are asked for all the time; filled below."""
+"""The constants 0, 1, 2, ..., kept because they are needed very often; filled below."""
 
 
 def _constant(value: Fraction | float | sympy.Expr) -> Node:
@@ -139,7 +139,7 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
     if isinstance(value, (float, np.floating)):
         number = float(_rounded(np.asarray(value)) if isinstance(value, np.longdouble) else value)
         if math.isnan(number):
-            number = math.nan  # one object: NaN equals nothing but itself
+            number = math.nan  # always the same object: NaN equals nothing but itself
         return Node.of(Constant(number, f"float {number.hex()}"))
     if isinstance(value, sympy.Basic):
         return _sympy_constant(value)
@@ -181,7 +181,7 @@ def array_constant(value: Array) -> Node:
 
 
 def _rounded(value: np.ndarray) -> np.ndarray:
-    """Numbers of more digits than a float has, rounded to floats.
+    """Numbers with more digits than a float, rounded to floats.
 
     Raises:
         TraceError: one of them is larger than all floats.
@@ -222,7 +222,7 @@ EXACT = ("int", "fraction")
 
 def is_exact(value: Fraction | float | sympy.Expr | None) -> bool:
     """True if a constant's value is an int or Fraction (and no bool)."""
-    return type(value) in (int, Fraction)  # isinstance asks Fraction's abstract base class, which takes long
+    return type(value) in (int, Fraction)  # isinstance is slow here: Fraction has an abstract base class
 
 
 # ---- answers ------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
 
 @definition.dispatch
 def dimension_definition(op: Dimension, y: Node) -> MaybeNode:
-    """A number, once the sizes are known."""
+    """A number, when the sizes are known."""
     return constant(op.expression) if isinstance(op.expression, int) else None
 
 

@@ -1,4 +1,4 @@
-"""Several arrays as one, and parts of it again: concatenate, stack, take.
+"""Several arrays as one, and parts of an array: concatenate, stack, take.
 
 Each is linear, and the transpose of slices.
 """
@@ -95,7 +95,7 @@ def pack_scalars(parts: Sequence[Node], to: Shape) -> Node:
 
 
 def _numbers(parts: Sequence[Node]) -> np.ndarray | None:
-    """The parts as an integer or float array where each is a number such an array holds exactly."""
+    """The parts as an integer or float array, if each is a number that such an array represents exactly."""
     values: list[Any] = []
     for part in parts:
         value = constant_value(part)

@@ -1,7 +1,7 @@
 """Functions applied to each element: any scalar SymPy function, with its derivative from SymPy.
 
-One op serves them all. The partial derivatives of a head come from SymPy once and are kept as a
-graph; where a better-conditioned form exists (tanh' = 1 − tanh², from the output) it is registered
+One op serves all functions. The partial derivatives of a head come from SymPy once and are kept as a
+graph; a better-conditioned form (tanh' = 1 − tanh², from the output) can be registered
 in `SLOPES` and takes precedence.
 """
 
@@ -41,7 +41,7 @@ class Apply(ElementwiseOp):
 def apply(head: type[sympy.Basic], *args: Node) -> Node:
     """The function of these arguments, elementwise.
 
-    In a function that is traced, names of SymPy's functions are stand-ins (`symad.tracing.sympy_heads`): the
+    In a traced function the names of SymPy's functions are stand-ins (`symad.tracing.sympy_heads`); the
     op holds the function itself.
     """
     return Node.of(Apply(getattr(head, "stands_for", head)), args)
@@ -49,7 +49,7 @@ def apply(head: type[sympy.Basic], *args: Node) -> Node:
 
 Slope = Callable[[Node, Nodes, int], Tangent]
 SLOPES: dict[sympy.FunctionClass, Slope] = {}
-"""Better forms of ∂head/∂x_i, from the value y, the arguments and i."""
+"""Better-conditioned forms of ∂head/∂x_i, from the value y, the arguments and i."""
 
 
 def slope(*heads: type[sympy.Basic]) -> Callable[[Slope], Slope]:

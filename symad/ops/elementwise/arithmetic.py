@@ -1,7 +1,7 @@
 """Arithmetic: signed sums, products and quotients; elementwise on equal shapes.
 
-An argument without axes joins arrays of any shape. Subtraction is a signed sum and division a
-product with inverted factors, so a − b and a / b cost one rounding and read back as written.
+An argument without axes may be combined with arrays of any shape. Subtraction is a signed sum and division a
+product with inverted factors, so a − b and a / b cost one rounding and are printed as they were written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from symad.ops.arrays.sources import EXACT, Constant, constant, described
 
 @dataclass(frozen=True, eq=False)
 class ElementwiseOp(Op):
-    """Applied to each element; arguments have one shape, or no axes at all."""
+    """An op applied to each element; arguments have one shape, or no axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def _mul_op(powers: tuple[int, ...]) -> Mul:
 
 
 def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Shape]:
-    """The parts with repeated scalars made plain scalars, and the axes that would be lost by it."""
+    """The parts with repeated scalars replaced by these scalars, and the axes that are lost by it."""
     listed = list(parts)
     for _, node in listed:
         if node.op.repeats:
@@ -92,14 +92,14 @@ def _repeated(node: Node, shape_: Shape) -> Node:
 
 
 def tangent_of_shape(total: Tangent, shape_: Shape) -> Tangent:
-    """A tangent repeated to the shape of its value; scalars and zeros are passed through at once."""
+    """A tangent repeated to the shape of its value; other tangents and zeros are returned unchanged."""
     if not isinstance(total, Node):
         return ZERO
     return total if total.shape == shape_ else _repeated(total, shape_)
 
 
 def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
-    """Σ sign·term. Exact constants are collected in one; negations merge into the signs."""
+    """Σ sign·term. Exact constants are added to one; negations are merged into the signs."""
     signs: list[int] = []
     kept: list[Node] = []
     total: int | Fraction = 0
@@ -130,7 +130,7 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
 
 
 def _collected(signs: list[int], terms: list[Node]) -> tuple[list[int], list[Node]]:
-    """Equal terms as one multiple each; terms that cancel stay as x − x, which is NaN where x is."""
+    """Equal terms as one multiple each; terms that cancel stay as x − x, which is NaN where x is NaN."""
     counts: dict[Node, int] = {}
     for sign, term in zip(signs, terms, strict=True):
         counts[term] = counts.get(term, 0) + sign
@@ -159,7 +159,7 @@ def neg(a: Node) -> Node:
 
 
 def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
-    """Π factor^power with powers ±1. Exact constants are collected; signs come to the front."""
+    """Π factor^power with powers ±1. Exact constants are multiplied; signs are moved to the front."""
     powers: list[int] = []
     kept: list[Node] = []
     over, under = 1, 1
@@ -222,7 +222,7 @@ def div(a: Node, b: Node) -> Node:
 
 
 def add_tangents(terms: Iterable[Tangent]) -> Tangent:
-    """The sum of tangents, of which structural zeros take no part."""
+    """The sum of tangents; structural zeros take no part."""
     present = [term for term in terms if isinstance(term, Node)]
     return add(*present) if present else ZERO
 
@@ -267,14 +267,14 @@ def add_jvp(op: Add, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
-    """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; in general by products of the others."""
+    """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; otherwise by the other factors' products."""
     terms: list[Tangent] = []
     others = _products_of_others(op, y) if len(y.args) > 2 else None
     for i, tangent in enumerate(tangents):
         if not isinstance(tangent, Node):
             continue
         if op.powers[i] == -1:
-            # d(1/x) = −y/x: of the value itself, so that nothing is computed twice.
+            # d(1/x) = −y/x, in terms of the value y, so that nothing is computed twice
             terms.append(neg(signed_product(((1, y), (1, tangent), (-1, y.args[i])))))
         elif others is None:
             rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != i]
@@ -308,7 +308,7 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
 
 @batch.dispatch
 def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Count) -> Node:
-    """All arguments with axes are brought to the batched shape."""
+    """All arguments with axes are broadcast to the batched shape."""
     lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
     rank = max(lengths)
     inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
@@ -357,5 +357,5 @@ def mul_evaluate(op: Mul, values: Values) -> Array:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """The array goes first: mpmath would print all of it before it leaves the product to NumPy."""
+    """The array is the left operand: mpmath would print all of it before it leaves the product to NumPy."""
     return b * a if isinstance(b, np.ndarray) else a * b

@@ -1,4 +1,4 @@
-"""Which values are those of layers, where derivatives are computed from values that are kept anyway."""
+"""Values of layers: their derivatives are computed from values that are stored anyway."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 SIMPLE = (ElementwiseOp, ShapingOp, Input, Constant)
 LONGEST = 64
-"""Ops that are looked at; longer elementwise formulas count as layers."""
+"""The maximum number of ops that are examined; longer elementwise formulas count as layers."""
 
 
 def of_layer(x: Node) -> bool:
     """True if the array ``x`` comes from products, sums or loops, not from inputs by elementwise functions.
 
-    1 − tanh² and σ (1 − σ) are then taken from the values of tanh and σ, so that their arguments need no
-    memory: right to an ulp of the largest slope, as in PyTorch and JAX. Elsewhere slopes have all digits.
+    1 − tanh² and σ (1 − σ) are then computed from the values of tanh and σ, so that their arguments need not
+    be stored: accurate to an ulp of the largest slope, as in PyTorch and JAX. Elsewhere slopes have all
+    digits.
     """
     if not x.shape:
         return False

@@ -94,10 +94,10 @@ def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
-    """e b**(e−1), reusing y where the exponent is 1/2.
+    """e b**(e−1), reusing y if the exponent is 1/2.
 
-    The root of a sum of squares is a distance. It has no derivative at the origin; like |x| it has the
-    slope 0 there, and no second derivative (√y stands for a 0 that has none).
+    The root of a sum of squares is a distance. It has no derivative at the origin; there its
+    slope is defined as 0, like that of |x|, and it has no second derivative.
     """
     value = constant_value(exponent)
     if type(value) is Fraction and value == HALF:
@@ -107,14 +107,14 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
         return mul(exponent, power(base, sub(exponent, constant(1))))
     if value is not None:
         return mul(exponent, power(base, constant(value - 1)))
-    # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.
+    # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞
     zero = constant(0)
     flat = logic("and", equal(base, zero), equal(exponent, zero))
     return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
 
 
 def is_sum_of_squares(node: Node) -> bool:
-    """True if a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
+    """True if a node is a sum of even powers, along axes or term by term, or ⟨x, x⟩."""
     op, args = node.op, node.args
     if isinstance(op, Pow):
         exponent = constant_value(args[1])

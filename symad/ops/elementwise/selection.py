@@ -61,7 +61,7 @@ HOLDS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.
 
 
 def compare(relation: str, a: Node, b: Node) -> Node:
-    """``a relation b``; > and >= turn around, and numbers are compared at once."""
+    """``a relation b``; > and >= are reversed, and numbers are compared immediately."""
     if relation in (">", ">="):
         return compare("<" + relation[1:], b, a)
     numbers = constant_value(a), constant_value(b)
@@ -76,7 +76,7 @@ def equal(a: Node, b: Node) -> Node:
 
 
 def logic(kind: str, *conditions: Node) -> Node:
-    """And, or, xor, not, with known truth values folded."""
+    """And, or, xor, not; known truth values are folded."""
     if kind in ("and", "or"):
         absorbing = kind == "or"
         kept: list[Node] = []
@@ -171,7 +171,7 @@ def logic_evaluate(op: Logic, values: Values) -> Array:
         return combined(op.kind, values)
     if op.kind == "not":
         return np.logical_not(values[0])
-    # np.logical_xor asks objects for a method of that name; ^ is the same on truth values.
+    # np.logical_xor calls a method of that name on objects; ^ is the same on truth values
     combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.bitwise_xor}[op.kind]
     result = values[0]
     for value in values[1:]:

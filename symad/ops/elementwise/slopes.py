@@ -1,4 +1,4 @@
-"""Partial derivatives of functions, where a registered rule keeps more digits than what SymPy says."""
+"""Partial derivatives of functions for which a registered rule keeps more digits than SymPy's formula."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def log_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.tanh)
 def tanh_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """1/cosh², with all digits; 1 − y² in layers, which keep y anyway."""
+    """1/cosh², with all digits; 1 − y² in layers, which store y anyway."""
     if of_layer(args[0]):
         return sub(constant(1), power(y, constant(2)))
     return power(apply(sympy.sech, args[0]), constant(2))
@@ -61,7 +61,7 @@ def abs_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside)
 def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """Steps have derivative 0, also where they jump."""
+    """Steps have derivative 0, also at their jumps."""
     return ZERO
 
 
@@ -73,13 +73,13 @@ def lambertw_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.sinc)
 def sinc_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """−j₁(x), which is right at 0 too, where cos(x)/x − sin(x)/x² cancels."""
+    """−j₁(x), which is accurate at 0 too, where cos(x)/x − sin(x)/x² cancels."""
     return neg(apply(sympy.jn, constant(1), args[0]))
 
 
 @slope(sympy.Si)
 def sine_integral_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """sin(x)/x as the function that has all its derivatives at 0 too."""
+    """sin(x)/x, as the function whose derivatives are also defined at 0."""
     return apply(sympy.sinc, args[0])
 
 

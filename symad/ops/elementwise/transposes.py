@@ -1,4 +1,4 @@
-"""Transposes of sums, products and selections: cotangents of arguments that joined an array are summed."""
+"""Transposes of sums, products and selections; cotangents of scalars that were broadcast are summed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symad.ops.elementwise.selection import Select, select
 
 
 def sum_to(y_bar: Node, target: Shape) -> Node:
-    """The cotangent of an argument without axes that joined an array: the sum of all elements."""
+    """The cotangent of an argument without axes that was combined with an array: the sum of all elements."""
     if len(y_bar.shape) == len(target):
         return y_bar
     return sum_axes(y_bar, tuple(range(len(y_bar.shape))))

@@ -1,7 +1,7 @@
-"""Where a Piecewise has no value: 0 where one of its conditions holds, NaN elsewhere.
+"""The missing values of a Piecewise: 0 where one of its conditions holds, NaN elsewhere.
 
-A constant NaN would have derivative 0. No number is the derivative of a function where it has no value, so
-that every derivative by what a Piecewise depends on, its conditions included, is NaN there too.
+A constant NaN would have derivative 0. But a function has no derivative where it has no value. So
+every derivative by an input of a Piecewise, the inputs of its conditions included, is NaN there too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Undefined(ElementwiseOp):
 
 
 def undefined(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
-    """0 where one of the conditions holds; NaN elsewhere, by all that conditions and values depend on."""
+    """0 where a condition holds; NaN elsewhere, as a function of all inputs of conditions and values."""
     known = logic("or", *conditions)
     args = elements_of(known, *values)
     return Node.of(Undefined(), (known, *args)) if args else select(known, constant(0), NAN)
@@ -44,7 +44,7 @@ NAN = constant(float("nan"))
 
 
 def elements_of(*nodes: Node) -> list[Node]:
-    """What elementwise ops make the nodes of, constants left out."""
+    """The arguments from which elementwise ops compute the nodes, without constants."""
     found: dict[Node, None] = {}
     seen, waiting = set(nodes), [*nodes]
     while waiting:
@@ -72,7 +72,7 @@ def undefined_definition(op: Undefined, y: Node) -> Node:
 
 @jvp.dispatch
 def undefined_jvp(op: Undefined, y: Node, tangents: Tangents) -> Tangent:
-    """0 or NaN by each argument, as the value is, and the same again."""
+    """0 or NaN by each argument, like the value: the same op again."""
     total = add_tangents(tangents[1:])
     return tangent_of_shape(mul(y, total), y.shape) if isinstance(total, Node) else ZERO
 
@@ -84,7 +84,7 @@ def undefined_flops(op: Undefined, y: Node) -> Count:
 
 @evaluate.dispatch
 def undefined_evaluate(op: Undefined, values: Values) -> Array:
-    """In the numbers of the arguments: exact ones are undefined, dual ones have derivative NaN."""
+    """In the number type of the arguments: exact numbers are undefined, dual numbers have derivative NaN."""
     from symad.evaluation.number_domains import domain_of
     from symad.evaluation.number_domains import select as select_values
 

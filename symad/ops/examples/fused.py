@@ -41,7 +41,7 @@ def _inputs(*shapes: Shape) -> list[Node]:
 
 
 def _attentions(kind: type[AttentionOp], *more: Shape, part: int = 0) -> list[Node]:
-    """A plain causal one, and a soft cap with learned slopes and a window, without dead rows."""
+    """A plain causal attention, and one with a soft cap, learned slopes and a window, without dead rows."""
     plain = (Formula(S), Formula(sp.true), (), None, part)
     slope = Parameter("slope", 1, False)
     curved = 2 * sp.tanh((S + parameter_symbol(slope)[H] * (J - I)) / 2)

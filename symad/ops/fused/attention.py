@@ -5,16 +5,16 @@ s_ij = scale ⟨q_i, k_j⟩ and t_ij = f(s_ij, b, h, i, j, θ) where the mask al
 
     L_i = log Σ_j exp(t_ij),   p = exp(t − L),   o = p v.
 
-Its tangent, at fixed (q, k, v, θ, o, L), is one linear op of (q̇, k̇, v̇, θ̇), and that op's transpose
-another, of (ō, L̄); with Δ = rowsum(ō ∘ o) − L̄
+The tangent, at fixed (q, k, v, θ, o, L), is one linear op of (q̇, k̇, v̇, θ̇), and the transpose of this op
+is another op, of (ō, L̄); with Δ = rowsum(ō ∘ o) − L̄
 
     L̇ = Σ_j p ∘ ṫ,   ȯ = (p ∘ ṫ) v + p v̇ − L̇ o;      t̄ = p ∘ (ō vᵀ − Δ),   v̄ = pᵀ ō,
 
 and q̄, k̄, θ̄ from t̄ through f (Dao et al. 2022, arXiv 2205.14135, section 3.1 and algorithm 4). The
-tangent of the cotangents is a fourth op: a Hessian-vector product through attention is made of it.
-What they compute stands in `symad.ops.fused.attention_definition`; backends have tiled forms.
+tangent of the cotangents is a fourth op, from which Hessian-vector products through attention are made.
+`symad.ops.fused.attention_definition` defines their values; backends have tiled forms.
 
-An op has several results, numbered by ``part``; a backend computes all that are used at once.
+An op has several results, numbered by ``part``; a backend computes all that are used in one pass.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def attention_jvp(op: Attention, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def tangent_jvp(op: AttentionTangent, y: Node, tangents: Tangents) -> Tangent:
-    """Of the linear arguments the op itself; of the others by the definition."""
+    """The op itself along the linear arguments; the definition along the others."""
     at = op.inner + 2
     if any(isinstance(t, Node) for t in tangents[:at]):
         return written_out.push_through(y, tangents)
@@ -189,7 +189,7 @@ def tangent_transpose(op: AttentionTangent, y: Node, y_bar: Node, linear: Flags)
 
 @jvp.dispatch
 def cotangent_jvp(op: AttentionCotangent, y: Node, tangents: Tangents) -> Tangent:
-    """Tiled where the parameters stand still and the result belongs to q, k or v."""
+    """Tiled if the parameters have no tangent and the result belongs to q, k or v."""
     at = op.inner + 2
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
@@ -252,7 +252,7 @@ def attention_flops(op: AttentionOp, y: Node) -> Count:  # those of the definiti
 
 @batch.dispatch
 def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Count) -> Node:
-    """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
+    """The new axis is merged with the batch; the definition if b or a parameter depends on the element."""
     shared = {r for r in range(len(args)) if 3 <= r < op.inner or _of_parameter(op, r)}
     apart = any(f.expression.has(B) for f in (op.score, op.mask)) or op.part > 2
     if apart or any(batched[r] for r in shared):

@@ -1,7 +1,7 @@
-"""What the attention ops compute, written out in primitives over all pairs (B, H, N, M).
+"""The values of the attention ops, written in primitives over all pairs (B, H, N, M).
 
-These are the definitions that the ops are checked against, and what their further derivatives and
-backends without tiled forms fall back on. The mathematics stands in `symad.ops.fused.attention`.
+These are the definitions that the ops are checked against; their further derivatives and
+backends without tiled forms use them. The mathematics is in `symad.ops.fused.attention`.
 """
 
 from __future__ import annotations

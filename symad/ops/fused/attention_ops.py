@@ -16,9 +16,9 @@ class AttentionOp(Op):
     Attributes:
         score: t as a formula of s, b, h, i, j and the parameters.
         mask: the condition under which a pair takes part.
-        parameters: name, rank and whether it holds integers, of each parameter.
+        parameters: for each parameter its name, its rank, and whether it holds integers.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if None.
-        part: which of the results.
+        part: the number of the result.
     """
 
     score: Formula
@@ -39,7 +39,7 @@ class AttentionOp(Op):
 
     @property
     def inner(self) -> int:
-        """How many arguments q, k, v and the parameters are."""
+        """The number of arguments q, k, v and parameters."""
         return 3 + len(self.parameters)
 
 

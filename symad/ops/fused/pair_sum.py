@@ -64,7 +64,7 @@ class PairOp(Op):
         formula: f in the reads x[0], ..., y[0], ... and the parameters.
         parameters: name and length of each parameter, `NUMBER` for a number.
         reduce: one of `REDUCTIONS`.
-        part: which of the results.
+        part: the number of the result.
     """
 
     formula: Formula
@@ -74,7 +74,7 @@ class PairOp(Op):
 
     @property
     def inner(self) -> int:
-        """How many arguments x, y, b and the parameters are."""
+        """The number of arguments x, y, b and parameters."""
         return 3 + len(self.parameters)
 
 
@@ -92,7 +92,7 @@ class PairSumTangent(PairOp):
 class PairSumCotangent(PairOp):
     """(x, y, b, θ..., ā, a, L) -> the cotangent of argument ``part``.
 
-    a, and L for "softmax", are what `PairSum` gives: known already, they save a pass.
+    a, and L for "softmax", are the values of `PairSum`: passing them saves a pass.
     """
 
 
@@ -116,7 +116,7 @@ def in_part(op: PairOp, kind: type[PairOp], part: int, args: Nodes) -> Node:
 
 
 def parts_of(op: PairOp) -> tuple[int, ...]:
-    """The parts that one computation gives."""
+    """The parts that one computation returns."""
     if isinstance(op, PairSumCotangent):
         return tuple(range(op.inner))
     return (0, 1) if op.reduce == "softmax" else (0,)
@@ -214,7 +214,7 @@ def value(op: PairOp, args: Nodes, part: int) -> Node:
 
 
 def written_out(op: PairOp, args: Nodes) -> Node:
-    """What an op computes, at independent arguments."""
+    """The definition of an op, at independent arguments."""
     if isinstance(op, PairSum):
         return value(op, args, op.part)
     inner = args[: op.inner]
@@ -311,7 +311,7 @@ def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear:
 
 @batch.dispatch
 def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Count) -> Node:
-    """By the definition: kernels take one pair of point sets."""
+    """By the definition: kernels support one pair of point sets only."""
     shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
     fresh, made = _on_fresh(op, shapes)
     pairs = list(zip(fresh, args, batched, strict=True))

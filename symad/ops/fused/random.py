@@ -1,7 +1,7 @@
-"""Random numbers as functions of a key: noise is an input, and a backward pass makes it again.
+"""Random numbers as functions of a key: noise is an input, and a backward pass can recompute it.
 
-`Uniform` and `FoldIn` are Philox 4×32-10 (`symad.evaluation.philox`); their values are steps in the key,
-so every derivative is 0. Normal numbers are made of uniform ones by the transform of Box and Muller,
+`Uniform` and `FoldIn` are Philox 4×32-10 (`symad.evaluation.philox`); their values are step functions of the
+key, so every derivative is 0. Normal numbers are made of uniform ones by the transform of Box and Muller,
 
     z = √(−2 log u₁) cos 2πu₂,
 
@@ -94,7 +94,7 @@ def normal(key: Node, dims: tuple[sympy.Symbol | int, ...] = ()) -> Node:
 
 
 def fold_in(key: Node, number: Node) -> Node:
-    """The key of stream ``number`` of a key; both may be stacks of one shape, or only the number."""
+    """The key of stream ``number`` of a key; both may be stacks of one shape, or the number alone."""
     if number.shape and len(_stack(key)) == 0:
         key = broadcast_to(key, (*number.shape, KEY))
     return Node.of(FoldIn(), (key, number))
@@ -109,7 +109,7 @@ def split(key: Node, count: Dim) -> Node:
 
 
 def _stack(key: Node) -> Shape:
-    """The axes before that of the four integers."""
+    """The axes before the axis of the four integers."""
     if not key.shape or key.shape[-1] != KEY:
         raise ShapeError(
             f"a random key has shape (..., 4), not {format_shape(key.shape)}; symad.functions.key makes one"
@@ -150,7 +150,7 @@ def random_flops(op: RandomOp, y: Node) -> Count:
 
 
 def _numbers(values: Values) -> list[Array]:
-    """Keys and stream numbers as floats, whatever numbers they came as; all of them are integers."""
+    """Keys and stream numbers as floats, from any type of number; all of them are integers."""
     try:
         return [np.asarray(primals(v), dtype=np.float64) for v in values]
     except TypeError:
@@ -158,7 +158,7 @@ def _numbers(values: Values) -> list[Array]:
 
 
 def _in_domain(found: Array, values: Values) -> Array:
-    """Floats as exact numbers of the kind that the key had."""
+    """Floats as exact numbers of the key's type."""
     domain = domain_of(values)
     if not any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
         return found

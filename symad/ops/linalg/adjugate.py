@@ -71,7 +71,7 @@ def times_scalar(s: Node, a: Node) -> Node:
 def polynomial_adjugate(a: Node) -> Node:
     """adj(A) = (−1)ⁿ⁻¹ M_n with M_1 = I, M_{k+1} = A M_k − tr(A M_k)/k · I (Faddeev and Le Verrier).
 
-    Exact wherever arithmetic is, and differentiable to any order, but digits cancel for large n.
+    Exact if the arithmetic is exact, and differentiable to any order, but digits cancel for large n.
     """
     n = int(a.shape[-1])
     identity = broadcast_axes(eye(n), a.shape, (len(a.shape) - 2, len(a.shape) - 1))
@@ -101,7 +101,7 @@ def adjugate_jvp(op: Adjugate, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def adjugate_tangent_jvp(op: AdjugateTangent, y: Node, tangents: Tangents) -> Tangent:
-    """Itself along E; along A by the polynomial, by the definition where n is a symbol."""
+    """The op itself along E; the polynomial along A, or the definition if n is a symbol."""
     (a, e), (a_dot, e_dot) = y.args, tangents
     parts: list[Tangent] = [Node.of(op, (a, e_dot)) if isinstance(e_dot, Node) else ZERO]
     if isinstance(a_dot, Node):

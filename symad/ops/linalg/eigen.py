@@ -8,8 +8,8 @@ With A = V diag(w) Vᵀ and the gaps w_j − w_i, of Vᵀ Ȧ V = S:
 2008, section 3.1). Where eigenvalues are equal, F is infinite: their vectors have no derivative there. That
 of the eigenvalues needs no gaps and is the one for the vectors found.
 
-One decomposition serves values, vectors and derivatives: `EigenSystem` is computed once and is a constant
-for derivatives, and the two ops that read it have theirs from A.
+One decomposition serves values, vectors and derivatives: `EigenSystem` is computed once and counts as a
+constant in derivatives; the two ops that read it define their derivatives by A.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from symad.ops.linalg.solve_det import MatrixOp, check_square
 
 @dataclass(frozen=True, eq=False)
 class EigenSystem(MatrixOp):
-    """[wᵀ; V]: in row 0 the eigenvalues, ascending, below them the eigenvectors as columns.
+    """[wᵀ; V]: the eigenvalues in row 0, ascending, and below them the eigenvectors as columns.
 
-    Of A (..., n, n), of which the lower triangle is read, as by LAPACK, whose signs the vectors have. The
-    value is (..., n + 1, n).
+    Of A (..., n, n) the lower triangle is read, as by LAPACK, which also determines the signs of the vectors.
+    The value is (..., n + 1, n).
     """
 
 
@@ -118,10 +118,10 @@ def eigen_system_flops(op: EigenSystem, y: Node) -> Count:
 
 @evaluate.dispatch
 def eigen_system_evaluate(op: EigenSystem, values: Values) -> Array:
-    """By LAPACK, or by mpmath to the precision set there, with the signs that LAPACK finds.
+    """By LAPACK, or by mpmath to its working precision, with the signs of LAPACK's vectors.
 
     Raises:
-        EvaluationError: entries that are no floating-point numbers: eigenvalues of rational matrices are
+        EvaluationError: entries are not floating-point numbers; eigenvalues of rational matrices are
             not rational.
     """
     (a,) = values
@@ -151,7 +151,7 @@ def _of_duals(op: EigenSystem, a: Array) -> Any:
 
 
 def _precisely(a: Any) -> Array:
-    """One matrix of mpmath's numbers or SymPy's, of which some are floating-point numbers."""
+    """One matrix of mpmath's or SymPy's numbers, some of which are floating-point numbers."""
     import mpmath
 
     numbers, floats = a.ravel(), (float, mpmath.mpf, sympy.Float)
@@ -200,7 +200,7 @@ def singular_values(a: Node) -> Node:
     """The min(m, n) singular values of A (..., m, n), descending.
 
     They are the largest eigenvalues of [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ and 0 (Golub and Van
-    Loan, section 8.6): nothing is squared, so small ones keep their digits relative to the largest.
+    Loan, section 8.6). No matrix is squared, so small values keep their digits relative to the largest one.
     """
     m, n = a.shape[-2:]
     lead, rank = a.shape[:-2], len(a.shape)

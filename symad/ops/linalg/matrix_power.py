@@ -40,13 +40,13 @@ class MatrixPower(MatrixOp):
 class MatrixPowerDerivative(MatrixOp):
     """The Fréchet derivative of A^k in direction E: Σ_j A^j E A^{k−1−j}. Linear in E.
 
-    It is the upper right block of [[A, E], [0, A]]^k (Najfeld and Havel 1995, theorem 4.1), which
-    also gives its own derivative: the family is closed.
+    It is the upper right block of [[A, E], [0, A]]^k (Najfeld and Havel 1995, theorem 4.1), from which
+    its own derivative follows too: the family is closed under differentiation.
     """
 
 
 def matrix_power(a: Node, k: Node | int) -> Node:
-    """A^k: by repeated squaring for a known k, at run time for a symbolic one."""
+    """A^k: by repeated squaring for a known k, otherwise at run time."""
     if isinstance(k, Node):
         return Node.of(MatrixPower(), (a, k))
     if k < 0:

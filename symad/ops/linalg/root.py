@@ -2,11 +2,11 @@
 
     x_dot = −(∂F/∂x)⁻¹ ∂F/∂θ θ_dot
 
-The solver's iterations are never differentiated: the derivative needs the solution alone. It is made
-of a linear solve with ∂F/∂x as a matrix, which has derivatives and a transpose itself, so reverse
-mode and all higher orders follow. A large ∂F/∂x that is mostly zero is kept and factorised sparse.
-Source: Griewank and Walther, "Evaluating Derivatives" (2008), section 15.1; Blondel et al., "Efficient
-and modular implicit differentiation" (2022), equation 2.
+The solver's iterations are never differentiated: the derivative needs the solution alone. It is
+a linear solve with ∂F/∂x as a matrix, an op with derivatives and a transpose, so reverse
+mode and all higher orders follow. A large ∂F/∂x that is mostly zero is stored and factorised as a sparse
+matrix. Source: Griewank and Walther, "Evaluating Derivatives" (2008), section 15.1; Blondel et al.,
+"Efficient and modular implicit differentiation" (2022), equation 2.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Root(Op):
 def root(residual: Graph, guess: Node, parameters: Sequence[Node], solver: Any = None) -> Node:
     """The solution as a node; ``residual`` has the unknown first, flat.
 
-    What the residual takes from a function around it becomes a parameter.
+    Values of an enclosing function that the residual uses become parameters.
     """
     outer = captured_nodes(residual)
     if outer and solver is not None:
@@ -105,7 +105,7 @@ def slope_at(op: Root, x: Node, parameters: Nodes) -> Node:
 
 
 LEAST_SPARSE = 50
-"""From this many unknowns on the pattern of ∂F/∂x is looked at."""
+"""The number of unknowns from which the pattern of ∂F/∂x is computed."""
 
 MOST_FILLED = 0.1
 """A Jacobian with a larger part of its entries than this counts as dense."""
@@ -113,7 +113,7 @@ MOST_FILLED = 0.1
 
 @lru_cache(maxsize=64)
 def sparse_slope(residual: Graph) -> Node | None:
-    """∂F/∂x as a sparse matrix of the residual's inputs, where most of it is zero by structure."""
+    """∂F/∂x as a sparse matrix of the residual's inputs, if most of it is structurally zero."""
     unknown = residual.input_nodes[0]
     if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < LEAST_SPARSE:
         return None
@@ -234,10 +234,10 @@ def _solve(op: Root, values: Sequence[Number]) -> Array:
 
 
 def newton(at: Callable[[Any], tuple[Any, Any]], x: ArrayLike, high_precision: bool = False) -> Any:
-    """Newton's method with halved steps where the residual grows.
+    """Newton's method; steps are halved while the residual grows.
 
     Raises:
-        EvaluationError: no convergence, or a singular Jacobian; tells where it stopped.
+        EvaluationError: no convergence, or a singular Jacobian; the message says where it stopped.
     """
     import mpmath
 
@@ -271,7 +271,7 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: ArrayLike, high_precision: b
 
 
 def _reachable(x: Any) -> float:
-    """The tolerance in the precision of the numbers; that of doubles for others."""
+    """The tolerance for the precision of the numbers; other numbers are treated as doubles."""
     return TOLERANCE * float(np.finfo(x.dtype if x.dtype.kind == "f" else float).eps)
 
 

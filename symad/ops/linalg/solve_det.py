@@ -40,7 +40,7 @@ from symad.ops.elementwise.arithmetic import add_tangents, mul, neg, sub
 
 @dataclass(frozen=True, eq=False)
 class MatrixOp(Op):
-    """Works on the last two axes; leading axes are a stack."""
+    """An op on the last two axes; leading axes are a stack."""
 
 
 @dataclass(frozen=True, eq=False)

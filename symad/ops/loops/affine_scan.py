@@ -1,9 +1,9 @@
 """Affine recurrences h_t = a_t h_{t−1} + b_t, for all t at once, in logarithmic depth.
 
-Two steps joined are one step: (a', b') after (a, b) is (a' a, a' b + b'). The joining is associative,
-so that neighbours are joined in pairs, the recurrence of half the length is solved, and the steps in
+Two steps combine to one step: (a', b') after (a, b) is (a' a, a' b + b'). The combination is associative.
+So neighbours are combined in pairs, the recurrence of half the length is solved, and the steps in
 between are filled in (Blelloch 1990, "Prefix sums and their applications", sections 1.3 and 1.4.1).
-The work is O(T), the depth O(log T), and no step is a statement of its own.
+The work is O(T), the depth O(log T), and no step is a separate statement.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def affine_scan(a: Node, b: Node, initial: Node | None = None, backward: bool = 
 
     Args:
         a: (T, ...) like b, or (T, ..., n, n) with one axis more than b (T, ..., n).
-        b: what is added.
+        b: the summands.
         initial: h_0 (h_{T+1} if backward), 0 by default, of the shape of one b_t.
         backward: from the last step to the first.
 
@@ -137,7 +137,7 @@ def affine_scan_transpose(op: AffineScan, y: Node, y_bar: Node, linear: Flags) -
 
 @batch.dispatch
 def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Count) -> Node:
-    """The batch axis stands behind the time axis."""
+    """The batch axis comes after the time axis."""
     inner = [
         permute(x, (1, 0, *range(2, len(x.shape))))
         for x in (lift(a, flag, count) for a, flag in zip(args, batched, strict=True))
@@ -161,7 +161,7 @@ def _reversed(x: Node) -> Node:
 
 @flops.dispatch
 def affine_scan_flops(op: AffineScan, y: Node) -> Count:
-    """Joining T/2 pairs and filling in T/2 steps, then the same for T/2, T/4, ...: twice the first."""
+    """Combining T/2 pairs and filling in T/2 steps, then the same for T/2, T/4, ...: twice the first."""
     if not op.matrices:
         return 5 * size(y.shape)
     n, m = y.shape[-2:]
@@ -175,7 +175,7 @@ def affine_scan_evaluate(op: AffineScan, values: Values) -> Array:
 
 
 def join_pairs(a: Array, b: Array, matrices: bool, backward: bool) -> Array:
-    """The recurrence in arrays: generated code holds the same."""
+    """The recurrence on arrays; generated code contains the same function."""
     if backward:
         return join_pairs(a[::-1], b[::-1], matrices, False)[::-1]
     if len(b) < 2:

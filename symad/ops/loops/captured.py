@@ -1,9 +1,9 @@
-"""Values of an enclosing function, as the graphs that are made inside of it see them.
+"""Values of an enclosing function, seen by the graphs that are made inside of it.
 
-While f is traced, a graph that is made in f may use values of f: it closes over them. To that graph they are
-constants. They must not be taken for its own inputs, which may have the same names and shapes
+While f is traced, a graph that is made in f may use values of f: it closes over them. For that graph they are
+constants. They must not be confused with its inputs, which may have the same names and shapes
 (Siskind and Pearlmutter 2005, "Perturbation confusion and referential transparency"). So the value
-is hidden in the field of an op without arguments, and comes back when the graph's results join f.
+is stored in the field of an op without arguments, and is restored when the graph's results become part of f.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def check_closed(graph: Graph, what: str) -> None:
     """Refuse a graph that uses values of a function that is being traced.
 
     Raises:
-        TraceError: names the graph, the function and what was to be done.
+        TraceError: the message names the graph, the function and the intended operation.
     """
     for node in captured_nodes(graph):
         refuse(f"{what} of the graph {graph.name}, which", node.op)
 
 
 def refuse(what: str, op: Any) -> NoReturn:
-    """Say that ``what`` uses a value of an enclosing function."""
+    """Raise the error that ``what`` uses a value of an enclosing function."""
     raise TraceError(
         f"{what} uses a value of {op.owner.title}; such a value has no number: call the graph inside of "
         f"{op.owner.title}, or make the value an input of the graph"

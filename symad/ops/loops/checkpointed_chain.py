@@ -1,15 +1,15 @@
-"""Recurrences that reverse mode runs again in parts, instead of keeping what every step computed.
+"""Recurrences whose steps reverse mode runs again in segments, instead of storing all values of every step.
 
 A `Chain` has the value of a `Scan` (all states, or the last one alone) and its derivatives. Its
-cotangents come from a `ChainPullback`: from kept states it computes one stretch of the chain at a time
-again and pulls back through it. Which states are kept is the policy:
+cotangents come from a `ChainPullback`: it recomputes one segment of the chain at a time from kept states
+and pulls back through it. The policy determines which states are kept:
 
-- "recompute": all states; nothing else of any step.
-- "every": every k-th state, and one stretch of k steps at a time; "sqrt" is k = √T.
+- "recompute": all states, and no other value of any step.
+- "every": every k-th state, and one segment of k steps at a time; "sqrt" is k = √T.
 - "binomial": c states at a time, by the schedule of `symad.transforms.revolve`.
 
-The kept states are the value of `Kept`, which both sweeps read. Every op here says what it is in terms of
-`Scan` (its definition); derivatives of second order in which reverse mode comes first follow from that
+The kept states are the value of `Kept`, which both sweeps read. The definition of every op here is written
+in terms of `Scan`; derivatives of second order that begin with reverse mode follow from it
 and keep everything.
 """
 
@@ -60,10 +60,10 @@ POLICIES = ("recompute", "every", "sqrt", "binomial")
 
 @dataclass(frozen=True, eq=False)
 class ChainOp(Op):
-    """What the ops of a chain share: the body of `Scan`, its number of inputs of steps, the policy.
+    """The common fields of the ops of a chain: the body of `Scan`, its number of inputs of steps, the policy.
 
-    ``number``: the distance k of "every", the slots c of "binomial" (0: 2 log2 T). ``history``: all
-    states are wanted, not the last one alone.
+    ``number``: the distance k of "every", the slots c of "binomial" (0: 2 log2 T). ``history``: true if all
+    states are the value, not the last one alone.
     """
 
     body: Graph
@@ -73,21 +73,21 @@ class ChainOp(Op):
     history: bool
 
     def distance(self, length: int) -> int:
-        """The steps of a stretch; 0 if the schedule says."""
+        """The steps of a segment; 0 if the schedule determines them."""
         if self.policy == "binomial":
             return 0
         return {"recompute": 1, "every": self.number, "sqrt": max(1, isqrt(length))}[self.policy]
 
     def slots(self, length: int) -> int:
-        """How many states the schedule keeps; 0 for stretches of fixed length."""
+        """The number of states that the schedule keeps; 0 for segments of fixed length."""
         return (self.number or 2 * length.bit_length()) if self.policy == "binomial" else 0
 
     def kept(self, length: int) -> list[int]:
-        """Where states are kept: all of them if they are wanted anyway."""
+        """The positions of the kept states: all states if they are the value anyway."""
         return places(length, 1 if self.history else self.distance(length), self.slots(length))
 
     def stretches(self, length: int) -> list[int]:
-        """The ends of the stretches that are pulled back through one after the other."""
+        """The ends of the segments that are pulled back through one after the other."""
         return places(length, self.distance(length) or int(self.history), self.slots(length))
 
 
@@ -95,8 +95,8 @@ class ChainOp(Op):
 class Kept(ChainOp):
     """The kept states (K, *c.shape), the last one among them.
 
-    Arguments: c_0, the inputs of steps, the constants. For derivatives it is a constant: those who read
-    it have their derivatives from c_0, inputs and constants.
+    Arguments: c_0, the inputs of steps, the constants. It counts as a constant in derivatives: ops that read
+    it define their derivatives by c_0, inputs and constants.
     """
 
 
@@ -139,7 +139,7 @@ def close_chain(
 
 
 def kept_count(length: Dim, policy: str, number: int, history: bool) -> Dim:
-    """How many states are kept for later, as an expression where the length is one."""
+    """The number of states kept for the backward sweep, as an expression if the length is one."""
     one, steps = sympy.S.One, sympy.sympify(length, strict=True)
     if history or policy == "recompute":
         return as_dim(sympy.Max(one, steps))
@@ -223,7 +223,7 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         points = {local[0]: c} | dict(zip(local[1 : 1 + op.slices], xs_t, strict=True)) | fixed
         steady = {local[k]: t for k, t in enumerate(tangents) if k > op.slices and t is not None}
         known = {local[0]: c_dot} | {local[1 + k]: t for k, t in zip(moving, dots_t, strict=True)} | steady
-        # tangents that are inputs of a body around this one could be taken for inputs of this body
+        # placeholders: a tangent may be an input of an enclosing body, and equal to an input of this body
         along = {node: fresh_input(t.shape) for node, t in known.items()}
         (dot,) = push(op.body.output_nodes, along)
         points |= {along[node]: t for node, t in known.items()}
@@ -263,7 +263,7 @@ def tangent_of_chain(op: ChainOp, args: Nodes, active: Flags, dots: Sequence[Nod
 
 @jvp.dispatch
 def chain_tangent_jvp(op: ChainTangent, y: Node, tangents: Tangents) -> Tangent:
-    """Itself along tangents of the tangents; by its definition along others."""
+    """The op itself along tangents of the tangents; its definition along others."""
     count = len(op.body.input_nodes) + 1
     if any(isinstance(t, Node) for t in tangents[:count]):
         return push_through_definition(op, y, tangents)
@@ -296,12 +296,12 @@ def chain_batch(op: Chain, args: Nodes, batched: Flags, count: Count) -> Node:
 
 
 def _behind(x: Node) -> Node:
-    """The axes 0 and 1 exchanged."""
+    """Axes 0 and 1 swapped."""
     return permute(x, (1, 0, *range(2, len(x.shape))))
 
 
 def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
-    """The chain of batched states: the batch axis stands behind the time axis."""
+    """The chain of batched states: the batch axis comes after the time axis."""
     moved = zip(args[1 : 1 + op.slices], batched[1:], strict=False)
     xs = [_behind(x) if flag else x for x, flag in moved]
     local = op.body.input_nodes
@@ -317,7 +317,7 @@ def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
 
 @batch.dispatch
 def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Count) -> Node:
-    """The tangent of the batched chain: a chain of (c, c_dot) would not be linear in what it begins with."""
+    """The tangent of the batched chain: a chain of (c, c_dot) would not be linear in its initial state."""
     given, _, dots = arguments(op, args)
     marked = iter(zip(dots, batched[len(given) + 1 :], strict=True))
     points, flags, moving = [], [], {}

@@ -1,4 +1,4 @@
-"""The cotangents of a chain, one stretch at a time, from the kept states."""
+"""The cotangents of a chain, one segment at a time, from the kept states."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from symad.transforms.values import unchecked
 
 @dataclass(frozen=True, eq=False)
 class ChainPullback(ChainOp):
-    """The cotangents of the arguments marked in ``active``, flat, one after the other.
+    """The cotangents of the arguments marked in ``active``, flattened and concatenated.
 
     Arguments: those of `Chain`, then the cotangent of its value.
     """
@@ -80,7 +80,7 @@ def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
 
 @jvp.dispatch
 def chain_pullback_jvp(op: ChainPullback, y: Node, tangents: Tangents) -> Tangent:
-    """Itself along a tangent of the cotangent; by its definition along others."""
+    """The op itself along a tangent of the cotangent; its definition along others."""
     if any(isinstance(t, Node) for t in tangents[:-1]):
         return push_through_definition(op, y, tangents)
     return Node.of(op, (*y.args[:-1], tangents[-1])) if isinstance(tangents[-1], Node) else ZERO
@@ -126,7 +126,7 @@ def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
 def _views(
     op: ChainPullback, args: Sequence[Any], flat: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, bool]], np.ndarray | None]:
-    """The places of the cotangents in the flat array: of inputs and constants, and of c_0."""
+    """The positions of the cotangents in the flat array: of inputs and constants, and of c_0."""
     outs: list[tuple[np.ndarray, bool]] = []
     first, offset = None, 0
     for k, (arg, flag) in enumerate(zip(args, op.active, strict=True)):
@@ -143,10 +143,10 @@ def _views(
 
 @lru_cache(maxsize=64)
 def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...]) -> Graph:
-    """(c, x_t..., k..., bar) -> (c_bar, x_bar..., k_bar...) of a stretch of some steps.
+    """(c, x_t..., k..., bar) -> (c_bar, x_bar..., k_bar...) of a segment of some steps.
 
-    ``bar`` belongs to all states of the stretch if ``history``, otherwise to the last; the cotangents of
-    x and k are those that ``active`` marks.
+    ``bar`` is the cotangent of all states of the segment if ``history``, otherwise of the last; the
+    cotangents of x and k are those that ``active`` marks.
     """
     local = op.body.input_nodes
     shapes = [(length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)]
@@ -160,7 +160,7 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
 
 @flops.dispatch
 def chain_pullback_flops(op: ChainPullback, y: Node) -> Count:
-    """That of the pullback, which holds one run of the steps; the schedule runs some of them again."""
+    """The cost of the pullback, which contains one run of the steps, and of the steps that are run again."""
     length, again = length_of(y.args), 0
     if op.policy == "binomial" and isinstance(length, int) and not op.history:
         again = make_plan(length, "binomial", op.slots(length)).recomputations
@@ -171,7 +171,7 @@ def chain_pullback_flops(op: ChainPullback, y: Node) -> Count:
 
 @transpose.dispatch
 def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """By stretches, from the kept states."""
+    """Segment by segment, from the kept states."""
     args, kept, _ = arguments(op, y.args)
     flags = iter(linear[len(args) + 1 :])
     active = tuple([flag and next(flags) for flag in op.active])

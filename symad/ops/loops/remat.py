@@ -1,8 +1,8 @@
-"""A part of a graph as one op, so that its inner values are computed again where they are needed.
+"""A part of a graph as one op, so that its intermediate values are recomputed when they are needed.
 
-Equal nodes are one node, which is kept as long as a derivative reads it. The inner nodes of a part that
-is an op of its own are not nodes of the graph: its derivative starts from the part's arguments and
-computes them again. That is a part of a graph again, so derivatives of every order do so.
+Equal nodes are one node, and a node is stored as long as a derivative reads it. The inner nodes of a part
+that is an op are not nodes of the graph: the derivative of the op starts from the part's arguments and
+recomputes them. This derivative is again such a part, so the same holds for derivatives of every order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Remat(Op):
 def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
     """A traced part, applied to arguments: outputs from inputs made by `fresh_input`.
 
-    What the outputs use from outside becomes an argument too. Several outputs go through one flat array.
+    Values from outside that the outputs use become arguments too. Several outputs are packed in one flat
+    array.
     """
     whole = outputs[0] if len(outputs) == 1 else concatenate([flatten(o) for o in outputs])
     outer = outer_nodes(fresh, [whole])
@@ -87,7 +88,7 @@ def remat_jvp(op: Remat, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
-    """The part, without the arguments that it does not read."""
+    """The part, without arguments that it does not use."""
     read = set(topological(outputs))
     kept = [k for k, node in enumerate(fresh) if node in read]
     return remat([fresh[k] for k in kept], outputs, [args[k] for k in kept])
@@ -95,7 +96,7 @@ def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
 
 @transpose.dispatch
 def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """The cotangents by the body's, as a part of its own."""
+    """The cotangents, by the transposed body as another part."""
     local = op.body.input_nodes
     values = [fresh_input(x.shape) for x in y.args]
     bar = fresh_input(y.shape)

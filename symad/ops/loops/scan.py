@@ -1,7 +1,7 @@
 """Recurrences: one scan op, c_t = f(c_{t−1}, x_t, k) for t = 1..T, whose value is all states c_t.
 
-The body f is a graph of its own, made once, whatever T is. Further outputs of a step are functions
-of the states and stand outside, applied to all steps at once; so do all parts of the body that do
+The body f is a graph of its own, made once for all T. Further outputs of a step are functions
+of the states and are computed outside, for all steps at once; so are all parts of the body that do
 not depend on the state, and the derivatives with respect to inputs and constants: those become a
 few large products instead of T small ones.
 
@@ -62,7 +62,7 @@ class Local(Source):
 
 @dataclass(frozen=True, eq=False)
 class Fresh(Source):
-    """An input of a body that is still being traced; the number keeps nested bodies apart."""
+    """An input of a body that is still being traced; its number is unique among nested bodies."""
 
     number: int
     shape: Shape
@@ -110,7 +110,7 @@ def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:
 
 
 def check_steps(xs: Sequence[Node]) -> None:
-    """Raises ShapeError unless there are inputs of steps, all of one length."""
+    """Raise ShapeError unless there are inputs of steps, all of one length."""
     if not xs or any(not x.shape for x in xs):
         raise ShapeError("scan needs at least one array of inputs with a leading time axis")
     length = xs[0].shape[0]
@@ -120,7 +120,7 @@ def check_steps(xs: Sequence[Node]) -> None:
 
 
 def close_scan(fresh: Sequence[Node], output: Node, initial: Node, xs: Sequence[Node]) -> Node:
-    """The scan of a traced body: what does not depend on its inputs becomes constants.
+    """The scan of a traced body: nodes that do not depend on its inputs become constants.
 
     A scan of no steps has no states.
     """
@@ -137,7 +137,7 @@ def closed(
     needed = set(topological(outputs))
     used = [k for k in range(len(xs)) if fresh[1 + k] in needed]
     constants = outer_nodes(fresh, outputs)
-    if not used:  # the input that is left only tells the number of steps
+    if not used:  # one input has to stay, to give the number of steps
         fresh, xs = [fresh[0], fresh_input(())], [iota(xs[0].shape[0])]
     else:
         fresh, xs = [fresh[0], *(fresh[1 + k] for k in used)], [xs[k] for k in used]
@@ -148,7 +148,7 @@ def closed(
 
 
 def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
-    """The nodes that a traced body takes from outside: the largest that do not depend on its inputs."""
+    """The outer nodes that a traced body uses: the largest ones that do not depend on its inputs."""
     order = topological(outputs)
     inside = set(fresh)
     for node in order:
@@ -164,7 +164,7 @@ def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
 
 
 def _is_outer_leaf(node: Node) -> bool:
-    """Inputs and open body inputs belong to the outside; numbers stay in the body."""
+    """True for inputs and for inputs of other open bodies; numbers stay in the body."""
     return type(node.op).__name__ in ("Input", "Fresh", "Local", "Seed", "Captured")
 
 
@@ -231,10 +231,10 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
             for j, t in enumerate(tangents[1 + op.slices :])
             if isinstance(t, Node)
         }
-        # placeholders: the tangents may hold inputs of a body around this one, equal to inputs of this body
+        # placeholders: a tangent may be an input of an enclosing body, and equal to an input of this body
         along = {node: fresh_input(dot.shape) for node, dot in dots.items()}
         (made,) = push(op.body.output_nodes, along)
-        # the new state is known: derivatives that are functions of it need nothing computed again
+        # the new state is known: derivatives that are functions of it need no recomputation
         values = {op.body.output_nodes[0]: c_new} | dict(zip(local, (c, *x, *constants), strict=True))
         values |= {along[node]: dot for node, dot in dots.items()}
         return rebuild([made], values)[0] if isinstance(made, Node) else broadcast_to(constant(0), c.shape)
@@ -246,10 +246,10 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
 def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """Backpropagation through time of a linear scan.
 
-    With u_t = (∂_c f_t)ᵀ λ_t, what step t sends to the state before it, λ_t = ȳ_t + u_{t+1} from the
-    last step to the first, where u_{T+1} = 0. Then in one product over all steps x̄_t = (∂_x f_t)ᵀ λ_t
-    and k̄ = Σ_t (∂_k f_t)ᵀ λ_t; and c̄_0 = u_1. The scan is over u, whose step needs the arrays of one
-    time only: parts of the body that do not depend on the state are then the same outside.
+    Let u_t = (∂_c f_t)ᵀ λ_t be the cotangent that step t passes to the previous state, with λ_t = ȳ_t +
+    u_{t+1} from the last step to the first and u_{T+1} = 0. Then x̄_t = (∂_x f_t)ᵀ λ_t in one product over
+    all steps, k̄ = Σ_t (∂_k f_t)ᵀ λ_t, and c̄_0 = u_1. The scan is over u, whose step reads the arrays of one
+    time only: the parts of the body that do not depend on the state are then equal nodes outside.
     """
     # The scan is linear in these arguments, so its derivatives do not depend on their values.
     args = tuple(fresh_input(a.shape) if flag else a for a, flag in zip(y.args, linear, strict=True))
@@ -280,7 +280,7 @@ def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
 
 
 def _anywhere(bars: Sequence[Tangent], points: Sequence[Node]) -> list[Tangent]:
-    """Cotangents of what is linear in some nodes, at zero: chains read their points, which do not matter."""
+    """The cotangents of outputs that are linear in some nodes, taken at zero: the point does not matter."""
     zeros = {p: broadcast_to(constant(0), p.shape) for p in points}
     made = iter(rebuild([b for b in bars if isinstance(b, Node)], zeros))
     return [next(made) if isinstance(b, Node) else b for b in bars]
@@ -303,7 +303,7 @@ def _reverses(x: Node) -> bool:
 
 @batch.dispatch
 def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
-    """A scan of batched states: the batch axis stands behind the time axis."""
+    """A scan of batched states: the batch axis comes after the time axis."""
     initial, xs, constants = parts(op, args)
     swapped = [
         permute(x, (1, 0, *range(2, len(x.shape)))) if flag else x
@@ -324,7 +324,7 @@ def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
 
 @definition.dispatch
 def scan_definition(op: Scan, y: Node) -> Node | None:
-    """The steps written out, for a known number of them."""
+    """The steps unrolled, for a known number of them."""
     initial, xs, constants = parts(op, y.args)
     if not isinstance(y.shape[0], int):
         return None

@@ -1,4 +1,4 @@
-"""The op whose value is a sparse matrix: entries computed elsewhere, put on a fixed pattern."""
+"""The op whose value is a sparse matrix: entries from other nodes, placed on a fixed pattern."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from symad.ops.arrays.sources import array_constant, constant
 from symad.ops.arrays.stacking import concatenate
 
 INDEX = "<i4"
-"""How positions are stored: SciPy's sparse solvers take 32-bit indices."""
+"""The type of positions: SciPy's sparse solvers use 32-bit indices."""
 
 IntArray: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True, eq=False)
 class CompressedRows(Op):
-    """A matrix of ``shape`` in compressed rows; argument k holds what stands at ``places[k]``.
+    """A matrix of ``shape`` in compressed rows; argument k holds the entries at ``places[k]``.
 
-    Each stored entry is the sum of what stands at its place. An argument without axes stands at all
-    of its places. The value is a scipy ``csr_array`` on a pattern that never changes; a dense array
-    where the numbers are no floats, and wherever it is used in a computation.
+    Each stored entry is the sum of the arguments' elements for its position. An argument without axes is used
+    for all of its positions. The value is a scipy ``csr_array`` on a pattern that never changes; it is a
+    dense array for numbers that are not floats, and as an operand of other ops.
     """
 
     shape: Shape
@@ -58,7 +58,7 @@ class CompressedRows(Op):
 
     @cached_property
     def rows(self) -> IntArray:
-        """Where each row starts, (rows + 1,)."""
+        """The start of each row, (rows + 1,)."""
         return np.frombuffer(self.indptr, INDEX)
 
     @cached_property
@@ -73,9 +73,9 @@ class CompressedRows(Op):
 
     @cached_property
     def writes(self) -> tuple[tuple[IntArray, IntArray, bool], ...]:
-        """For each argument: its positions, those of them to set to zero before, whether to add.
+        """For each argument: its positions, those of them to set to zero before, and true if it is added.
 
-        The first that is written to a place need not be added to anything.
+        The first argument that is written to a position is not added.
         """
         filled = np.zeros(len(self.columns), bool)
         made = []
@@ -88,7 +88,7 @@ class CompressedRows(Op):
 
 
 def as_slice(positions: IntArray) -> Array | slice:
-    """The slice that takes these positions where they are evenly spaced, else the positions."""
+    """The slice of these positions if they are evenly spaced, otherwise the positions."""
     if len(positions) == 0:
         return slice(0, 0, 1)
     step = int(positions[1] - positions[0]) if len(positions) > 1 else 1
@@ -105,13 +105,13 @@ def compressed_rows(
 
     Args:
         dims: rows and columns.
-        indptr: where each row starts among the stored entries, (rows + 1,).
+        indptr: the start of each row among the stored entries, (rows + 1,).
         indices: the column of each stored entry, (nnz,), ascending in each row.
-        parts: nodes of entries, with their positions; where several meet they are added. A node
-            without axes stands at all its positions.
+        parts: nodes of entries, with their positions; entries with the same position are added. A node
+            without axes is used for all its positions.
 
     Raises:
-        ShapeError: a part has two values for one entry or a place outside, or some entry has no value.
+        ShapeError: a part has two values for one entry or a position outside, or an entry has no value.
     """
     filled = np.zeros(len(indices), bool)
     for _, places in parts:
@@ -134,7 +134,7 @@ def compressed_rows(
 
 @shape(CompressedRows)
 def compressed_rows_shape(op: CompressedRows, args: Nodes) -> Shape:
-    """The matrix's; every part must have as many elements as places, or no axes."""
+    """The matrix's; every part must have as many elements as positions, or no axes."""
     lengths = [len(place) // np.dtype(INDEX).itemsize for place in op.places]
     if len(args) != len(lengths) or not all(
         not a.shape or same_dim(size(a.shape), k) for a, k in zip(args, lengths, strict=True)
@@ -145,7 +145,7 @@ def compressed_rows_shape(op: CompressedRows, args: Nodes) -> Shape:
 
 @jvp.dispatch
 def compressed_rows_jvp(op: CompressedRows, y: Node, tangents: Tangents) -> Tangent:
-    """A dense matrix: other ops can go on with it."""
+    """A dense matrix, so that other ops can use it."""
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
     return _dense(op, [t if isinstance(t, Node) else constant(0) for t in tangents])
@@ -182,7 +182,7 @@ def _dense(op: CompressedRows, parts: Sequence[Node], lead: Shape = ()) -> Node:
     for places, part in zip(op.places_of, parts, strict=True):
         if len(part.shape) > len(lead):
             row = reshape(part, (*lead, len(places)))
-        else:  # one value for all places
+        else:  # one value for all positions
             row = broadcast_axes(part, (*lead, len(places)), tuple(range(len(part.shape))))
         rows.append(permute(row, (1, 0)) if lead else row)
     everywhere = array_constant(np.concatenate([flat[places] for places in op.places_of]))
@@ -204,7 +204,7 @@ def compressed_rows_batch(op: CompressedRows, args: Nodes, batched: Flags, count
 
 @flops.dispatch
 def compressed_rows_flops(op: CompressedRows, y: Node) -> Count:
-    """None: entries are moved."""
+    """No operations: entries are moved."""
     return 0
 
 

@@ -43,7 +43,7 @@ class SparseSolve(Op):
     """X with A x = b (Aᵀ x = b if ``transposed``), A (n, n) given by its entries in compressed rows.
 
     Arguments: the entries (..., nnz) and b (..., n), whose leading axes are those of the entries, and
-    perhaps more: right-hand sides with one matrix. Linear in b.
+    possibly more: several right-hand sides for one matrix. Linear in b.
     """
 
     indptr: bytes
@@ -52,7 +52,7 @@ class SparseSolve(Op):
 
     @cached_property
     def starts(self) -> IntArray:
-        """Where each row starts, (n + 1,)."""
+        """The start of each row, (n + 1,)."""
         return np.frombuffer(self.indptr, INDEX)
 
     @cached_property
@@ -109,7 +109,7 @@ def sparse_solve_jvp(op: SparseSolve, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _times(op: SparseSolve, entries: Node, x: Node) -> Node:
-    """The matrix of some entries (..., nnz) times x (..., n): gathered, multiplied, added up."""
+    """The matrix with these entries (..., nnz) times x (..., n): gathered, multiplied, added up."""
     into, out = (op.columns, op.rows) if op.transposed else (op.rows, op.columns)
     rank, lead = len(x.shape), len(entries.shape) - 1
     first = (rank - 1, *range(rank - 1))
@@ -128,7 +128,7 @@ def sparse_solve_transpose(op: SparseSolve, y: Node, y_bar: Node, linear: Flags)
 
 @batch.dispatch
 def sparse_solve_batch(op: SparseSolve, args: Nodes, batched: Flags, count: Count) -> Node:
-    """Right-hand sides are stacked; matrices are, if they differ or b has axes of their stack."""
+    """Right-hand sides are stacked; matrices too, if they differ or b has the axes of their stack."""
     entries, b = args
     if batched[0] or len(entries.shape) > 1:
         entries = lift(entries, batched[0], count)
@@ -154,7 +154,7 @@ def sparse_solve_definition(op: SparseSolve, y: Node) -> Node:
 
 @flops.dispatch
 def sparse_solve_flops(op: SparseSolve, y: Node) -> Count:
-    """Of a factorisation without fill-in: an operation for each pair of entries in a row; and the solves."""
+    """A factorisation without fill-in, an operation for each pair of entries in a row; and the solves."""
     per_row = np.diff(op.starts)
     return int(np.sum(per_row**2)) + 4 * len(op.columns) * size(y.shape[:-1])
 
@@ -170,7 +170,7 @@ def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Array:
 
 
 def solve_sparse(entries: Array, b: Array, starts: Array, columns: Array, transposed: bool) -> Array:
-    """By SuperLU; generated code holds the same.
+    """By SuperLU; generated code contains the same function.
 
     Raises:
         LinAlgError: the matrix is singular.
