@@ -1,4 +1,4 @@
-"""The front door: SymPy objects and Python functions in, graphs out."""
+"""The entry point: SymPy objects and Python functions in, graphs out."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def trace(f: Traceable, inputs: Inputs | None = None) -> Graph:
     Args:
         f: a SymPy expression, matrix, matrix expression or array; a list, tuple or dict of such;
             a Graph; or a Python function of the inputs.
-        inputs: the arguments in calling order. For SymPy ``f`` they may be left out: then the inputs that
-            occur stand in the natural order of their names (x2 before x10). An entry is a symbol, also one
-            that does not occur; a function of time such as q(t), or its derivative; or a list, tuple, dict,
-            matrix or dataclass of such, which is one argument: a vector or array where all entries are
-            scalars, otherwise a structure of arrays. With a vector among the arguments, columns (m, 1) among
-            the results are vectors (m,). A dict in place of the list gives names to the arguments. A Python
-            function needs inputs: symbols, example arrays, shape tuples, or such structures of them.
-            A Graph gets its inputs in another order or grouping.
+        inputs: the arguments in calling order. For SymPy ``f`` they may be omitted: the inputs are then the
+            symbols that occur, in the natural order of their names (x2 before x10). An entry is a symbol,
+            also one that does not occur; a function of time such as q(t), or its derivative; or a list,
+            tuple, dict, matrix or dataclass of these, which is one argument: a vector or array if all entries
+            are scalars, otherwise a structure of arrays. With a vector among the arguments, columns (m, 1)
+            among the results are vectors (m,). A dict in place of the list gives names to the arguments. A
+            Python function needs inputs: symbols, example arrays, shape tuples, or such structures of them.
+            For a Graph they are another order or grouping of its inputs.
 
     Returns:
-        The graph. Symbols that occur as dimensions of an input are bound by the arrays given.
+        The graph. The arrays of a call determine the symbols that occur as dimensions of inputs.
 
     Raises:
-        TraceError: something in ``f`` has no real value or no derivative, or inputs are missing.
+        TraceError: a part of ``f`` has no real value or no derivative, or inputs are missing.
         ShapeError: shapes do not fit.
     """
     f = made_of(f)
@@ -103,13 +103,13 @@ def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
 
 
 def made_of(f: Traceable) -> Traceable:
-    """The graph that a function was made of, such as that of `symad.function`; anything else as it is."""
+    """The graph behind an object such as that of `symad.function`; any other object unchanged."""
     graph = getattr(f, "graph", None)
     return graph if isinstance(graph, Graph) else f
 
 
 def _closed(graph: Graph) -> Graph:
-    """The graph; with values of an enclosing function only while that is being traced."""
+    """The graph; it may use values of an enclosing function only while that function is being traced."""
     if not is_tracing():
         check_closed(graph, "a use")
     return graph
@@ -160,9 +160,9 @@ def _is_leaf(entry: object) -> bool:
 def _grouped(
     inputs: Inputs | None,
 ) -> tuple[dict[sympy.Basic, sympy.Symbol], tuple[Argument, ...], list[sympy.Basic]]:
-    """The arguments, empty where each is one input of its own name, and all inputs in order.
+    """The arguments, empty if each is one input of its own name, and all inputs in order.
 
-    Before them the symbols that stand for indices and expressions among the inputs.
+    The result begins with the symbols that stand for indices and expressions among the inputs.
     """
     if inputs is None:
         return {}, (), []
@@ -206,10 +206,10 @@ UNDEFINED = (
 
 
 def _check_names(leading: Sequence[sympy.Basic], found: Iterable[sympy.Basic]) -> None:
-    """Refuse a symbol that does not occur where another of its name does: the derivative would be 0.
+    """Refuse a symbol that does not occur if another one of its name does: the derivative would be 0.
 
     Raises:
-        TraceError: says in which assumptions or shapes the two differ.
+        TraceError: the message says in which assumptions or shapes the two differ.
     """
     by_name = {printed(symbol): symbol for symbol in found}
     known = set(by_name.values())
@@ -223,7 +223,7 @@ def _check_names(leading: Sequence[sympy.Basic], found: Iterable[sympy.Basic]) -
 
 
 def _told(symbol: sympy.Symbol) -> str:
-    """What a symbol was declared with."""
+    """The assumptions or the shape with which a symbol was declared."""
     if not isinstance(symbol, sympy.Symbol):
         shape = format_shape(symbol.shape) if symbol.shape else "unknown"
         return f"{type(symbol).__name__} of shape {shape}"
@@ -236,9 +236,9 @@ NaturalOrder: TypeAlias = "tuple[list[tuple[int, int, str]], list[tuple[str, str
 
 
 def natural_order(symbol: sympy.Symbol) -> NaturalOrder:
-    """The key of the natural order of names: runs of digits count as numbers, so x2 stands before x10.
+    """The key of the natural order of names: runs of digits count as numbers, so x2 is before x10.
 
-    Symbols of one name stand in the order of their assumptions, whatever the hash seed.
+    Symbols of one name are in the order of their assumptions, which is the same for every hash seed.
     """
     pieces = re.split(r"([0-9]+)", short_name(symbol))
     name = [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece]
@@ -247,14 +247,14 @@ def natural_order(symbol: sympy.Symbol) -> NaturalOrder:
 
 
 MOST_NESTED = 100
-"""The depth to which lists and dicts may be nested; those that hold themselves end here."""
+"""The maximum nesting depth of lists and dicts; it stops those that contain themselves."""
 
 
 def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Traceable]]:
     """The structure of lists, tuples and dicts, and its SymPy leaves in order.
 
     Raises:
-        TraceError: nested too deeply, perhaps because a list holds itself.
+        TraceError: the nesting is too deep, possibly because a list contains itself.
     """
     if depth > MOST_NESTED:
         raise TraceError(f"lists and dicts are nested more than {MOST_NESTED} deep; does one hold itself?")
@@ -294,7 +294,7 @@ def _as_sympy(f: Traceable) -> Any:
 
 @contextmanager
 def expression_session(symbols: Iterable[sympy.Basic]) -> Iterator[None]:
-    """While this lasts, traced values in an expression are constants: its graph is one of its own."""
+    """A context in which traced values in an expression are constants: its graph is separate."""
     around = SESSION.get()
     if any(isinstance(symbol, Traced) for symbol in symbols):
         around = Session("an expression", around.dims, {}, around)

@@ -25,12 +25,12 @@ def remainder(a: Node, b: Node) -> Node:
 
 
 def plus(a: Node, b: Node) -> Node:
-    """A + b; of two conditions, whether one of them holds, as NumPy adds truth values."""
+    """A + b; for two conditions, true if one of them holds, as NumPy adds truth values."""
     return logic("or", a, b) if is_condition(a) and is_condition(b) else add(_number(a), _number(b))
 
 
 def times(a: Node, b: Node) -> Node:
-    """A b; of two conditions, whether both hold."""
+    """A b; for two conditions, true if both hold."""
     return logic("and", a, b) if is_condition(a) and is_condition(b) else mul(_number(a), _number(b))
 
 

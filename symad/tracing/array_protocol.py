@@ -1,7 +1,7 @@
-"""What NumPy's code asks of an array, declared for traced values.
+"""The operations of NumPy's code on an array, declared for traced values.
 
-A traced value (`symad.tracing.proxy.Proxy`) passes on what it is asked. The rules of
-`symad.tracing.from_numpy` make traced values themselves, so they stand above it and are registered here.
+A traced value (`symad.tracing.proxy.Proxy`) delegates these operations. The rules of
+`symad.tracing.from_numpy` construct traced values, so they are in a higher layer and are registered here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike, Index
 
 Function: TypeAlias = Callable[..., Any]
-"""A function of NumPy, or the answer that traced values give to it."""
+"""A function of NumPy, or its implementation for traced values."""
 
 FUNCTIONS: dict[Function, Function] = {}
 """NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""

@@ -1,4 +1,4 @@
-"""Checks that name expressions in their errors as the user wrote them, unless they are huge."""
+"""Checks whose errors name expressions as the user wrote them, unless these are huge."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
 
 SHORT = 60
-"""Expressions of more parts than this are not printed; printing walks the tree, not the DAG."""
+"""Larger expressions are not printed, because printing traverses the tree, not the DAG."""
 
 
 def describe(expression: sympy.MatrixExpr) -> str:
-    """The expression as text, or its class where it is large."""
+    """The expression as text, or its class if it is large."""
     stack, seen = [expression], 0
     while stack:
         stack.extend(getattr(stack.pop(), "args", ()))
@@ -35,10 +35,10 @@ def describe_shapes(expressions: Sequence[sympy.Basic], nodes: Sequence[Node]) -
 
 
 def check_one_shape(expression: sympy.Basic, parts: Sequence[sympy.Basic], nodes: Sequence[Node]) -> None:
-    """All parts with axes have one shape.
+    """Check that all parts with axes have one shape.
 
     Raises:
-        ShapeError: two differ; names every part with its shape.
+        ShapeError: two of them differ; the message names every part with its shape.
     """
     shapes = [node.shape for node in nodes if node.shape]
     if not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
@@ -48,7 +48,7 @@ def check_one_shape(expression: sympy.Basic, parts: Sequence[sympy.Basic], nodes
 
 
 def is_array(expression: sympy.Basic) -> bool:
-    """True if SymPy itself knows that an expression is a matrix or an array."""
+    """True if SymPy itself declares that an expression is a matrix or an array."""
     return getattr(expression, "is_Matrix", False) is True or isinstance(
         expression, (_ArrayExpr, _CodegenArrayAbstract, sympy.NDimArray)
     )
@@ -67,10 +67,11 @@ def _holds_array(expression: sympy.Expr) -> bool:
 
 
 def check_scalars(expression: sympy.Basic, nodes: Nodes) -> None:
-    """SymPy lets scalar functions and powers take matrices; none of them means anything.
+    """Refuse matrices in scalar functions and powers, which SymPy accepts although they have no meaning.
 
     Raises:
-        TraceError: an argument is a matrix or an array; says how to apply it to the elements.
+        TraceError: an argument is a matrix or an array; the message says how to apply the function to
+            elements.
     """
     if not any(node.shape for node in nodes):
         return

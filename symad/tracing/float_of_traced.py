@@ -1,9 +1,9 @@
 """``float(x)`` of a traced number in the code of a traced function: the number itself.
 
-Python demands that ``float`` returns a float, so that no method of a traced value can answer. Where the
-code of a traced function calls it, the copy that runs (`symad.tracing.names`) reads a subclass that stands
-for it: of anything but traced values, and as a type, a dtype or a key, it is ``float``. Only ``is`` tells
-the two apart, so code that asks ``type(x) is float`` keeps the original.
+Python requires that ``float`` returns a float, so no method of a traced value can implement it. If the
+code of a traced function calls ``float``, the copy that runs (`symad.tracing.names`) uses a subclass in its
+place. For all but traced values, and as a type, a dtype or a key, this subclass behaves like ``float``. Only
+``is`` distinguishes the two, so code that tests ``type(x) is float`` keeps the original.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _LikeFloat(type):
     """The class of the stand-in."""
 
     def __call__(cls, *args: Any, **options: Any) -> Array | float:
-        """The number itself if it is traced, else what ``float`` makes of the arguments."""
+        """The number itself if it is traced, otherwise ``float`` of the arguments."""
         if len(args) == 1 and not options and holds_traced(args[0]):
             return _one_number(unfilled(args[0]))
         return float(*args, **options)
@@ -49,10 +49,10 @@ class _LikeFloat(type):
 
 
 class TracedFloat(float, metaclass=_LikeFloat):
-    """What traced functions read in place of ``float``."""
+    """The replacement of ``float`` in traced functions."""
 
     dtype = np.dtype(float)
-    """What NumPy takes it for where it stands for a dtype."""
+    """The dtype that NumPy reads if the class is used as a dtype."""
 
 
 def _one_number(value: Array) -> Array | float:
@@ -75,7 +75,7 @@ def _one_number(value: Array) -> Array | float:
 
 @lru_cache(maxsize=4096)
 def compares_no_types(code: CodeType) -> bool:
-    """True if code compares by ``is`` with None alone."""
+    """True if code uses ``is`` for comparisons with None only."""
     after_none = False
     for step in dis.get_instructions(code):
         if step.opname == "IS_OP" and not after_none:

@@ -1,4 +1,4 @@
-"""``inputs=``: the order of the arguments, and which inputs stand together in one."""
+"""``inputs=``: the order of the arguments, and the grouping of inputs in them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Leaf = tuple[str, Any]
 """An input as it was given, and its name in the argument, such as ``params['W']``."""
 
 MOST_NESTED = 100
-"""The depth to which arguments may be nested; those that hold themselves end here."""
+"""The maximum nesting depth of arguments; it stops those that contain themselves."""
 
 
 def entries_of(inputs: Inputs | None, what: str = "inputs") -> list[tuple[str, Any]]:
-    """The arguments that ``inputs`` lists, each with its name; without one the name is empty.
+    """The arguments that ``inputs`` lists, each with its name; an argument without name has an empty one.
 
     A dict gives names to the arguments; a bare symbol or matrix is the only argument.
 
@@ -50,8 +50,8 @@ def group(
 
     Args:
         inputs: from `entries_of`.
-        is_leaf: whether an entry is one input.
-        names: of the arguments, where they are known.
+        is_leaf: true if an entry is one input.
+        names: the names of the arguments, if they are known.
 
     Raises:
         TraceError: an entry is neither an input nor a list, tuple, dict, matrix or dataclass of inputs.
@@ -89,11 +89,11 @@ def _name(leaves: Sequence[Any], taken: set[str]) -> str:
 
 
 FEW = 4
-"""Inputs whose names together make that of their group."""
+"""Inputs whose names together determine the name of their group."""
 
 
 def is_container(entry: Any) -> bool:
-    """True if an entry holds others: a list, tuple, dict, matrix, dataclass or named tuple."""
+    """True if an entry contains others: a list, tuple, dict, matrix, dataclass or named tuple."""
     kinds = (list, tuple, Mapping, sympy.Tuple, sympy.MatrixBase, sympy.NDimArray)
     return isinstance(entry, kinds) or bool(field_names(type(entry)))
 
@@ -106,7 +106,7 @@ def is_scalar_symbol(leaf: sympy.Basic) -> bool:
 def structure_of(
     entry: Any, where: str, is_leaf: Callable[[Any], bool], depth: int = 0
 ) -> tuple[Structure, list[Leaf]]:
-    """The structure of one argument and its leaves, named as Python would select them."""
+    """The structure of one argument and its leaves, each named by its Python expression."""
     if depth > MOST_NESTED:
         raise TraceError(f"an argument is nested more than {MOST_NESTED} deep; does it hold itself?")
     if is_leaf(entry):

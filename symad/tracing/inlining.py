@@ -1,4 +1,4 @@
-"""Graphs called inside a traced function: their nodes join the graph that is being traced.
+"""Graphs called inside a traced function: their nodes become part of the graph that is being traced.
 
     slope = symad.gradient(f, "x")
     symad.trace(lambda x: (slope(x) ** 2).sum(), [(n,)])
@@ -37,7 +37,7 @@ def inline(graph: Graph, values: Sequence[Proxy] | tuple[Proxy | Array, ...]) ->
     graph of scalars takes arrays that broadcast together, elementwise.
 
     Raises:
-        ShapeError: a value does not have the shape of its input; names the input.
+        ShapeError: a value does not have the shape of its input; the message names the input.
     """
     names = [str(symbol) for symbol in graph.inputs]
     nodes = [number(v) for v in values]
@@ -56,7 +56,7 @@ def inline(graph: Graph, values: Sequence[Proxy] | tuple[Proxy | Array, ...]) ->
 
 
 def _outer(graph: Graph) -> dict[Node, Node]:
-    """The values of enclosing functions that a graph uses, as the function being traced sees them."""
+    """The values of enclosing functions that a graph uses, as values in the function being traced."""
     ops = {node: op_of(node, Captured) for node in captured_nodes(graph)}
     return {node: seen(op.node, op.owner) for node, op in ops.items()}
 

@@ -1,4 +1,4 @@
-"""Which symbols and functions of SymPy can be inputs, and of what shape they are declared."""
+"""Symbols and functions of SymPy that can be inputs, and their declared shapes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def as_input_symbol(symbol: sympy.Symbol) -> sympy.Basic:
 
 
 def is_function_input(expression: sympy.Basic) -> bool:
-    """True if an expression such as q(t) or its derivative is an input by itself.
+    """True if an expression such as q(t) or its derivative is an input.
 
-    That is an undefined function of anything, unless it was registered or carries an implementation.
+    This holds for undefined functions of any argument, unless they are registered or have an implementation.
     """
     if isinstance(expression, sympy.Derivative):
         return isinstance(expression.expr, AppliedUndef) and is_function_input(expression.expr)
@@ -72,7 +72,7 @@ def check_real(symbol: sympy.Symbol) -> sympy.Basic:
     """The symbol, if it may stand for a real number or an array of such.
 
     Raises:
-        TraceError: its assumptions say that it is no real number, or that products of it do not commute.
+        TraceError: by its assumptions it is not a real number, or products with it do not commute.
     """
     if isinstance(symbol, sympy.Symbol):
         if symbol.is_commutative is False:
@@ -86,7 +86,7 @@ def check_real(symbol: sympy.Symbol) -> sympy.Basic:
 
 
 def declared_shape(symbol: sympy.Symbol) -> Shape | None:
-    """The shape a symbol declares; None for an IndexedBase without shape."""
+    """The shape that a symbol declares; None for an IndexedBase without shape."""
     if isinstance(symbol, (sympy.MatrixSymbol, ArraySymbol)):
         return as_shape(symbol.shape)
     if isinstance(symbol, sympy.IndexedBase):

@@ -1,4 +1,4 @@
-"""Which symbols of SymPy expressions are inputs, and of what shape their indices ask for."""
+"""The symbols of SymPy expressions that are inputs, and the shapes that their indices imply."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ Child = tuple[Any, Ranges, bool]
 
 
 class Found:
-    """The input symbols of some expressions, and how far the indices of bases without shape reach."""
+    """The input symbols of some expressions, and the extents of the indices of bases without shape."""
 
     def __init__(self, arguments: Iterable[sympy.Basic] = ()) -> None:
-        """Nothing is found yet. ``arguments``: symbols that are given a value in each call."""
+        """An empty collection. ``arguments``: symbols that get a value in each call."""
         self.arguments = frozenset(arguments)
         self.ranks: dict[sympy.Basic, int] = {}
-        """Symbols without a shape of which an extreme is taken, and how many axes they need for it."""
+        """Symbols without a shape in an extreme (amin, amax), and the number of axes that it requires."""
         self.symbols: dict[sympy.Symbol, None] = {}
         self.uses: dict[sympy.Basic, list[tuple[sympy.Basic, ...]]] = {}
         self.free_indices: dict[sympy.Basic, sympy.Basic] = {}
         self.bound: set[sympy.Expr] = set()
 
     def shape_of(self, symbol: sympy.Symbol) -> Shape:
-        """The shape a symbol declares, or the one its indices ask for.
+        """The shape that a symbol declares, or the shape that its indices imply.
 
         Raises:
-            TraceError: the indices do not decide the shape.
+            TraceError: the indices do not determine the shape.
         """
         declared = declared_shape(symbol)
         if declared is not None and symbol not in self.ranks:
@@ -64,7 +64,7 @@ class Found:
         """Refuse indices that no sum binds.
 
         Raises:
-            TraceError: names the index and the element, and says how to bind it.
+            TraceError: the message names the index and the element, and says how to bind it.
         """
         known = set(dims)
         for index, element in self.free_indices.items():
@@ -78,20 +78,20 @@ class Found:
 
 @lru_cache(maxsize=256)
 def _given_length(base: sympy.Expr, axis: int) -> sympy.Basic:
-    """The length of an axis on which the indices depend on data: that of the array given."""
+    """The length of an axis whose indices depend on data: the length of the given array."""
     return sympy.Dummy(f"len_{base}_{axis}", integer=True, positive=True)
 
 
 FREE = "free"
-"""The extent that an index with unbound symbols asks for: it follows the others."""
+"""The extent for an index with unbound symbols: it follows from the other extents."""
 
 
 GIVEN = "given"
-"""The extent that data or arguments ask for: that of the array in a call."""
+"""The extent for indices that depend on data or arguments: the length of the array in a call."""
 
 
 def _joint_extent(extents: Sequence[sympy.Expr]) -> sympy.Expr | str | None:
-    """The largest of some extents; None where they cannot be compared."""
+    """The maximum of some extents; None if they cannot be compared."""
     if any(extent is GIVEN for extent in extents):
         return GIVEN
     joint: Any = FREE
@@ -107,7 +107,7 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
     """The inputs of some expressions; each distinct object is visited once in each range of indices.
 
     Bound indices of sums and variables of Lambdas are not inputs; symbols inside declared shapes are
-    dimensions, found there.
+    dimensions, and are collected as such.
 
     Raises:
         TraceError: an index is bound twice, or bound in one place and free in another.
@@ -141,15 +141,15 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
     return found
 
 
-# ---- what stands below an expression ------------------------------------------------------------
+# ---- subexpressions -----------------------------------------------------------------------------
 
 
 @singledispatch
 def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """The subexpressions in which inputs are looked for, each with the ranges around it.
+    """The subexpressions that may contain inputs, each with the ranges around it.
 
-    ``guarded`` says that the expression stands in a branch of a Piecewise: indices there may reach
-    out of the array where the branch is not taken.
+    ``guarded`` is true if the expression is in a branch of a Piecewise: indices there may
+    exceed the array if the branch is not taken.
     """
     return [(arg, ranges, guarded) for arg in expression.args]
 
@@ -159,7 +159,7 @@ def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Foun
 def function_children(
     expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found
 ) -> Iterable[Child]:
-    """An input such as q(t); what it depends on is no input."""
+    """An input such as q(t); its argument is not an input."""
     if not is_function_input(expression):
         inside = expression.args if isinstance(expression, AppliedUndef) else expression.args[:1]
         return [(arg, ranges, guarded) for arg in inside]
@@ -175,7 +175,7 @@ def function_children(
 
 @children.register(sympy.Limit)
 def limit_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """Its expression; the symbol of its direction is no input."""
+    """Its expression; the symbol of its direction is not an input."""
     return [(expression.args[0], ranges, guarded)]
 
 
@@ -183,7 +183,7 @@ def limit_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found
 @children.register(ArraySymbol)
 @children.register(sympy.IndexedBase)
 def symbol_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """An input; its dimensions are no inputs."""
+    """An input; its dimensions are not inputs."""
     found.symbols[expression] = None
     return ()
 
@@ -192,7 +192,7 @@ def symbol_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, foun
 def inferred_children(
     expression: InferredBase, ranges: Ranges, guarded: bool, found: Found
 ) -> Iterable[Child]:
-    """The base as it was declared, of a shape known from an earlier trace."""
+    """The base in its declared form, with the shape from an earlier trace."""
     found.symbols[expression.declared] = None
     found.uses.setdefault(expression.declared, []).append(expression.shape)
     return ()
@@ -200,7 +200,7 @@ def inferred_children(
 
 @children.register(sympy.Idx)
 def idx_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """An index, bound or free; its label and range are no inputs."""
+    """An index, bound or free; its label and range are not inputs."""
     if not any(expression == r.index for r in ranges):
         found.free_indices.setdefault(expression, expression)
     return ()
@@ -208,7 +208,7 @@ def idx_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: 
 
 @children.register(sympy.Indexed)
 def indexed_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """The base and what its indices depend on."""
+    """The base and the symbols of its indices."""
     base = expression.base
     if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
         ends = [_end(index, ranges, found.arguments) for index in expression.indices]
@@ -225,7 +225,7 @@ def indexed_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, fou
 
 
 def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: Found) -> None:
-    """Note the symbols of an affine index that no sum around it binds."""
+    """Record the symbols of an affine index that no enclosing sum binds."""
     if index.has(sympy.Indexed):
         return
     names = {r.index for r in ranges}
@@ -235,7 +235,7 @@ def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: F
 
 
 def _end(index: sympy.Expr, ranges: Ranges, arguments: Iterable[sympy.Basic]) -> sympy.Expr | str | None:
-    """One more than the largest value of an index; `GIVEN` where data or arguments decide."""
+    """One more than the maximum of an index; `GIVEN` if data or arguments determine it."""
     if index.has(sympy.Indexed, *arguments):
         return GIVEN
     known = {
@@ -264,7 +264,7 @@ def limits_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, foun
 @children.register(amin)
 @children.register(amax)
 def extreme_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
-    """The array; a symbol without a shape has the axes that its extremes ask for, one at least."""
+    """The array; a symbol without a shape has the axes that its extremes require, at least one."""
     array, axis = expression.args[0], expression.axis
     if isinstance(array, sympy.Symbol) or (isinstance(array, sympy.IndexedBase) and array.shape is None):
         needed = 1 if axis == none else max(int(axis) + 1, -int(axis))

@@ -1,10 +1,10 @@
-"""What the names in a traced function mean: those of SymPy's functions stand for traced ones.
+"""The names in a traced function: names of SymPy's functions refer to versions for traced values.
 
-A function is not run itself but a copy of it with the same code, whose names are looked up where those of
-the original are, at the same moment; where one is a function of SymPy (or SymPy itself, ``float``, or another
-Python function that names one), the copy reads a stand-in. Neither SymPy nor the user's function nor its
-module is changed, so other threads see nothing. A function of SymPy that is reached in another way, in a
-method or a list, takes traced scalars, of which it makes an expression, and refuses traced arrays.
+The function itself is not run, but a copy with the same code. The copy looks names up in the same scopes and
+at the same time as the original; if the value is a function of SymPy (or SymPy itself, ``float``, or another
+Python function that names one), the copy gets a stand-in. Neither SymPy nor the user's function nor its
+module is changed, so other threads are not affected. A function of SymPy that is reached in another way, in a
+method or a list, accepts traced scalars, of which it makes an expression, and refuses traced arrays.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
-"""The names of a module that Python reads by itself, not by running code."""
+"""The names of a module that Python reads itself, not by running code."""
 
 
 def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that computes what ``f`` does and reads stand-ins for SymPy's functions that it names."""
+    """A function that computes the same as ``f``, with stand-ins for the functions of SymPy that it names."""
     if isinstance(f, FunctionClass):
         return _of_head(f)
     if isinstance(f, functools.partial):
@@ -43,21 +43,21 @@ def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_head(head: FunctionClass) -> Any:
-    """The stand-in of a function of SymPy; symad's own ones take traced values as they are."""
+    """The stand-in of a function of SymPy; symad's own functions accept traced values and need none."""
     return head if str(head.__module__).startswith("symad.") else stand_in(head)
 
 
 IN_PLACE: dict[tuple[str, str], Callable[..., Any]] = {}
-"""What a traced function reads in place of a library's function, by module and name."""
+"""The replacement of a library's function in traced functions, by module and name."""
 
 LIBRARIES_READ = ("sympy", "scipy")
-"""The libraries of which functions are replaced."""
+"""The libraries whose functions are replaced."""
 
 
 def in_place_of(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register what a traced function reads where it names a library's function.
+    """Register the replacement of a library's function in traced functions.
 
-    The replacement is called with traced values among the arguments; of others the original is.
+    The replacement is called if a traced value is among the arguments, otherwise the original.
     """
 
     def register(made: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ class NamesOfLibrary(ModuleType):
 
 
 def _replaced(value: Any) -> Any:
-    """What stands for a value of SymPy or SciPy; None where it stands for itself."""
+    """The stand-in of a value of SymPy or SciPy; None if it has none."""
     if value is float:
         return TracedFloat
     if isinstance(value, FunctionClass):
@@ -108,17 +108,17 @@ def _replaced(value: Any) -> Any:
 
 
 class StandIns:
-    """Which values are replaced by what; of others `of` gives the value itself."""
+    """The stand-ins of values; for all other values `of` returns the value itself."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Any]] = {}
 
     def add(self, value: Any, made: Any) -> None:
-        """Replace a value; it is kept, so that no other one gets its identity."""
+        """Add the stand-in of a value; the value is kept alive, so that no other object gets its identity."""
         self._made[id(value)] = value, made
 
     def of(self, value: Any) -> Any:
-        """What stands for a value."""
+        """The stand-in of a value, or the value."""
         return self._made.get(id(value), (value, value))[1]
 
     def __contains__(self, value: object) -> bool:
@@ -133,14 +133,14 @@ class Names(dict[str, Any]):
         self._module, self._stand_ins = module, stand_ins
 
     def __missing__(self, name: str) -> Any:
-        """Python asks this for a name at the moment when the code reads it, and its builtins after."""
+        """Python calls this when the code reads a name, before it looks in the builtins."""
         if name == "float" and name not in self._module:
             return self._stand_ins.of(float)
         return self._stand_ins.of(self._module[name])
 
 
 def _reachable(f: FunctionType) -> dict[FunctionType, list[Any]]:
-    """The function and the user's functions that it names, directly or by others, each with what it names."""
+    """The function and the user's functions that it reaches by names, each with the values that it names."""
     found: dict[FunctionType, list[Any]] = {}
     open_ = [f]
     while open_:
@@ -152,7 +152,7 @@ def _reachable(f: FunctionType) -> dict[FunctionType, list[Any]]:
 
 
 def _may_be_copied(f: FunctionType) -> bool:
-    """Not functions of libraries, copies, and functions that set names of their module or of a function."""
+    """False for functions of libraries, copies, and functions that set global or enclosing names."""
     module = str(f.__module__)
     if module.partition(".")[0] in LIBRARIES and not module.startswith("symad.models."):
         return False
@@ -179,7 +179,7 @@ def _sets_names(code: CodeType) -> bool:
 
 
 def _named(f: FunctionType) -> list[Any]:
-    """The values of the names that the code of a function reads from outside of it."""
+    """The values of the global and enclosing names that the code of a function reads."""
     codes = list(_codes(f.__code__))
     names = {name for code in codes for name in code.co_names}
     values = [f.__globals__[name] for name in names if name in f.__globals__]
@@ -189,7 +189,7 @@ def _named(f: FunctionType) -> list[Any]:
 
 
 def _is_full(cell: CellType) -> bool:
-    """True if a variable of an enclosing function has its value already."""
+    """True if a variable of an enclosing function already has a value."""
     try:
         return cell.cell_contents is not cell
     except ValueError:
@@ -217,9 +217,9 @@ def _with_stand_ins(functions: dict[FunctionType, list[Any]]) -> StandIns:
 
 
 def _copy(f: FunctionType, stand_ins: StandIns) -> tuple[FunctionType, tuple[CellType, ...]]:
-    """The same code with other names, and the variables of enclosing functions, to be filled.
+    """The same code with other names, and the variables of enclosing functions, which are to be filled.
 
-    A variable that holds neither a function nor SymPy is shared with the original.
+    A variable that contains neither a function nor SymPy is shared with the original.
     """
     kinds = FunctionType, FunctionClass, ModuleType
     cells = tuple(

@@ -1,8 +1,8 @@
-"""Proxies: what a Python function sees while it is traced.
+"""Proxies: the values that a Python function computes with while it is traced.
 
 A `Proxy` stands for a node. It has NumPy's operators, indexing, methods and protocols, so that code
 written for arrays runs on it and builds the graph; no SymPy expression is built. It has no value:
-asking for one (a branch, ``float``, an index into a list) is an error that says what to do.
+code that needs one (a branch, ``float``, an index into a list) raises an error that says what to do.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from symad.tracing.wrapped import (
 )
 
 LARGEST = 1000
-"""The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
+"""The number of elements up to which a traced value becomes an array of scalars if NumPy converts it.
 
-Each element is a node of its own: larger arrays are better kept whole.
+Each element is then a separate node; larger arrays should stay whole.
 """
 
 
 class Proxy(Valueless):
-    """A value of the graph being traced, with the face of a NumPy array."""
+    """A value of the graph being traced, with the interface of a NumPy array."""
 
     __slots__ = ()
     __array_priority__ = 1000.0
@@ -63,11 +63,11 @@ class Proxy(Valueless):
     __hash__ = None  # type: ignore[assignment]  # says that there is none
 
     def __init__(self, node: Node) -> None:
-        """``node``: what the proxy stands for."""
+        """``node``: the node for which the proxy stands."""
         self._value = node
         self._owner = SESSION.get()
 
-    # ---- what an array tells about itself
+    # ---- attributes of an array
 
     @property
     def shape(self) -> Shape:
@@ -92,7 +92,7 @@ class Proxy(Valueless):
 
     @property
     def mT(self) -> Proxy:
-        """The last two axes exchanged."""
+        """The last two axes swapped."""
         return self._viewed(matrix_transpose(self._node))
 
     @property
@@ -107,7 +107,7 @@ class Proxy(Valueless):
 
     @property
     def flags(self) -> Any:
-        """Those of an array of its own, for code that asks whether elements may be assigned to."""
+        """The flags of an array that owns its memory, for code that tests if elements may be assigned to."""
         return np.empty(0).flags
 
     def astype(self, dtype: Any, **options: Any) -> Proxy:
@@ -123,7 +123,7 @@ class Proxy(Valueless):
         return Proxy(number(self))
 
     def copy(self, order: str = "C") -> Proxy:
-        """A value of its own: assignments to elements do not change this one."""
+        """A separate value: assignments to its elements do not change this one."""
         return self._function(np.copy, order=order)
 
     def conj(self) -> Proxy:
@@ -131,24 +131,24 @@ class Proxy(Valueless):
         return self
 
     def flatten(self, order: str = "C") -> Proxy:
-        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        """All elements in one axis, in row-major order, or in column-major order for ``order="F"``."""
         return self.ravel(order)
 
     def ravel(self, order: str = "C") -> Proxy:
-        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        """All elements in one axis, in row-major order, or in column-major order for ``order="F"``."""
         return self._function(np.ravel, order=order)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Proxy:
-        """The elements under another shape, given as a tuple or as its numbers."""
+        """The elements under another shape, given as a tuple or as separate numbers."""
         whole = shape[0] if len(shape) == 1 else shape
         return self._function(np.reshape, whole, order=order)
 
     def transpose(self, *axes: Any) -> Proxy:
-        """Axes in another order, given as a tuple or as its numbers; reversed by default."""
+        """Axes in another order, given as a tuple or as separate numbers; reversed by default."""
         return self._function(np.transpose, axes[0] if len(axes) == 1 else axes or None)
 
     def _function(self, function: Any, *args: Any, **options: Any) -> Any:
-        """A function of NumPy of this value, with the options that its answer reads."""
+        """A function of NumPy of this value, with the options that its implementation supports."""
         return call_function(self, function, (self, *args), options)
 
     def tolist(self) -> Any:
@@ -173,11 +173,11 @@ class Proxy(Valueless):
         write_elements(self, key, value)
 
     def _current(self) -> Node:
-        """The node now; that of a slice follows the array."""
+        """The current node; for a slice that of the elements of its array."""
         return self._value
 
     def _become(self, node: Node, what: str) -> None:
-        """Take another value."""
+        """Replace the value."""
         self._value = node
 
     def _is_slice(self, array: Proxy, key: Index) -> bool:
@@ -185,9 +185,9 @@ class Proxy(Valueless):
         return False
 
     def _in_place(self, operator: str, new: Proxy) -> Proxy:
-        """``y += x`` and the like: every name of this value sees the new one, as in NumPy."""
+        """``y += x`` and similar: every name of this value refers to the new one, as in NumPy."""
         if not self.ndim:
-            return new  # numbers do not change
+            return new  # numbers are immutable
         check_owned(self, f"{operator} of")
         if new.shape != self.shape:
             raise ShapeError(
@@ -198,7 +198,7 @@ class Proxy(Valueless):
         return self
 
     def _viewed(self, node: Node) -> Proxy:
-        """A value that in NumPy may share the memory of this one, not as a slice."""
+        """A value that may share the memory of this one in NumPy, other than a slice."""
         view = Proxy(node)
         if view.ndim:
             view._views = VIEW
@@ -206,12 +206,12 @@ class Proxy(Valueless):
         return view
 
     def _note(self, view: Proxy) -> None:
-        """Remember a reshaped form, as long as it is in use."""
+        """Record a reshaped form, as long as it is in use."""
         known = getattr(self, "_views", None)
         if known is None:
             known = self._views = []
         if known is not VIEW:
-            if not len(known) & (len(known) - 1):  # at powers of two: forget those that are gone
+            if not len(known) & (len(known) - 1):  # at powers of two: remove dead references
                 known[:] = [v for v in known if v() is not None]
             known.append(ref(view))
 
@@ -323,7 +323,7 @@ class Proxy(Valueless):
 
     @staticmethod
     def apply_function(head: type[sympy.Basic], args: Sequence[ArrayLike]) -> Proxy:
-        """A scalar function of ``args``, some of which are traced; SymPy's functions ask for it."""
+        """A scalar function of ``args``, some of which are traced; called by SymPy's functions."""
         return elementwise(partial(apply, head), *args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

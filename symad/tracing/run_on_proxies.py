@@ -35,18 +35,18 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     The function is called once with proxies. It may use Python's control flow on anything that does
     not depend on data, NumPy's functions and operators, SymPy's functions, and those of
     `symad.functions`. Arithmetic is that of real numbers: integers are promoted, ``/`` never rounds, and
-    single-precision constants keep the value they have; the precision of the result is chosen when
+    single-precision constants keep their value; the precision of the result is chosen when
     the graph is evaluated or lowered.
 
     Args:
         f: the function.
         inputs: one for each parameter: a SymPy symbol, an example (a number or an array, of which
-            only the shape counts), a shape (a tuple of ints and SymPy expressions), or a dict, list, tuple or
-            dataclass of such, nested as you like: the function gets the same structure.
+            only the shape is used), a shape (a tuple of ints and SymPy expressions), or a dict, list, tuple
+            or dataclass of these at any depth: the function gets the same structure.
 
     Raises:
-        TraceError: inputs are missing; the function branches on data, uses something that has no
-            derivative here, or returns something that is no number.
+        TraceError: inputs are missing; the function branches on data, uses an operation that has no
+            derivative here, or returns a value that is not a number.
     """
     name = getattr(f, "__name__", "f")
     grouping, nodes = _inputs(f, inputs)
@@ -67,7 +67,7 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
 
 
 def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
-    """What the function is called with; a vector of scalar inputs is an array."""
+    """The arguments of the function; a vector of scalar inputs is an array."""
     values, first = [], 0
     for argument in grouping:
         count = leaves(argument.structure)
@@ -78,7 +78,7 @@ def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
 
 
 def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | list[Proxy], name: str) -> Any:
-    """What the function returns on proxies."""
+    """The result of the function on proxies."""
     try:
         return reading_stand_ins(f)(*values)
     except TypeError as error:
@@ -127,14 +127,14 @@ SIZES_NEEDED = (
     "expected a sequence of integers",
     "Cannot convert expression to float",
 )
-"""What Python, NumPy and SymPy say of an expression where a number of elements is needed."""
+"""Messages of Python, NumPy and SymPy for an expression in place of a number of elements."""
 
 
 def _refuse_scipy(name: str, error: Exception) -> None:
-    """Say that a function of SciPy is not made for traced values, if the error comes from one.
+    """Raise the error that a function of SciPy does not support traced values, if an error comes from one.
 
     Raises:
-        TraceError: it does.
+        TraceError: it comes from one.
     """
     if not isinstance(error.__cause__, TraceError) and (call := scipys_call_in(error)):
         raise TraceError(
@@ -175,7 +175,7 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
 def _is_leaf(value: Any) -> bool:
     """True if an entry of ``inputs`` is one input: a symbol, a shape, or an example.
 
-    Lists of numbers are examples; tuples of whatever could be a dimension are shapes.
+    Lists of numbers are examples; tuples whose entries could be dimensions are shapes.
     """
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray, sympy.Tuple)):
         return not all(map(is_scalar_symbol, sympy.flatten(value)))
@@ -187,7 +187,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _is_example(value: Any) -> bool:
-    """True if a list holds numbers only, or lists of numbers."""
+    """True if a list contains only numbers, or lists of numbers."""
     numbers = (int, float, complex, np.generic, Fraction, sympy.Number, str, bytes, type(None))
     return all(_is_example(v) if isinstance(v, list) else isinstance(v, numbers) for v in value)
 
@@ -260,7 +260,7 @@ def _declared(name: str, value: tuple[ArrayLike, ...]) -> Shape:
     """A tuple as the shape of an input.
 
     Raises:
-        TraceError: an entry is no dimension: a float, say, or a symbol that is no integer.
+        TraceError: an entry is not a dimension, such as a float, or a symbol that is not an integer.
     """
     for entry in value:
         if not _is_dim(entry):
@@ -283,7 +283,7 @@ def _is_dim(value: float | sympy.Expr) -> bool:
 
 
 def _outputs(result: ArrayLike, name: str) -> tuple[Structure, list[Node]]:
-    """The structure of what a function returned, and its nodes in order."""
+    """The structure of the value that a function returned, and its nodes in order."""
     if isinstance(result, dict):
         items = [_outputs(value, name) for value in result.values()]
         structure: Structure = DictOf(tuple(result.keys()), tuple(s for s, _ in items))

@@ -1,8 +1,8 @@
-"""Which function is being traced, and what its values are to the functions inside of it.
+"""The function that is being traced, and the meaning of its values in functions inside of it.
 
-Sessions nest. Tracing a function opens one, and so does the body of a loop. A value belongs to the session
-in which it was made. In the body of a loop inside that session it is used as it is; in a function inside
-that session, whose graph may be differentiated and called by itself, it is a constant (`Captured`);
+Sessions are nested. Tracing a function opens one, and so does the body of a loop. A value belongs to the
+session in which it was made. The body of a loop inside that session uses the value directly. In a function
+inside that session, whose graph may be differentiated and called separately, it is a constant (`Captured`);
 anywhere else it is an error.
 """
 
@@ -24,8 +24,8 @@ from symad.ops.loops.captured import Captured
 class Session:
     """One function, or one body of a loop, while it is traced.
 
-    ``dims`` are the dimension symbols and ``symbols`` the nodes of the SymPy symbols that are inputs, of
-    this function. ``makes_graph`` is False for bodies, whose nodes join the graph around them.
+    ``dims`` are the dimension symbols of this function, and ``symbols`` the nodes of the SymPy symbols that
+    are its inputs. ``makes_graph`` is False for bodies, whose nodes become part of the graph around them.
     """
 
     title: str = "no function"
@@ -36,7 +36,7 @@ class Session:
 
 
 OUTSIDE = Session()
-"""No function is being traced. Values made here are arrays of symbolic size, the same everywhere."""
+"""No function is being traced. Values made here are arrays of symbolic size, the same in all sessions."""
 
 SESSION: ContextVar[Session] = ContextVar("symad session", default=OUTSIDE)
 
@@ -47,7 +47,7 @@ def is_tracing() -> bool:
 
 
 def seen(node: Node, owner: Session) -> Node:
-    """A value of ``owner`` as the session that is open now sees it.
+    """A value of ``owner`` as a node of the session that is open now.
 
     Raises:
         TraceError: the session of the value is closed.
@@ -68,7 +68,7 @@ def seen(node: Node, owner: Session) -> Node:
 
 
 def symbol_node(symbol: sympy.Symbol) -> Node | None:
-    """What a SymPy symbol stands for in the session that is open, or in those around it; None if nothing."""
+    """The node of a SymPy symbol in the open session, or in those around it; None if there is none."""
     session: Session | None = SESSION.get()
     while session is not None:
         if symbol in session.symbols:
@@ -79,7 +79,7 @@ def symbol_node(symbol: sympy.Symbol) -> Node | None:
 
 @contextmanager
 def session(opened: Session) -> Iterator[None]:
-    """While this lasts, values belong to a session."""
+    """A context in which values belong to a session."""
     token = SESSION.set(opened)
     try:
         yield
@@ -89,7 +89,7 @@ def session(opened: Session) -> Iterator[None]:
 
 @contextmanager
 def body(title: str) -> Iterator[None]:
-    """While this lasts, values belong to the body of a loop; they are not to be used behind it."""
+    """A context in which values belong to the body of a loop; they must not be used after it."""
     around = SESSION.get()
     with session(Session(title, around.dims, {}, around, makes_graph=False)):
         yield

@@ -1,4 +1,4 @@
-"""Which traced values would share memory in NumPy: an assignment to one that does is refused."""
+"""Traced values that would share memory in NumPy: an assignment to such a value is refused."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from symad.tracing.sessions import SESSION
 from symad.tracing.wrapped import Wrapped
 
 VIEW = "a view"
-"""What `Wrapped._views` is of a reshaped form of another value; else the reshaped forms of this one."""
+"""`Wrapped._views` of a reshaped form of another value; other values store their reshaped forms there."""
 
 
 def check_owned(y: Wrapped, what: str) -> None:
     """Refuse an assignment that in NumPy would change other values as well.
 
     Args:
-        y: what is assigned to.
-        what: what is done, for the message.
+        y: the value that is assigned to.
+        what: the operation, for the message.
 
     Raises:
         TraceError: y is a reshaped or transposed form of another value, such a form of y is in use, or y

@@ -1,4 +1,4 @@
-"""What holds while a function is traced: its session, and what others ask for."""
+"""The contexts in which a function is traced: its session, and those that other modules need."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from symad.tracing.sessions import SESSION, Session, session
 
 WHILE_TRACING: list[Callable[[], AbstractContextManager[Any]]] = []
-"""Contexts that are open while a function is traced; the modules that need one add it."""
+"""Contexts that are open while a function is traced; modules that need one add it."""
 
 
 @contextmanager
 def tracing(opened: Session | None = None) -> Iterator[None]:
-    """While this lasts, values belong to a session, which says what the inputs are."""
+    """A context in which values belong to a session, which defines the inputs."""
     with ExitStack() as stack:
         stack.enter_context(session(opened if opened is not None else SESSION.get()))
         for context in WHILE_TRACING:

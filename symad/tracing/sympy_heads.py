@@ -1,7 +1,7 @@
 """SymPy's functions of traced values: ``sympy.sin(x)`` of a traced x is a node, not an expression.
 
-SymPy itself stays as it is. A traced function reads a stand-in where its code names a function of SymPy
-(`symad.tracing.names`); of anything but traced values the stand-in is that function.
+SymPy itself stays unchanged. A traced function gets a stand-in for each function of SymPy that its code names
+(`symad.tracing.names`); for all but traced values the stand-in is that function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from symad.tracing.wrapped import broadcast, condition, number
 
 
 class StandIn(FunctionClass):
-    """The class of the stand-ins: each is a subclass of its function, and of it all but calls are asked."""
+    """The class of the stand-ins: each is a subclass of its function, which handles everything but calls."""
 
     stands_for: FunctionClass
 
@@ -38,7 +38,7 @@ class StandIn(FunctionClass):
         super().__init__(head.__name__, cls.__bases__, {})
 
     def __call__(cls, *args: ArrayLike, **options: Any) -> Array | sympy.Expr:
-        """The function: a traced value of traced ones, what SymPy makes of others."""
+        """The function: a traced value for traced arguments, SymPy's result for others."""
         if any(map(_holds_proxy, args)):
             return apply_head(cls.stands_for, args)
         return cls.stands_for(*args, **options)
@@ -61,22 +61,22 @@ class StandIn(FunctionClass):
 
 @cache
 def stand_in(head: FunctionClass) -> StandIn:
-    """The one stand-in of a function of SymPy."""
+    """The stand-in of a function of SymPy, always the same object."""
     return StandIn(head)
 
 
 def head_of(value: Any) -> Any:
-    """The function of SymPy behind a stand-in; anything else as it is."""
+    """The function of SymPy behind a stand-in; any other object unchanged."""
     return value.stands_for if isinstance(value, StandIn) else value
 
 
 def _holds_proxy(value: ArrayLike) -> bool:
-    """A proxy, or a pair of a Piecewise with one."""
+    """True for a proxy, or a pair of a Piecewise that contains one."""
     return isinstance(value, Proxy) or (isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value))
 
 
 def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:
-    """A SymPy function of values of which one is a proxy, elementwise."""
+    """A SymPy function of values that include a proxy, elementwise."""
     if issubclass(head, sympy.Piecewise):
         return _piecewise(args)
     nodes = broadcast(*map(number, args))

@@ -1,4 +1,4 @@
-"""What a traced value is not: a number. Python's questions for its value are errors that say what to do."""
+"""Traced values have no numeric value: Python's conversions to one raise errors that say what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symad.tracing.wrapped import Wrapped
 
 
 class Valueless(Wrapped):
-    """Something that stands for a node, and has no value while a function is traced."""
+    """An object that stands for a node, and has no value while a function is traced."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """The walk from SymPy objects to nodes: each distinct subexpression once, without recursion.
 
-A tracer asks two questions of every SymPy class: `operands`, the subexpressions that are traced
-first, and `lift`, the node of an expression from the nodes of its operands. The answers stand in
+A tracer asks two questions about every SymPy class: `operands`, the subexpressions that are traced
+first, and `lift`, the node of an expression from the nodes of its operands. The answers are in
 the files of this package, one for each family of SymPy classes.
 """
 
@@ -20,28 +20,28 @@ from symad.errors import OutsideError, TraceError
 
 
 class Tracer:
-    """The state of one trace: what is a dimension, the shapes of inputs, and what has been seen."""
+    """The state of one trace: the dimensions, the shapes of inputs, and the nodes found so far."""
 
     def __init__(
         self, dims: Iterable[sympy.Symbol] = (), shapes: Mapping[sympy.Basic, Shape] | None = None
     ) -> None:
-        """``dims``: the dimension symbols. ``shapes``: shapes of inputs that do not carry one."""
+        """``dims``: the dimension symbols. ``shapes``: the shapes of inputs whose symbols declare none."""
         self.dims = frozenset(dims)
         self.shapes = dict(shapes or {})
         self.places: frozenset[sympy.Basic] = frozenset()
-        """Symbols that are arguments, so that an index may hold them: positions known when called."""
+        """Symbols that are arguments; an index may contain them, as a position known at run time."""
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
 
     def assume(self, expression: sympy.Basic, node: Node) -> None:
-        """Take ``node`` for the node of this object, without looking into it."""
+        """Use ``node`` as the node of this object, without tracing it."""
         self._nodes[id(expression)] = node
         self._alive.append(expression)
 
     def trace(self, expression: sympy.Basic) -> Node:
         """The node of an expression."""
         nodes = self._nodes
-        parts_of, node_of = cache(operands.dispatch), cache(lift.dispatch)  # asked for every expression
+        parts_of, node_of = cache(operands.dispatch), cache(lift.dispatch)  # looked up for every expression
         stack: list[tuple[sympy.Basic, tuple[sympy.Basic, ...] | None]] = [(expression, None)]
         while stack:
             current, below = stack.pop()

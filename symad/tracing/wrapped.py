@@ -1,4 +1,4 @@
-"""Values met while a function is traced, as nodes: numbers, arrays, lists, conditions, SymPy."""
+"""Values in a traced function as nodes: numbers, arrays, lists, conditions, SymPy expressions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from symad.tracing.sessions import SESSION, Session, seen
 
 
 class Wrapped:
-    """Something that stands for a node; `symad.tracing.proxy.Proxy` is the one such class."""
+    """An object that stands for a node; `symad.tracing.proxy.Proxy` is the only such class."""
 
     __slots__ = ("__weakref__", "_owner", "_value", "_views")
     _value: Node
@@ -34,14 +34,14 @@ class Wrapped:
 
     @property
     def _node(self) -> Node:
-        """The node, as the function that is being traced sees it."""
+        """The node, as a value of the function that is being traced."""
         if SESSION.get() is self._owner:
             return self._value
         return seen(self._value, self._owner)
 
 
 class Traced(sympy.Dummy):
-    """A scalar proxy inside a SymPy expression; tracing the expression finds the proxy again."""
+    """A scalar proxy inside a SymPy expression; tracing the expression returns the proxy's node."""
 
     __slots__ = ("proxy",)
     proxy: Wrapped
@@ -54,7 +54,7 @@ _CONVERTIBLE = (
 
 
 def convertible(value: ArrayLike) -> bool:
-    """True if a value can stand in an operation with a proxy."""
+    """True if a value can be an operand beside a proxy."""
     return isinstance(value, _CONVERTIBLE)
 
 
@@ -62,7 +62,7 @@ def as_node(value: ArrayLike) -> Node:
     """The node of a proxy, number, array, nested list, or SymPy expression.
 
     Raises:
-        TraceError: the value is none of these, or a SymPy symbol in it is no input.
+        TraceError: the value is none of these, or a SymPy symbol in it is not an input.
     """
     if isinstance(value, Wrapped):
         return value._node
@@ -104,7 +104,7 @@ def _constant_array(node: Node) -> Any:
 
 @singledispatch
 def node_of_expression(expression: sympy.Basic) -> Node:
-    """The node of a SymPy expression met while a function is traced."""
+    """The node of a SymPy expression that occurs in a traced function."""
     raise NotImplementedError(f"{type(expression).__name__} has no rule for its node")
 
 
@@ -118,7 +118,7 @@ _SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
 @cache
 def _kind(op_class: Any) -> str:
-    """How an op says whether its elements are truth values."""
+    """How an op determines if its elements are truth values."""
     if issubclass(op_class, ScatterAdd):
         return "number"
     kinds = {
@@ -132,7 +132,7 @@ def _kind(op_class: Any) -> str:
 
 
 def is_condition(node: Node) -> bool:
-    """True if a node's elements are true or false; moved elements are what they were before."""
+    """True if a node's elements are truth values; ops that move elements keep their kind."""
     path: list[Node] = []
     known: bool | None = None
     while known is None:
@@ -170,7 +170,7 @@ def number(value: Any) -> Node:
 
 @lru_cache(maxsize=256, typed=True)
 def _number(value: float) -> Node:
-    """The constant of a Python number that is not 0; loops use the same few."""
+    """The constant of a Python number that is not 0; cached, since loops use the same few numbers."""
     return constant(value)
 
 
@@ -187,7 +187,7 @@ def alike(values: Iterable[Any]) -> list[Node]:
 
 
 def broadcast(*nodes: Node) -> tuple[Node, ...]:
-    """The nodes under NumPy's broadcasting rules; scalars join arrays as they are."""
+    """The nodes under NumPy's broadcasting rules; scalars stay scalars."""
     found: Shape = ()
     for node in nodes:
         if node.shape and node.shape != found:

@@ -1,7 +1,8 @@
 """NumPy and SciPy functions on traced values.
 
-`registry` finds the answers, `options` refuses what is not read; `elements` reads and assigns, `functions`
-and `ufuncs` hold the answers, `making` those of NumPy's constructors. Importing this package registers all.
+`registry` finds the implementations, `options` refuses unsupported options; `elements` reads and assigns,
+`functions` and `ufuncs` hold the implementations, `making` those of NumPy's constructors. Importing this
+package registers all.
 """
 
 from symad.tracing.from_numpy import fourier, making, registry, ufuncs

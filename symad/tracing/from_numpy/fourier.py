@@ -1,7 +1,7 @@
 """Fourier transforms of traced values are refused by name, also those inside of functions of SciPy.
 
-scipy.fft asks backends before it computes (the uarray protocol). The one here computes nothing: it refuses
-traced values, and leaves all others to SciPy.
+scipy.fft offers each call to registered backends first (the uarray protocol). The backend here computes
+nothing: it refuses traced values, and leaves all others to SciPy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Refusing:
 
 
 def transforms_refused() -> AbstractContextManager[None]:
-    """A context in which scipy.fft refuses traced values; nothing where it is not loaded."""
+    """A context in which scipy.fft refuses traced values; it does nothing if scipy.fft is not loaded."""
     fft = sys.modules.get("scipy.fft")
     return nullcontext() if fft is None else fft.set_backend(Refusing)
 

@@ -1,17 +1,17 @@
-"""NumPy's constructors while a function is traced, and the few other functions that ask no protocol.
+"""NumPy's constructors while a function is traced, and the few other functions that use no protocol.
 
-``np.asarray``, ``np.array`` and ``np.isscalar`` do not ask their arguments what to do, as other functions of
-NumPy do; ``np.zeros`` and its like have none to ask. While a function is traced they stand replaced in the
-module numpy: for traced values the answers are those below, arrays that the user's code makes may be filled
-with traced values (`symad.tracing.from_numpy.elements.filled`), and sizes may be symbols
-(`symad.tracing.from_numpy.symbolic_sizes`). Every other call goes on as before.
+``np.asarray``, ``np.array`` and ``np.isscalar`` do not dispatch on their arguments, as other functions of
+NumPy do; ``np.zeros`` and similar functions have no argument to dispatch on. While a function is traced they
+are replaced in the module numpy: for traced values the functions below compute the result, arrays that the
+user's code makes may be filled with traced values (`symad.tracing.from_numpy.elements.filled`), and sizes may
+be symbols (`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
 
-This is the one place where symad touches another module. The names of the traced function could be read
-differently instead (`symad.tracing.names`), but methods of models and functions of libraries reach NumPy by
-names of their own, and most of them begin with ``np.asarray(x)``. What a call answers depends on its
+No other part of symad modifies another module. The names in the traced function could be replaced
+instead (`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by
+their own names, and most of them begin with ``np.asarray(x)``. The result of a call depends on its
 arguments and on the context in which it runs (`symad.tracing.sessions` is a context variable), so threads
-that trace nothing get what they get without symad. The replacements are counted over all threads: the first
-trace puts them there, the last one takes them away.
+that trace nothing get the same results as without symad. The replacements are counted over all threads: the
+first trace installs them, the last one removes them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _converter(original: Callable[..., Any], copies: bool) -> Callable[..., Any]
 
 
 def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.zeros and its like: arrays of floats that the user's code makes may be filled with traced values."""
+    """np.zeros and similar: arrays of floats from the user's code, which may be filled with traced values."""
     empty = original is np.empty
 
     @wraps(original)
@@ -88,14 +88,14 @@ def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
             return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
         made = original(*args, **options)
         if empty and made.dtype.kind == "f":
-            made.fill(0)  # what memory held is no function of the inputs
+            made.fill(0)  # uninitialised memory is not a function of the inputs
         return refilled(made)
 
     return make
 
 
 def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.eye and its like, of sizes that may be symbols."""
+    """np.eye and similar, for sizes that may be symbols."""
 
     @wraps(original)
     def make(*args: Any, **options: Any) -> Array:
@@ -106,7 +106,7 @@ def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_scalar(original: Callable[..., Any]) -> Callable[..., Any]:
-    """np.isscalar: a traced value without axes stands for a number."""
+    """np.isscalar: a traced value without axes counts as a number."""
 
     @wraps(original)
     def is_scalar(element: ArrayLike) -> bool:
@@ -140,7 +140,7 @@ REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (np, "isscalar", _is_scalar(np.isscalar)),
     (np.vectorize, "__call__", _vectorized(np.vectorize.__call__)),
 )
-"""Where each function stands, its name, and what stands there while a function is traced."""
+"""For each function its module, its name, and its replacement while a function is traced."""
 
 _LOCK = Lock()
 hold_while_forking(_LOCK)
@@ -150,7 +150,7 @@ _originals: list[tuple[Any, str, Any]] = []
 
 @contextmanager
 def constructors_take_proxies() -> Iterator[None]:
-    """While this lasts, NumPy's constructors take traced values; see the top of this file."""
+    """A context in which NumPy's constructors accept traced values; see the top of this file."""
     global _traces
     with _LOCK:
         _traces += 1
@@ -172,6 +172,6 @@ WHILE_TRACING.append(constructors_take_proxies)
 
 
 def _in_scipy() -> list[tuple[Any, str, Any]]:
-    """Where functions of SciPy that are short formulas in Python, such as polygamma, call NumPy's asarray."""
+    """The modules of SciPy whose short formulas in Python, such as polygamma, call NumPy's asarray."""
     basic = sys.modules.get("scipy.special._basic")
     return [(basic, "asarray", _converter(np.asarray, False))] if hasattr(basic, "asarray") else []

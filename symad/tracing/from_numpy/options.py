@@ -1,7 +1,7 @@
-"""Options of NumPy's functions: what an answer reads, what only concerns storage, and what is refused.
+"""Options of NumPy's functions: supported ones, those that only concern storage, and refused ones.
 
-An answer reads its own parameters and no others. An option that it does not read is an error that names it,
-unless the value is the one that NumPy takes by default, or the option cannot change the numbers.
+An implementation supports the options that are its parameters. Any other option is an error that names it,
+unless its value is NumPy's default, or the option cannot change the numbers.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from symad.errors import TraceError
 STORAGE = frozenset(
     ("casting", "subok", "copy", "device", "like", "overwrite_input", "kind", "stable", "optimize")
 )
-"""Options that concern how numbers are stored or found, whatever their value is.
+"""Options that concern how numbers are stored or computed, for all their values.
 
-Sorting is stable here, and the order of products is chosen by symad.
+Sorting is stable here, and symad chooses the order of products.
 """
 
 LAYOUT = ("C", "K", "A", "F", None)
-"""Orders of memory, for functions in which they do not change the order of elements."""
+"""Memory orders, for functions in which they do not change the order of elements."""
 
 
 def cannot_matter(name: str, value: object, default: object, layout: bool) -> bool:
-    """True if an option that is not read leaves the numbers as they are."""
+    """True if an unsupported option does not change the numbers."""
     if value is None or value is np._NoValue or value is default or name in STORAGE:
         return True
     if name == "dtype":
@@ -53,11 +53,11 @@ ADVICE = {
     "np.where or comparisons for others",
     "where": "use np.where on the argument or the result",
 }
-"""What to do instead of an option."""
+"""The alternatives to unsupported options."""
 
 
 def refuse(call: str, name: str, value: object) -> None:
-    """Raise the error of an option that is not read.
+    """Raise the error for an unsupported option.
 
     Raises:
         TraceError: always.
@@ -70,7 +70,7 @@ def refuse(call: str, name: str, value: object) -> None:
 
 @cache
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """The signature of a function; None where Python does not know it (functions in C, before NumPy 2.4)."""
+    """The signature of a function; None if Python does not know it (functions in C, before NumPy 2.4)."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -85,10 +85,10 @@ def bound(
     options: Mapping[str, ArrayLike],
     layout: bool,
 ) -> tuple[list[ArrayLike], dict[str, ArrayLike]]:
-    """The arguments for an answer, from those of a call of the function; ``call`` is its name.
+    """The arguments for an implementation, from those of a call of the function; ``call`` is its name.
 
     Raises:
-        TraceError: an option was given that the answer does not read.
+        TraceError: an option was given that the implementation does not support.
         TypeError: the arguments do not fit the function, as in NumPy.
     """
     known = inspect.signature(answer).parameters
@@ -118,10 +118,10 @@ def bound(
 def _read(
     call: str, known: Mapping[str, inspect.Parameter], name: str, value: object, default: object, layout: bool
 ) -> bool:
-    """True if an answer reads an option; False where it does not matter.
+    """True if an implementation supports an option; False if the option does not matter.
 
     Raises:
-        TraceError: it is not read, and may matter.
+        TraceError: it is not supported, and may change the numbers.
     """
     if name in known:
         return True

@@ -1,6 +1,6 @@
-"""NumPy's array functions on proxies: how a call finds its answer.
+"""NumPy's array functions on proxies: the dispatch of a call to its implementation.
 
-The answers stand in `symad.tracing.from_numpy.functions`.
+The implementations are in `symad.tracing.from_numpy.functions`.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ UNSUPPORTED = {
 NO_FFT = "values are real; write sums of cosines and sines, or convolutions with np.convolve"
 
 LAYOUT: set[Function] = set()
-"""Functions whose ``order`` is that of memory, and leaves the elements where they are."""
+"""Functions whose ``order`` is a memory order, and does not move the elements."""
 
 
 Answer = TypeVar("Answer", bound=Callable[..., object])
 
 
 def implements(*functions: Function | None, layout: bool = False) -> Callable[[Answer], Answer]:
-    """Register the answer to some NumPy functions; None stands for one this NumPy lacks.
+    """Register the implementation of some NumPy functions; None stands for one that this NumPy lacks.
 
-    The answer reads the options that are parameters of it; see `symad.tracing.from_numpy.options`.
+    Its parameters are the options that it supports; see `symad.tracing.from_numpy.options`.
     """
 
     def register(answer: Answer) -> Answer:
@@ -73,10 +73,10 @@ def implements(*functions: Function | None, layout: bool = False) -> Callable[[A
 def call_function_traced(
     array: Array, function: Function, args: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
-    """A NumPy function on arguments that hold a proxy.
+    """A NumPy function on arguments that contain a proxy.
 
     Raises:
-        TraceError: the function, or an option of it, is not supported; names what to use.
+        TraceError: the function, or an option of it, is not supported; the message says what to use.
     """
     answer = FUNCTIONS.get(function)
     name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
@@ -109,14 +109,14 @@ VIEWS = {
     np.fliplr, np.flipud, np.rot90, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.real,
     np.ascontiguousarray,
 }  # fmt: skip
-"""Functions whose results share the memory of their first argument in NumPy, at least at times."""
+"""Functions whose results may share the memory of their first argument in NumPy."""
 
 
 def normal_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """An axis argument as non-negative axes; None means all.
 
     Raises:
-        ShapeError: there is no such axis, or one stands twice.
+        ShapeError: there is no such axis, or one is given twice.
     """
     if axis is None:
         return tuple(range(rank))
@@ -131,7 +131,7 @@ def normal_axes(axis: Axis, rank: int) -> tuple[int, ...]:
 
 
 def along(a: ArrayLike, axis: Axis) -> tuple[Node, int]:
-    """The array and the axis; without axis, all elements in one."""
+    """The array and the axis; without an axis, the flattened array."""
     node = number(a)
     if axis is None:
         return shaping.flatten(node), 0

@@ -2,7 +2,7 @@
 
 The public methods (pdf, cdf, ppf, ...) check and sort arrays of numbers; the formulas of a distribution are
 its private methods (``_pdf``, ``_cdf``, ...), which SciPy calls at (x − loc)/scale, inside of the support.
-While a function is traced and scipy.stats is loaded, the public methods do the same with traced values.
+While a function is traced and scipy.stats is loaded, the public methods call them with traced values as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WAYS: dict[str, tuple[tuple[str, Formula], ...]] = {
     "ppf": (("_ppf", np.positive),),
     "isf": (("_isf", np.positive),),
 }
-"""How each method follows from the private ones that a distribution may define."""
+"""The formula for each method in terms of the private ones that a distribution may define."""
 
 
 def t_log_density(x: Array, df: Array) -> Array:
@@ -67,18 +67,18 @@ OWN: dict[tuple[str, str], Formula] = {
     ("cauchy", "_ppf"): lambda q: np.tan(np.pi * (q - 0.5)),
     ("cauchy", "_isf"): lambda q: np.tan(np.pi * (0.5 - q)),
 }
-"""Private methods that SciPy has in compiled code, or computes with arrays of numbers."""
+"""Private methods that are compiled code in SciPy, or compute with arrays of numbers."""
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
-    """The public methods of distributions, and what stands there while a function is traced."""
+    """The public methods of distributions, and their replacements while a function is traced."""
     stats = sys.modules.get("scipy.stats")
     bases = [b for b in (getattr(stats, "rv_continuous", None), getattr(stats, "rv_discrete", None)) if b]
     return [(b, name, _method(vars(b)[name], name)) for b in bases for name in WAYS if name in vars(b)]
 
 
 def _method(original: Formula, name: str) -> Formula:
-    """A public method: at traced values the distribution's own formula."""
+    """A public method, which uses the distribution's own formula for traced values."""
 
     @wraps(original)
     def method(self: Any, x: ArrayLike, *args: Any, **options: Any) -> Any:
@@ -109,7 +109,7 @@ def _formula(self: Any, name: str, y: Array, shapes: Sequence[Array]) -> Any:
     """A method of the standard distribution, from the first of its own formulas that can be traced.
 
     Raises:
-        TraceError: there is none.
+        TraceError: no formula can be traced.
     """
     told = "SciPy integrates or searches"
     for private, change in WAYS[name]:

@@ -1,11 +1,11 @@
 """NumPy's constructors of arrays whose sizes are symbols: np.eye(n), np.zeros(x.shape), np.arange(n).
 
-NumPy asks no argument of these functions what to do, so that they stand replaced while a function is traced
-(`symad.tracing.from_numpy.making`). The answers here take the dimensions of traced values; with ``like=`` a
-traced value they answer for sizes that are numbers too.
+NumPy does not dispatch on the arguments of these functions, so they are replaced while a function is traced
+(`symad.tracing.from_numpy.making`). The replacements accept the dimensions of traced values; if ``like=`` is
+a traced value, they also handle sizes that are numbers.
 
-Compiled code of NumPy calls np.empty itself, as np.random.rand does, and takes what it gets for an array
-unseen. So np.empty has no answer, and the others answer only where the calling Python code names them.
+Compiled code of NumPy, such as np.random.rand, calls np.empty itself and does not check that the result is an
+array. So np.empty is not replaced, and the other replacements act only if the calling Python code names them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def is_symbolic(value: ArrayLike) -> bool:
-    """True if a size, or one of a shape, is an expression and no number."""
+    """True if a size, or one of a shape, is an expression and not a number."""
     if isinstance(value, (tuple, list)):
         return any(map(is_symbolic, value))
     return isinstance(value, sympy.Expr) and not value.is_number
@@ -41,7 +41,7 @@ def _dim(size: Sizes) -> Dim:
     """A size.
 
     Raises:
-        TraceError: it is not an integer, as n/2, or negative.
+        TraceError: it is not an integer, such as n/2, or it is negative.
     """
     value = sympy.sympify(size, strict=True)
     whole = value.xreplace({s: sympy.Dummy(integer=True) for s in value.free_symbols})
@@ -67,7 +67,7 @@ def ones(shape: Sizes) -> Proxy:
 
 
 def empty(shape: Sizes) -> Proxy:
-    """Refused: what memory holds is no function of the inputs.
+    """Refused: uninitialised memory is not a function of the inputs.
 
     Raises:
         TraceError: always.
@@ -139,10 +139,10 @@ ANSWERS: Mapping[Callable[..., Any], Callable[..., Any]] = {
 def of_symbolic_size(
     original: Callable[..., Any], args: tuple[ArrayLike, ...], options: Mapping[str, Any], frame: FrameType
 ) -> Any:
-    """The array that a constructor of NumPy is asked for by a frame; None where no size is a symbol.
+    """The array that a constructor of NumPy makes for a calling frame; None if no size is a symbol.
 
     Raises:
-        TraceError: a size is not an integer, an option is not read, ``step`` of np.arange, or np.empty.
+        TraceError: a size is not an integer, an option is not supported, ``step`` of np.arange, or np.empty.
     """
     wanted = isinstance(options.get("like"), Proxy)
     if not wanted and not any(map(is_symbolic, (*args, *options.values()))):

@@ -96,7 +96,7 @@ def elementwise_sum(a: Node, b: Node) -> Proxy:
 
 
 def _inverted(prefix: str) -> dict[str, sympy.FunctionClass]:
-    """Function names under a module, and their SymPy heads, from the table the evaluator uses."""
+    """Function names under a module, and their SymPy heads, from the table of the evaluator."""
     return {name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)}
 
 
@@ -165,7 +165,7 @@ _fill()
 
 
 def find_ufunc(ufunc: np.ufunc) -> Callable[..., Node] | None:
-    """The maker of a ufunc; SciPy's are looked up when the first of them is met."""
+    """The function that makes the node of a ufunc; those of SciPy are looked up on first use."""
     found = UFUNCS.get(ufunc)
     if found is None and "scipy.special" in sys.modules:
         special = importlib.import_module("scipy.special._ufuncs")
@@ -182,11 +182,11 @@ def find_ufunc(ufunc: np.ufunc) -> Callable[..., Node] | None:
 def call_ufunc_traced(
     array: ArrayLike, ufunc: np.ufunc, method: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]
 ) -> Any:
-    """A ufunc, or one of its methods, on values of which one is a proxy.
+    """A ufunc, or one of its methods, on values that include a proxy.
 
     Raises:
-        TraceError: the ufunc has no SymPy function; it writes into an array; an option is not read; or its
-            method is one of ``at`` and ``reduceat``.
+        TraceError: the ufunc has no SymPy function; it writes into an array; an option is not supported; or
+            its method is ``at`` or ``reduceat``.
     """
     name = ufunc.__name__
     out = options.pop("out", None) or ()
@@ -207,12 +207,12 @@ def call_ufunc_traced(
 
 
 def _stored(name: str, value: ArrayLike) -> bool:
-    """True if an option of a ufunc leaves the numbers as they are."""
+    """True if an option of a ufunc does not change the numbers."""
     return cannot_matter(name, value, True if name in ("where", "subok") else None, layout=True)
 
 
 def _reads(name: str, method: str) -> tuple[str, ...] | None:
-    """The options that a ufunc reads; None for a method that it does not have here."""
+    """The supported options of a ufunc; None for an unsupported method."""
     if method == "reduce":
         if name == "logaddexp":
             return ("axis", "keepdims")
@@ -276,7 +276,7 @@ def _call(
 
 
 def _vecdot(a: ArrayLike, b: ArrayLike, axis: int = -1, keepdims: bool = False) -> Any:
-    """Σ a b along an axis of both, counted before they broadcast together."""
+    """Σ a b along an axis of both; the axis is counted before they broadcast together."""
     x, y = (moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))
     found: Any = elementwise_sum(number(x), number(y))
     return np.expand_dims(found, axis) if keepdims else found

@@ -42,7 +42,7 @@ from symad.tracing.from_sympy.matrix_parts import element_at, index_operands
 from symad.tracing.walk import Tracer, lift, operands
 
 SYMBOL = 50
-"""What a dimension symbol counts when the order of a contraction is chosen."""
+"""The number that is put for a dimension symbol when the order of a contraction is chosen."""
 
 
 @operands.register(ArraySymbol)
@@ -146,7 +146,7 @@ def contraction_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> No
 
 
 def _output_labels(expression: sympy.Basic, names: list[int]) -> list[int]:
-    """The labels of the axes of the value; ``names`` is updated where labels are joined."""
+    """The labels of the axes of the value; ``names`` is updated for joined labels."""
     nest = []
     while isinstance(expression, _NEST):
         nest.append(expression)
@@ -176,7 +176,7 @@ def _join(names: list[int], output: list[int], group: Sequence[int]) -> int:
 
 
 def contract_in_order(labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[Node]) -> Node:
-    """A contraction of many operands as contractions of two, in a cheap order."""
+    """A contraction of many operands as a sequence of contractions of two, in a cheap order."""
     labels, args = [tuple(part) for part in labels], list(args)
     _check_sizes(labels, args)
     if len(args) <= 2:

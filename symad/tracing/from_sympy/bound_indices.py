@@ -1,4 +1,4 @@
-"""Bound indices, and expressions under them as arrays with one axis for each index that they depend on."""
+"""Bound indices, and expressions under them as arrays with one axis for each index they depend on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scope:
         self._alive: list[Any] = []
 
     def _box(self, k: int) -> IndexRange:
-        """The smallest range that holds all values of an index, whatever the outer ones are."""
+        """The smallest range that contains all values of an index, for all values of the outer ones."""
         r = self.ranges[k]
         outer = self.ranges[:k]
         low, high = reach(r.low, outer, False), reach(r.high, outer, True)
@@ -99,13 +99,13 @@ class Scope:
         return Labeled(add(iota(self.sizes[index]), start), (index,))
 
     def elementwise(self, make: Callable[..., Node], *values: Labeled) -> Labeled:
-        """A maker applied to arrays brought to common axes."""
+        """A maker applied to arrays that are broadcast to common axes."""
         labels = self.joint(values)
         node = make(*(aligned(v, labels, self.sizes) for v in values))
         return Labeled(node, labels if node.shape else ())
 
     def joint(self, values: Sequence[Labeled]) -> tuple[sympy.Basic, ...]:
-        """The indices of some arrays together, outermost first."""
+        """The union of the indices of some arrays, outermost first."""
         found = {label for v in values for label in v.labels}
         return tuple(r.index for r in self.ranges if r.index in found)
 
@@ -115,7 +115,7 @@ class Scope:
         return same_start and same_dim(self.sizes[i], self.sizes[j])
 
     def masks(self, ranges: Sequence[IndexRange]) -> list[Labeled]:
-        """For each bound that depends on an outer index, the condition that it holds."""
+        """For each bound that depends on an outer index, the condition that the index satisfies it."""
         found = []
         for r in ranges:
             for relation, bound in ((">=", r.low), ("<=", r.high)):
@@ -142,7 +142,7 @@ def read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> La
     """The array of an expression, from those of its parts: scalar functions act elementwise.
 
     Raises:
-        TraceError: an expression with bound indices is no scalar function of its parts.
+        TraceError: an expression with bound indices is not a scalar function of its parts.
     """
     labels = scope.joint(args)
     if labels and any(arg.node.shape and not arg.labels for arg in args):

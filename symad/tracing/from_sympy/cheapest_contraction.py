@@ -1,4 +1,4 @@
-"""Sums of products of arrays whose axes carry labels, contracted two at a time in a cheap order."""
+"""Sums of products of arrays whose axes have labels, contracted two at a time in a cheap order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from symad.ops.elementwise.arithmetic import mul
 
 Label = Hashable
 NOMINAL = 100
-"""What a symbolic dimension counts when the order of a contraction is chosen."""
+"""The number that is put for a symbolic dimension when the order of a contraction is chosen."""
 
 
 @dataclass(frozen=True)
 class Labeled:
-    """An array with a label for each axis; a label may stand twice (a diagonal)."""
+    """An array with a label for each axis; a label may occur twice (a diagonal)."""
 
     node: Node
     labels: tuple[Label, ...] = ()
@@ -57,7 +57,7 @@ def contract_all(factors: Sequence[Labeled], output: Sequence[Label]) -> Node:
 def _path(
     factors: Sequence[Labeled], output: Sequence[Label], sizes: dict[Label, Dim]
 ) -> list[tuple[int, ...]]:
-    """Which factors to join, step by step; joined ones stand last."""
+    """The factors to join, step by step; a joined factor is appended at the end."""
     numbers = {label: k for k, label in enumerate(sizes)}
     arguments: list[np.ndarray | list[int]] = []
     for factor in factors:
@@ -75,13 +75,13 @@ def _nominal(dim: Dim) -> int:
 
 
 def _needed(factors: Sequence[Labeled], k: int, output: Sequence[Label]) -> set[Label]:
-    """The labels of a factor that stand elsewhere too."""
+    """The labels of a factor that occur elsewhere too."""
     elsewhere = {label for j, f in enumerate(factors) if j != k for label in f.labels}
     return elsewhere | set(output)
 
 
 def _reduced(factor: Labeled, needed: set[Label]) -> Labeled:
-    """A factor with its diagonals taken and its private labels summed, if it has any."""
+    """A factor whose diagonals are taken and whose private labels are summed, if it has any."""
     kept = tuple(dict.fromkeys(label for label in factor.labels if label in needed))
     if kept == factor.labels:
         return factor
@@ -89,7 +89,7 @@ def _reduced(factor: Labeled, needed: set[Label]) -> Labeled:
 
 
 def _pair(a: Labeled, b: Labeled, wanted: set[Label], sizes: dict[Label, Dim]) -> Labeled:
-    """Two factors joined; what nobody else needs is summed out."""
+    """Two factors joined; labels that are not wanted are summed."""
     kept = tuple(x for x in dict.fromkeys((*a.labels, *b.labels)) if x in wanted)
     return Labeled(_final([a, b], kept, sizes), kept)
 
@@ -106,9 +106,9 @@ def _final(factors: Sequence[Labeled], output: Sequence[Label], sizes: dict[Labe
 
 
 def aligned(value: Labeled, labels: Sequence[Label], sizes: dict[Label, Dim]) -> Node:
-    """The array with its axes in the order of ``labels``, repeated along those it lacks.
+    """The array with its axes in the order of ``labels``, repeated along the labels that it lacks.
 
-    A value without labels stays a scalar: scalars join arrays of any shape.
+    A value without labels stays a scalar: scalars can be combined with arrays of any shape.
     """
     if not value.labels or tuple(value.labels) == tuple(labels):
         return value.node

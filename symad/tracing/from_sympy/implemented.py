@@ -1,4 +1,4 @@
-"""Undefined functions of SymPy: inputs such as q(t), or what their implementation in Python computes."""
+"""Undefined functions of SymPy: inputs such as q(t), or functions with an implementation in Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Nod
 
 
 def implemented(head: Any, args: tuple[Node, ...]) -> Node | None:
-    """The node of an implementation that is arithmetic or NumPy's functions; None for other ones."""
+    """The node of an implementation that consists of arithmetic or NumPy's functions; None for others."""
     graph = _graph_of(head, len(args))
     if graph is None:
         return None
@@ -47,9 +47,9 @@ def implemented(head: Any, args: tuple[Node, ...]) -> Node | None:
 
 @lru_cache(maxsize=256)
 def _graph_of(head: type[sympy.Basic], count: int) -> Graph | None:
-    """The graph of an implementation of numbers; None where it cannot be traced."""
+    """The graph of an implementation on numbers; None if it cannot be traced."""
     try:
         graph = trace_function(head._imp_, [()] * count)
     except (SymadError, TypeError, ValueError, AttributeError):
-        return None  # compiled, or branching on data: it is called as it is
+        return None  # compiled, or branching on data: it is called at run time
     return graph if graph.structure is None and not graph.output_nodes[0].shape else None

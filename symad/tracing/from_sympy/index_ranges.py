@@ -1,4 +1,4 @@
-"""Index ranges of sums and products: bounds, affine index expressions, and how far they reach."""
+"""Index ranges of sums and products: bounds, affine index expressions, and their extreme values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symad.errors import OutsideError, TraceError
 
 @dataclass(frozen=True)
 class IndexRange:
-    """``index`` runs from ``low`` to ``high``, both included; None where the range is not known."""
+    """``index`` runs from ``low`` to ``high``, both included; None if the range is not known."""
 
     index: sympy.Expr
     low: Any = None
@@ -25,7 +25,7 @@ def ranges_of(expression: sympy.Expr, outer: Sequence[IndexRange]) -> tuple[Inde
 
     Raises:
         OutsideError: an index has no finite bounds.
-        TraceError: an index is bound already around or in this expression.
+        TraceError: an index is already bound, outside of or in this expression.
     """
     name = type(expression).__name__
     found: list[IndexRange] = []
@@ -46,7 +46,7 @@ def ranges_of(expression: sympy.Expr, outer: Sequence[IndexRange]) -> tuple[Inde
 
 
 def affine(expression: sympy.Expr, index: sympy.Expr) -> tuple[sympy.Basic, sympy.Basic] | None:
-    """(a, b) with expression = a·index + b, both free of the index; None if there are none."""
+    """(a, b) with expression = a·index + b, both free of the index; None if it is not affine."""
     expanded = sympy.expand(expression)
     a = expanded.coeff(index, 1)
     b = sympy.expand(expanded - a * index)
@@ -56,8 +56,8 @@ def affine(expression: sympy.Expr, index: sympy.Expr) -> tuple[sympy.Basic, symp
 def reach(expression: sympy.Expr, ranges: Iterable[IndexRange], largest: bool) -> sympy.Expr:
     """The largest (smallest) value of an index expression over its ranges; None if not decided.
 
-    Indices are eliminated from the innermost out, so that bounds which depend on outer indices count
-    exactly: i − j for 0 ≤ j ≤ i is at least 0.
+    Indices are eliminated from the innermost to the outermost one, so that bounds that depend on outer
+    indices are used exactly: i − j for 0 ≤ j ≤ i is at least 0.
     """
     result = sympy.sympify(expression, strict=True)
     for r in reversed(list(ranges)):
@@ -85,7 +85,7 @@ def at_least(a: float | sympy.Expr, b: float | sympy.Expr) -> bool:
 
 
 def larger(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr | None:
-    """The larger of two extents; a symbolic one is taken to exceed a number. None if not decided."""
+    """The larger of two extents; a symbolic one counts as larger than a number. None if not decided."""
     if at_least(a, b):
         return a
     if at_least(b, a):

@@ -86,7 +86,7 @@ def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sy
 
 
 def place(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> Place:
-    """The positions of one axis that an index stands for."""
+    """The positions of one axis that an index selects."""
     used = [r.index for r in scope.ranges if index.has(r.index)]
     data = index.has(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function)
     data = data or bool(index.free_symbols & scope.tracer.places)
@@ -109,7 +109,7 @@ def place(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, le
 
 
 def _clamped(length: Dim, positions: Node) -> Node:
-    """Positions moved into the array; what is read there in their place is never used."""
+    """Positions clamped to the array; the elements read at clamped positions are never used."""
     last = add(dimension(length), constant(-1))
     return apply(sympy.Max, constant(0), apply(sympy.Min, positions, last))
 
@@ -127,7 +127,7 @@ def _check_free(scope: Scope, expression: sympy.Expr, index: sympy.Expr) -> None
 
 
 def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> bool:
-    """True if an index is not known to leave its axis; an error unless a Piecewise guards it."""
+    """True if no value of an index is known to leave its axis; else an error, or False in a Piecewise."""
     lowest, highest = (reach(index, scope.ranges, largest) for largest in (False, True))
     low_wrong = lowest is not None and at_least(-1, lowest)
     high_wrong = highest is not None and at_least(highest, length)
@@ -146,7 +146,7 @@ def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.E
 def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
     """True if an index stays in its axis for every value its bound indices have in this scope.
 
-    Where bounds depend on outer indices, values beyond them are computed too, and masked later.
+    If bounds depend on outer indices, values beyond them are computed too, and masked later.
     """
     boxes = [r for r in scope.boxes if index.has(r.index)]
     if not any(r.index in scope.triangular for r in boxes):
@@ -161,7 +161,7 @@ def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
 
 
 def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, list[sympy.Symbol | General]]:
-    """Fixed and strided axes are sliced; each remaining axis has its label, or its `General`."""
+    """Slice fixed and strided axes; each remaining axis has its label, or its `General`."""
     starts: list[Dim] = []
     counts: list[Dim] = []
     steps: list[int] = []
@@ -190,7 +190,7 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
 def _gathered(
     scope: Scope, node: Node, labels: list[sympy.Symbol], axes: tuple[int, ...], what: str
 ) -> Labeled:
-    """General axes are gathered together; repeated labels become diagonals."""
+    """Gather general axes together; repeated labels become diagonals."""
     general = [axis for axis, label in enumerate(labels) if isinstance(label, General)]
     if general:
         others = [axis for axis in range(len(labels)) if axis not in general]
@@ -207,5 +207,5 @@ def _gathered(
 
 
 def _row_major(lengths: tuple[Dim, ...], axes: tuple[int, ...], what: str, *places: Node) -> Node:
-    """One position in axes laid end to end, from a position in each."""
+    """The row-major position in several axes, from a position in each."""
     return positions(places, lengths, axes, what, False) if len(places) > 1 else places[0]

@@ -2,7 +2,7 @@
 
 Under bound indices every subexpression is an array with one axis for each index that it depends on
 (`bound_indices`). A sum of products is a contraction, cheapest pair first; other sums reduce an axis. Bounds
-that depend on an outer index become masks. Nothing is written out element by element.
+that depend on an outer index become masks. No expression is expanded element by element.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ for _class in (sympy.Indexed, MatrixElement, ArrayElement, sympy.Sum, sympy.Prod
 @read.register(sympy.Symbol)
 @read.register(sympy.Idx)
 def symbol_read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
-    """A bound index is its values; any other symbol is itself."""
+    """For a bound index its values; for any other symbol its node."""
     if expression in scope.sizes:
         return scope.index_value(expression)
     return Labeled(lift(expression, (), scope.tracer))
@@ -71,7 +71,7 @@ def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scop
 
 @parts.register(sympy.Piecewise)
 def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[sympy.Basic, ...]:
-    """Under indices only the conditions: values may read out of range where they are not used."""
+    """Under indices only the conditions: a branch may read out of range where it is not taken."""
     if not scope.ranges:
         return operands(expression, scope.tracer)
     return tuple(condition for _, condition in expression.args)
@@ -112,7 +112,7 @@ def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: Scope) -> 
 
 
 def _factors(scope: Scope, term: sympy.Basic) -> list[Labeled]:
-    """The arrays whose product a term is; squares count as two factors."""
+    """The arrays whose product is a term; a square counts as two factors."""
     found: list[Labeled] = []
     for factor in sympy.Mul.make_args(term):
         if factor.is_Pow and factor.exp == 2:
@@ -126,7 +126,7 @@ def _factors(scope: Scope, term: sympy.Basic) -> list[Labeled]:
 def _contracted(
     scope: Scope, factors: Sequence[Labeled], over: Sequence[sympy.Basic], term: sympy.Expr | None = None
 ) -> Labeled:
-    """Σ over some indices of a product; an index that no factor has counts its values."""
+    """Σ over some indices of a product; for an index that no factor has, times the number of its values."""
     renamed, rest = _joined(scope, term, over)
     if renamed:
         factors = _factors(scope, rest)
@@ -142,7 +142,7 @@ def _contracted(
 def _joined(
     scope: Scope, term: sympy.Expr | None, over: Sequence[sympy.Basic]
 ) -> tuple[dict[sympy.Basic, sympy.Basic], sympy.Basic]:
-    """Summed indices that a KroneckerDelta joins to another of the same range, and the other factors."""
+    """Summed indices that a KroneckerDelta identifies with others of the same range; the other factors."""
     renamed: dict[sympy.Basic, sympy.Basic] = {}
     rest = []
     for factor in sympy.Mul.make_args(term) if term is not None else ():
@@ -160,7 +160,7 @@ def _joined(
 def _masked_sum(
     scope: Scope, terms: Sequence[sympy.Basic], over: Sequence[sympy.Basic], masks: Sequence[Labeled]
 ) -> Labeled:
-    """Indices without mask are summed first, the rest where the masks hold."""
+    """The sum in which indices without mask are summed first, the others under their masks."""
     mask = scope.elementwise(partial(logic, "and"), *masks)
     first = [x for x in over if x not in mask.labels]
     made = [_contracted(scope, _factors(scope, term), first) for term in terms]
@@ -170,7 +170,7 @@ def _masked_sum(
 
 
 def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: Scope) -> Labeled:
-    """A sum of matrices over one index with known bounds, written out.
+    """A sum of matrices over one index with known bounds, unrolled.
 
     Raises:
         TraceError: the bounds are symbols, or an outer index is bound.
@@ -234,7 +234,7 @@ def closed_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.Sum)
 @lift.register(sympy.Product)
 def sum_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
-    """Arrays; where bounds are arguments, the part of the arrays that they select, or a loop."""
+    """Arrays; if bounds are arguments, the part of the arrays that they select, or a loop."""
     ranges = [r for part in expression.atoms(sympy.Sum, sympy.Product) for r in ranges_of(part, ())]
     if any(unknown_symbols(bound, tracer, ranges) for r in ranges for bound in (r.low, r.high)):
         if not expression.has(*ELEMENTS):
@@ -260,13 +260,13 @@ def base_lift(expression: sympy.IndexedBase, args: Nodes, tracer: Tracer) -> Nod
 
 @lift.register(InferredBase)
 def inferred_lift(expression: InferredBase, args: Nodes, tracer: Tracer) -> Node:
-    """The whole array of the base as it was declared."""
+    """The whole array of the base in its declared form."""
     return input_node(expression.declared, tracer.shapes[expression.declared])
 
 
 @lift.register(sympy.Idx)
 def idx_lift(expression: sympy.Idx, args: Nodes, tracer: Tracer) -> Node:
-    """An index outside of its sum."""
+    """Refused: an index outside of its sum."""
     raise TraceError(f"the index {expression} is free; sum over it with Sum(..., ({expression}, 0, n - 1))")
 
 

@@ -1,4 +1,4 @@
-"""SymPy expressions met while a Python function is traced: traced scalars stand in them as symbols."""
+"""SymPy expressions in a traced Python function; symbols in them stand for traced scalars."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def node_of_any_expression(expression: sympy.Basic | sympy.MatrixBase) -> Node:
 
 @operands.register(Traced)
 def traced_operands(expression: Traced, tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """None: it is a node already."""
+    """None: the symbol stands for a node."""
     return ()
 
 
 @lift.register(Traced)
 def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
-    """What the symbol stands for."""
+    """The node for which the symbol stands."""
     return number(expression.proxy)

@@ -1,7 +1,7 @@
 """Scalar function bodies applied to arrays: a Lambda over the elements of a matrix.
 
 The body is traced once, as a scalar graph in its bound symbols, and then the bound symbols are
-replaced by arrays: elementwise ops act on each element as they stand, anything else is batched.
+replaced by arrays: elementwise ops act on each element, all other ops are batched.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def substitute(body: Node, replaced: Mapping[Node, Node]) -> Node:
 
 
 def _batched(body: Node, replaced: Mapping[Node, Node]) -> Node:
-    """Ops that are not elementwise get the elements as a batch."""
+    """The node with the elements as a batch, for ops that are not elementwise."""
     from symad.core.dims import size
     from symad.transforms.batches import batch_outputs
 

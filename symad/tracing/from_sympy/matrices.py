@@ -1,7 +1,7 @@
 """Matrix expressions to nodes: products, sums, powers, inverses, determinants, functions.
 
 A matrix is a node with two axes; a vector is (n, 1). SymPy checks no symbolic shapes, so every
-shape is checked here, with the names the user wrote. Every matrix is real: the adjoint is the
+shape is checked here; errors have the names that the user wrote. Every matrix is real: the adjoint is the
 transpose.
 """
 
@@ -58,7 +58,7 @@ def symbol_lift(expression: sympy.MatrixSymbol, args: Nodes, tracer: Tracer) -> 
 
 
 def _is_power(factor: sympy.Expr) -> bool:
-    """True if a factor is a matrix to an integer known now; inverses are such."""
+    """True if a factor is a matrix to a known integer power, such as an inverse."""
     return isinstance(factor, MatPow) and isinstance(factor.exp, sympy.Integer)
 
 
@@ -70,7 +70,7 @@ def _is_lone_hadamard(expression: MatMul) -> bool:
 
 @operands.register(MatMul)
 def matmul_operands(expression: MatMul, tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """Scalars and matrices; of a power only its base, so that A²·w need not form A²."""
+    """Scalars and matrices; for a power only its base, so that A²·w need not form A²."""
     parts: list[sympy.Basic] = []
     for factor in expression.args:
         if isinstance(factor, HadamardProduct) and _is_lone_hadamard(expression):
@@ -108,7 +108,7 @@ def _link(factor: sympy.MatrixExpr, node: Node) -> Factor:
 
 
 def _check_chain(expression: sympy.MatrixExpr, parts: list[sympy.MatrixExpr], links: list[Factor]) -> None:
-    open_row = False  # whether the factors so far may be multiplied to a 1×1 matrix
+    open_row = False  # true if the factors so far may be multiplied to a 1×1 matrix
     for (left, a), (right, b) in pairwise(zip(parts, links, strict=True)):
         open_row = open_row or same_dim(a.rows, 1)
         if not same_dim(a.columns, b.rows):
@@ -138,7 +138,7 @@ def matpow_operands(expression: MatPow, tracer: Tracer) -> tuple[sympy.MatrixExp
 def matpow_lift(expression: MatPow, args: Nodes, tracer: Tracer) -> Node:
     """A^k; k may be a symbol, whose value is an integer when the graph is called.
 
-    A 1×1 matrix counts as a number, of which every real power is taken.
+    A 1×1 matrix counts as a number, which may have any real exponent.
     """
     base = args[0]
     _check_square(expression, base)
@@ -255,7 +255,7 @@ def one_lift(expression: sympy.OneMatrix, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Trace)
 def trace_lift(expression: sympy.Trace, args: Nodes, tracer: Tracer) -> Node:
-    """tr(A); of a product A·B it is Σ A_ij B_ji, so that the product is never formed."""
+    """tr(A); tr(A·B) is Σ A_ij B_ji, so that the product is never formed."""
     (a,) = args
     _check_square(expression, a)
     if isinstance(a.op, Einsum) and len(a.args) > 1:
@@ -282,7 +282,7 @@ def log_lift(expression: sympy.log, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(DotProduct)
 def dot_lift(expression: DotProduct, args: Nodes, tracer: Tracer) -> Node:
-    """Σ x_i y_i of two rows or columns."""
+    """Σ x_i y_i for two rows or columns."""
     a, b = args
     if not same_dim(size(a.shape), size(b.shape)):
         raise ShapeError(

@@ -1,9 +1,9 @@
-"""Products of several matrices: in which order to multiply.
+"""The order of multiplication in a product of several matrices.
 
 SymPy stores a product flat, A·B·w, and even turns A·(A·w) into A²·w. The value does not depend on
-the order of the products, the cost does: O(n²) for A·(A·w) against O(n³) for A²·w. The cheapest
-order is found by dynamic programming over the chain (Godbole, IEEE Trans. Computers C-22, 1973);
-factors that are inverses are never formed where a linear solve does, multiplying by a vector of
+the order of the products, but the cost does: O(n²) for A·(A·w) against O(n³) for A²·w. The cheapest
+order is found by dynamic programming over the chain (Godbole, IEEE Trans. Computers C-22, 1973).
+An inverse is not formed if a linear solve suffices, multiplying by a vector of
 ones is a sum or a repetition, and multiplying by a diagonal matrix scales rows or columns.
 """
 
@@ -28,13 +28,13 @@ from symad.ops.linalg.matrix_power import matrix_power
 from symad.ops.linalg.solve_det import inverse, solve
 
 SYMBOL = 1000
-"""Every dimension symbol weighs this much: vectors first, whatever n is."""
+"""The number that is put for every dimension symbol, so large that products with vectors come first."""
 
 LONGEST = 40
-"""Longer chains are multiplied from the thinner end."""
+"""Longer chains are multiplied from the end with fewer rows or columns."""
 
 UNROLL = 16
-"""Powers up to this are written out as factors where that is cheaper."""
+"""The largest power that is expanded into factors if this is cheaper."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Factor:
 
 
 def multiply(factors: Sequence[Factor]) -> Node:
-    """The product of a chain whose neighbours fit, in the cheapest order."""
+    """The product of a chain of matching factors, in the cheapest order."""
     if len(factors) > LONGEST:
         return _fold(factors)
     written_out = _written_out(factors)
@@ -145,7 +145,7 @@ def _weight(dim: Dim) -> float:
 
 
 def _power_cost(factor: Factor) -> float:
-    """Repeated squaring for an exponent that is formed."""
+    """The cost of repeated squaring for an exponent that is formed."""
     k = abs(factor.exponent)
     if k <= 1:
         return 0.0
@@ -162,7 +162,7 @@ def _formed(factor: Factor) -> Node:
 
 
 def _pair(left: Factor, right: Factor) -> Node:
-    """One product, or what stands for it."""
+    """One product, or a cheaper equivalent of it."""
     if left.exponent == -1:
         return solve(left.node, _formed(right))
     if right.exponent == -1:
@@ -209,12 +209,12 @@ def _column_of_ones(factor: Factor) -> bool:
 
 
 def _is_thin(factor: Factor) -> bool:
-    """True if multiplying by it costs one operation an element."""
+    """True if multiplying by it costs one operation for each element."""
     return _row_of_ones(factor) or _column_of_ones(factor) or diagonal_of(factor.node) is not None
 
 
 def diagonal_of(a: Node) -> Node | None:
-    """The vector v of a matrix that was made as Diag(v); None for any other."""
+    """The vector v if a matrix was made as Diag(v); None for any other matrix."""
     if not isinstance(a.op, Einsum) or len(a.args) != 2 or a.op.output != (0, 1):
         return None
     vectors = [arg for arg, labels in zip(a.args, a.op.inputs, strict=True) if labels in ((0,), (1,))]

@@ -105,7 +105,7 @@ def function_matrix_lift(expression: FunctionMatrix, args: Nodes, tracer: Tracer
 
 
 def index_along(shape: Shape, axis: int) -> Node:
-    """An array of the given shape whose elements are their own position along ``axis``."""
+    """An array of the given shape whose elements are their positions along ``axis``."""
     index = iota(shape[axis])
     if all(same_dim(dim, 1) for k, dim in enumerate(shape) if k != axis):
         return reshape(index, shape)
@@ -127,17 +127,17 @@ if hasattr(special, "MatrixUnit"):  # SymPy 1.15
 
 
 def is_position(index: sympy.Expr, tracer: Tracer) -> bool:
-    """True if an index is known once the dimensions are: an integer, or an expression in them."""
+    """True if an index is known when the dimensions are: an integer, or an expression in them."""
     return bool(index.is_Integer) or dim_symbols([as_dim(index)]) <= tracer.dims
 
 
 def index_operands(indices: Sequence[sympy.Expr], tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """The indices that are values, to be traced."""
+    """The indices that are values and have to be traced."""
     return tuple(index for index in indices if not is_position(index, tracer))
 
 
 def element_at(array: Node, indices: Sequence[sympy.Expr], values: Nodes, tracer: Tracer) -> Node:
-    """array[i, j, ...]; ``values`` are the nodes of those indices that are no positions."""
+    """array[i, j, ...]; ``values`` are the nodes of those indices that are values."""
     if not values:
         return element(array, *map(as_dim, indices))
     rest = iter(values)
@@ -218,7 +218,7 @@ def diagonal_part_lift(expression: DiagonalMatrix, args: Nodes, tracer: Tracer) 
 
 @lift.register(DiagonalOf)
 def diagonal_of_lift(expression: DiagonalOf, args: Nodes, tracer: Tracer) -> Node:
-    """The diagonal as a column; of a rectangular matrix that of its leading square."""
+    """The diagonal as a column; for a rectangular matrix that of its leading square."""
     (a,) = args
     numbers = [dim for dim in a.shape if isinstance(dim, int)]
     if not numbers and not same_dim(*a.shape):

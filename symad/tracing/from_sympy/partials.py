@@ -1,4 +1,4 @@
-"""The derivatives of functions: a rule where one is registered, otherwise what SymPy says, traced."""
+"""The derivatives of functions: by a registered rule, or else SymPy's derivative, traced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def partial(y: Node, i: int) -> Tangent:
     """∂y/∂x_i of a node ``y = head(x_1, ...)``.
 
     Raises:
-        DerivativeError: neither SymPy nor the user knows the derivative; names function and argument.
+        DerivativeError: neither SymPy nor the user defines the derivative; the message names function and
+            argument.
     """
     head = op_of(y, Apply).head
     rule = SLOPES.get(head, getattr(head, "slope", None))
@@ -49,13 +50,13 @@ def partial(y: Node, i: int) -> Tangent:
 def _by_sympy(head: Any, i: int, args: Nodes) -> Node:
     """SymPy's ∂head/∂x_i at these arguments.
 
-    Orders and degrees that are exact numbers are written into it: J₀' is −J₁, and neighbours of neighbours
-    are the same functions again, so that k derivatives of a Bessel function need 2k + 1 of them and not 2ᵏ.
+    Orders and degrees that are exact numbers are substituted: J₀' is −J₁, and neighbours of neighbours
+    are equal functions, so that k derivatives of a Bessel function need 2k + 1 functions and not 2ᵏ.
     """
     orders = tuple(None if k == i else _exact(arg) for k, arg in enumerate(args))
     try:
         inputs, (output,) = sympy_partial(head, i, orders)
-    except ValueError:  # SymPy refuses an order that the formula comes to, such as hermite(-1/2, x)
+    except ValueError:  # SymPy refuses an order that occurs in the formula, such as hermite(-1/2, x)
         orders = (None,) * len(args)
         inputs, (output,) = sympy_partial(head, i, orders)
     moving = [arg for arg, order in zip(args, orders, strict=True) if order is None]
@@ -75,7 +76,7 @@ def _exact(arg: Node) -> int | Fraction | None:
 def sympy_partial(
     head: type[sympy.Basic], i: int, orders: tuple[int | Fraction | None, ...]
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """SymPy's ∂head/∂x_i as a graph in fresh inputs, one for each argument that is no given number."""
+    """SymPy's ∂head/∂x_i as a graph in new inputs, one for each argument that is not a given number."""
     own = [sympy.Dummy(f"x{k}", real=True) if n is None else _number(n) for k, n in enumerate(orders)]
     expression = partial_expression(head, i, own)
     return tuple(input_node(s) for s in own if s.is_Symbol), (trace_scalar(expression),)
@@ -85,7 +86,7 @@ def partial_expression(head: type[sympy.Basic], i: int, symbols: list[sympy.Symb
     """SymPy's ∂head/∂x_i as an expression in the symbols given."""
     try:
         value = head(*symbols)
-        # digamma(x) evaluates to polygamma(0, x), of which argument i is another one.
+        # digamma(x) evaluates to polygamma(0, x), whose argument i is a different one.
         same = value.func is head and hasattr(value, "fdiff")
         expression = value.fdiff(i + 1) if same else value.diff(symbols[i])
     except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
@@ -98,7 +99,7 @@ def partial_expression(head: type[sympy.Basic], i: int, symbols: list[sympy.Symb
 
 
 def _unknown(head: type[sympy.Basic], i: int, count: int) -> str:
-    """What to do about ∂head/∂x_i, which SymPy does not know."""
+    """The message for ∂head/∂x_i that SymPy does not know."""
     name = getattr(head, "__name__", str(head))
     if str(head.__module__).startswith("sympy.") and count > 1:  # a degree or an order, as of legendre(n, x)
         return (
@@ -139,7 +140,7 @@ def bessel_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 
 def _plus(order: Node, c: int) -> Node:
-    """An order and a number, numbers added up: neighbours of neighbours are the same functions again."""
+    """An order plus a number, with numbers added up, so that neighbours of neighbours are equal functions."""
     signs = order.op.signs if isinstance(order.op, Add) else (1,)
     terms = order.args if isinstance(order.op, Add) else (order,)
     return signed_sum([*zip(signs, terms, strict=True), (1, constant(c))])
@@ -158,8 +159,8 @@ def apply_jvp(op: Apply, y: Node, tangents: Tangents) -> Tangent:
 
 
 # ---- orthogonal polynomials ---------------------------------------------------------------------
-# By x, where n (x P_n − P_{n−1})/(x² − 1) would be 0/0 at ±1, and for degrees that are no integers, where
-# SymPy takes C_n^(a) for a polynomial.
+# By x, for which SymPy's n (x P_n − P_{n−1})/(x² − 1) would be 0/0 at ±1; also for degrees that are not
+# integers, for which SymPy treats C_n^(a) as a polynomial.
 
 
 @slope(sympy.legendre)
@@ -194,12 +195,12 @@ def _gegenbauer_below(degree: Node, a: Node, x: Node) -> Node:
 
 @slope(sympy.Shi)
 def sinh_integral_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """sinh(x)/x as the function that has all its derivatives at 0 too."""
+    """sinh(x)/x, as the function whose derivatives are also defined at 0."""
     return apply(spherical_in, constant(0), args[0])
 
 
 @slope(sympy.polylog)
 def polylog_slope_by_x(y: Node, args: Nodes, i: int) -> Tangent:
-    """Li_{s−1}(x)/x as a function that has a value at 0."""
+    """Li_{s−1}(x)/x, as a function that has a value at 0."""
     numerical = by_parameter(y, i, partial)
     return apply(polylog_slope, constant(1), *args) if numerical is None else numerical

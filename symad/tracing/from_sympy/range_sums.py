@@ -64,15 +64,15 @@ def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> No
 
 
 def unknown_symbols(bound: sympy.Expr, tracer: Tracer, outer: Sequence[IndexRange]) -> set[sympy.Basic]:
-    """The symbols of a bound that are neither dimensions nor indices around it: arguments."""
+    """The symbols of a bound that are neither dimensions nor outer indices, that is, arguments."""
     unknown = bound.free_symbols - tracer.dims
     return {s for s in unknown if not any(s in o.index.free_symbols for o in outer)}
 
 
 def parts_of_arrays(expression: sympy.Basic, tracer: Tracer, indices: Sequence[IndexRange]) -> sympy.Basic:
-    """Sums and products of elements of arrays between two arguments: over the whole arrays, 0 or 1 outside.
+    """Sums and products of array elements between two arguments: over the whole arrays, with 0 or 1 outside.
 
-    They have no value, and are NaN, where the part leaves the arrays or its bounds are out of order.
+    The value is NaN if the range exceeds the arrays or its bounds are out of order.
     """
 
     def part(found: sympy.Basic) -> sympy.Basic:
@@ -95,10 +95,10 @@ NEUTRAL = {sympy.Sum: sympy.S.Zero, sympy.Product: sympy.S.One}
 
 
 def _places(found: sympy.Basic, index: sympy.Expr, tracer: Tracer) -> tuple[sympy.Expr, sympy.Expr]:
-    """The values of an index at which all elements that it selects exist.
+    """The values of an index for which all elements that it selects exist.
 
     Raises:
-        TraceError: they do not follow from the shapes of the arrays.
+        TraceError: the shapes of the arrays do not determine them.
     """
     ends: list[tuple[sympy.Expr, sympy.Expr]] = []
     for element in found.function.atoms(*ELEMENTS):
@@ -135,7 +135,7 @@ def _decided(
 
 
 def _axes(element: sympy.Basic, tracer: Tracer) -> tuple[Sequence[sympy.Expr], Shape]:
-    """The places of an element and the lengths of its axes."""
+    """The indices of an element and the lengths of its axes."""
     if isinstance(element, sympy.Indexed):
         return element.indices, tracer.shapes.get(element.base, element.base.shape)
     if isinstance(element, MatrixElement):

@@ -1,4 +1,4 @@
-"""SymPy's functions that are short formulas of others: the formula is traced in their place."""
+"""SymPy's functions with a short formula in terms of others: the formula is traced in their place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bernoulli(n: sympy.Expr, x: sympy.Expr = sympy.S.One) -> sympy.Basic:
     """Bₙ = −n ζ(1 − n), and B₀ = 1.
 
     Raises:
-        TraceError: a polynomial Bₙ(x) whose order is no number.
+        TraceError: a polynomial Bₙ(x) whose order is not a number.
     """
     if x != 1:
         raise TraceError(f"bernoulli({n}, {x}): the order of a Bernoulli polynomial has to be a number")
@@ -127,7 +127,7 @@ def extreme_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """The smallest or largest element, along an axis if there is one.
 
     Raises:
-        ShapeError: of a number, or along an axis that the array does not have.
+        ShapeError: the operand is a number, or the array does not have the axis.
     """
     kind = "min" if isinstance(expression, numpy_nodes.amin) else "max"
     (array,) = args

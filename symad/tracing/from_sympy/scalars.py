@@ -97,7 +97,7 @@ def add_lift(expression: sympy.Add, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Mul)
 def mul_lift(expression: sympy.Mul, args: Nodes, tracer: Tracer) -> Node:
-    """A product of numbers, of which one may be an array: 2*T."""
+    """A product of numbers, one of which may be an array: 2*T."""
     if sum(1 for node in args if node.shape) > 1:
         check_scalars(expression, args)
     return mul(*args)
@@ -111,7 +111,7 @@ def pow_lift(expression: sympy.Pow, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Function)
 def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> Node:
-    """Every scalar function; its derivative is looked up when it is needed."""
+    """Any scalar function; its derivative is looked up when it is needed."""
     check_scalars(expression, args)
     return apply(expression.func, *args)
 
@@ -125,7 +125,7 @@ def application_lift(expression: sympy.core.function.Application, args: Nodes, t
 
 @operands.register(AppliedUndef)
 def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """None of an undefined function such as q(t), which is an input by itself."""
+    """None for an undefined function such as q(t), which is an input."""
     return () if is_function_input(expression) else expression.args
 
 
@@ -140,19 +140,19 @@ def _unevaluated(expression: sympy.Basic) -> Node:
 @operands.register(sympy.meijerg)
 @operands.register(sympy.Order)
 def unsupported_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[()]:
-    """None: what stands inside is not looked at."""
+    """None: subexpressions are not examined."""
     return ()
 
 
 @operands.register(sympy.Derivative)
 def derivative_operands(expression: sympy.Derivative, tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """None of an input such as the derivative of q(t); of others what is differentiated."""
+    """None for an input such as the derivative of q(t); otherwise the function to differentiate."""
     return () if is_function_input(expression) else expression.args[:1]
 
 
 @lift.register(sympy.Derivative)
 def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -> Node:
-    """An input where it is the derivative of an undefined function such as q(t); else its value."""
+    """An input if it is the derivative of an undefined function such as q(t); otherwise its value."""
     if is_function_input(expression):
         return input_node(expression)
     (made,) = args
@@ -178,7 +178,7 @@ HYPERGEOMETRIC: dict[tuple[int, int], Any] = {(0, 1): hyp0f1, (1, 1): hyp1f1, (2
 
 @operands.register(sympy.hyper)
 def hypergeometric_operands(expression: sympy.hyper, tracer: Tracer) -> tuple[sympy.Basic, ...]:
-    """The parameters and the argument of 0F1, 1F1 and 2F1; none of others."""
+    """The parameters and the argument of 0F1, 1F1 and 2F1; none for others."""
     known = (len(expression.ap), len(expression.bq)) in HYPERGEOMETRIC
     return (*expression.ap, *expression.bq, expression.argument) if known else ()
 
@@ -258,7 +258,7 @@ def piecewise_operands(expression: sympy.Piecewise, tracer: Tracer) -> tuple[sym
 
 @lift.register(sympy.Piecewise)
 def piecewise_lift(expression: sympy.Piecewise, args: Nodes, tracer: Tracer) -> Node:
-    """Nested selections; undefined where no branch holds, as in SymPy."""
+    """Nested selections; undefined if no branch holds, as in SymPy."""
     values, conditions = args[0::2], args[1::2]
     result = undefined(conditions, values)
     if all(constant_value(value) == 0 for value in values):
@@ -301,7 +301,7 @@ def not_lift(expression: Not, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(ITE)
 def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
-    """Of conditions a condition; symbols in place of them are numbers, of which one is chosen."""
+    """For conditions a condition; for symbols a number, selected from them."""
     condition, yes, no = args
     if not (is_condition(yes) and is_condition(no)):
         return select(truth(condition), number(yes), number(no))
@@ -310,7 +310,7 @@ def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(BooleanFunction)
 def boolean_lift(expression: BooleanFunction, args: Nodes, tracer: Tracer) -> Node:
-    """Implications and equivalences; Nand and Nor are written by SymPy as negations."""
+    """Implications and equivalences; SymPy writes Nand and Nor as negations."""
     if isinstance(expression, Implies):
         return logic("or", logic("not", args[0]), args[1])
     if isinstance(expression, Equivalent):

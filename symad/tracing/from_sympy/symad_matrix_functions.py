@@ -46,7 +46,7 @@ def logsumexp_lift(expression: LogSumExp, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(LogSumExpAlong)
 def logsumexp_along_lift(expression: LogSumExpAlong, args: Nodes, tracer: Tracer) -> Node:
-    """One fused op; the lost axis is kept with length 1."""
+    """One fused op; the reduced axis is kept with length 1."""
     (x,) = args
     kept = tuple(1 if k == expression.axis else dim for k, dim in enumerate(x.shape))
     return reshape(logsumexp(x, _axes(expression)), kept)

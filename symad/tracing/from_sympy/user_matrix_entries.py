@@ -1,6 +1,6 @@
-"""Matrices that are known by their elements alone: a user's own MatrixExpr with an ``_entry`` method.
+"""Matrices that are defined by their elements: a user's own MatrixExpr with an ``_entry`` method.
 
-The element at two bound indices is read as an array over them, so sizes may stay symbols.
+The element at two bound indices is traced as an array over them, so sizes may stay symbols.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from symad.tracing.walk import Tracer, lift, operands
 
 @operands.register(MatrixExpr)
 def entries_operands(expression: MatrixExpr, tracer: Tracer) -> tuple[sympy.MatrixExpr | sympy.Expr, ...]:
-    """None where the elements are read; other classes have their arguments as operands."""
+    """None if the elements are traced; for other classes their arguments."""
     return () if lift.dispatch(type(expression)) is entries_lift else expression.args
 
 

@@ -1,5 +1,5 @@
 """Nodes as SymPy expressions.
 
-`nodes` is the start: `to_sympy`. The forms of the ops stand in `rules`; `arrays` and `forms` write what
-SymPy has a word for, and `op_expressions` wraps the ops for which it has none.
+Start with `nodes`: `to_sympy`. The forms of the ops are in `rules`; `arrays` and `forms` construct them if
+SymPy has a class for them, and `op_expressions` wraps the ops without such a class.
 """

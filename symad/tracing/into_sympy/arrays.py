@@ -1,7 +1,7 @@
 """The SymPy forms of arrays: matrix expressions for two axes, array expressions for any.
 
-Every function proposes one form, or None where SymPy has no word; `symad.tracing.into_sympy.nodes` takes it
-only if tracing it gives the node back. Nothing is evaluated: SymPy would reorder products and merge
+Every function proposes one form, or None if SymPy has no class for it; `symad.tracing.into_sympy.nodes` uses
+it only if tracing it gives the same node again. Nothing is evaluated: SymPy would reorder products and merge
 powers.
 """
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from symad.core.graph import Op
 
 LARGEST = 10_000
-"""Constant arrays with more elements are not written out."""
+"""Larger constant arrays are not written element by element."""
 
 ELEMENT = sympy.Dummy("d", real=True)
 """The bound symbol of all elementwise functions."""
@@ -69,7 +69,7 @@ INDICES = tuple(sympy.Dummy(name, integer=True) for name in "ijklmn")
 
 
 def is_matrix(form: sympy.Basic) -> bool:
-    """True if a form can stand in matrix expressions."""
+    """True if a form can occur in matrix expressions."""
     return getattr(form, "is_Matrix", False) is True
 
 
@@ -82,7 +82,7 @@ def all_matrices(forms: Sequence[sympy.Basic]) -> bool:
 
 
 def constant(array: np.ndarray) -> sympy.Basic | None:
-    """An explicit matrix or array of numbers; SymPy has none of truth values."""
+    """An explicit matrix or array of numbers; SymPy has none for truth values."""
     if array.size > LARGEST or array.dtype.kind == "b":
         return None
     if array.ndim == 2:
@@ -219,7 +219,7 @@ def _sum_of_products(op: Einsum, y: Node, forms: Sequence[sympy.Basic]) -> sympy
 
 
 def _element(form: sympy.Basic, indices: Sequence[sympy.Symbol]) -> sympy.Expr | None:
-    """One element of a form; None where it is not simply written."""
+    """One element of a form; None if it has no simple expression."""
     if isinstance(form, sympy.IndexedBase):
         return sympy.Indexed(form, *indices)
     if is_matrix(form):
@@ -246,7 +246,7 @@ def _as_column(vector: sympy.Basic) -> sympy.MatrixExpr:
 
 
 def _array_einsum(op: Einsum, forms: Sequence[sympy.Basic]) -> sympy.Basic:
-    """A permuted diagonal of a contraction of a tensor product; what is not needed left out."""
+    """A permuted diagonal of a contraction of a tensor product, without the steps that are not needed."""
     axes = [label for labels in op.inputs for label in labels]
     form = forms[0] if len(forms) == 1 else ArrayTensorProduct(*forms)
     summed = [label for label in dict.fromkeys(axes) if label not in op.output]
@@ -269,7 +269,7 @@ def _positions(axes: Sequence[int], label: int) -> tuple[int, ...]:
 
 
 def shaping(op: Op, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | None:
-    """Blocks, slices, elements, repetitions; by the class of the op."""
+    """Blocks, slices, elements or repetitions, according to the class of the op."""
     table: dict[Any, Any] = {
         sh.Broadcast: _broadcast,
         sh.Reshape: _reshape,
@@ -361,7 +361,7 @@ def _stack(op: Stack, y: Node, forms: Sequence[sympy.Basic]) -> sympy.Basic | No
 
 
 def _pad(op: sh.Pad, y: Node, forms: Sequence[sympy.MatrixExpr]) -> sympy.Basic | None:
-    """A single element of a matrix, where SymPy has a class for that (1.15)."""
+    """A single element of a matrix, if SymPy has a class for it (1.15)."""
     if not hasattr(special, "MatrixUnit") or len(op.shape) != 2 or y.args[0].shape != (1, 1):
         return None
     return special.MatrixUnit(*op.shape, *op.start)

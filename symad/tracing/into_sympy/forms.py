@@ -1,4 +1,4 @@
-"""SymPy forms of sums, products, powers and functions: of numbers here, of arrays in `arrays`."""
+"""SymPy forms of sums, products, powers and functions: for numbers here, for arrays in `arrays`."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def array_pow(shape: Shape, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Bas
 
 
 def array_apply(shape: Shape, head: type[sympy.Basic], forms: Sequence[sympy.Basic]) -> sympy.Basic:
-    """The function, unevaluated; of arrays it is left to `elementwise_form`."""
+    """The function, unevaluated; functions of arrays are left to `elementwise_form`."""
     if shape:
         return None
     try:
         return head(*forms, evaluate=False) if not hasattr(head, "unranged") else head.unranged(*forms)
-    except TypeError:  # a head that takes no such argument
+    except TypeError:  # a head that does not accept such an argument
         return head(*forms)
 
 
 def array_select(shape: Shape, condition: sympy.Basic, a: sympy.Expr, b: sympy.Expr) -> sympy.Basic:
     """A Piecewise; one in the last branch is flattened into it.
 
-    SymPy folds a Piecewise inside a condition outwards, also out of a Lambda, where it is wrong: such a
-    selection stands for itself.
+    SymPy moves a Piecewise inside a condition outwards, also out of a Lambda, where this is wrong: such a
+    selection is represented by its op.
     """
     if shape or condition.has(sympy.Piecewise):
         return None

@@ -1,8 +1,9 @@
-"""Nodes back to SymPy: the expression of a graph's outputs, structure kept as it was traced.
+"""Nodes back to SymPy: the expressions of a graph's outputs, with the structure that was traced.
 
-Each op proposes the SymPy form of its node. The form of an array is taken only if tracing it gives
-that very node again; otherwise, and where SymPy has no word for the op, the op itself is wrapped
-(`symad.tracing.into_sympy.op_expressions`). So tracing what comes out computes what went in, by construction.
+Each op proposes the SymPy form of its node. The form of an array is used only if tracing it gives
+the same node again; otherwise, and if SymPy has no class for the op, the op itself is wrapped
+(`symad.tracing.into_sympy.op_expressions`). So the result, traced again, computes the same function by
+construction.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def nodes_to_sympy(outputs: Sequence[Node]) -> list[sympy.Basic]:
 
 
 def _tracer_of(order: Sequence[Node]) -> Tracer:
-    """A tracer in which the symbols of these nodes mean what they mean there."""
+    """A tracer in which symbols have the same meaning as in these nodes."""
     inputs = [node.op for node in order if isinstance(node.op, Input)]
     dims: set[sympy.Symbol] = set().union(*(dim_symbols(op.shape) for op in inputs))
     for node in order:
@@ -63,11 +64,11 @@ def _tracer_of(order: Sequence[Node]) -> Tracer:
 
 
 REFUSALS = (TypeError, ValueError, AttributeError, LookupError, NotImplementedError, RecursionError)
-"""How SymPy's constructors, and our own checks, decline."""
+"""The errors by which SymPy's constructors, and our own checks, refuse a form."""
 
 
 def _form(node: Node, parts: tuple[sympy.Basic, ...], tracer: Tracer) -> sympy.Basic | None:
-    """The first form proposed that is right, or None. Forms of numbers need no check."""
+    """The first correct form that is proposed, or None. Forms of numbers need no check."""
     checked = bool(node.shape) or any(a.shape for a in node.args)
     for propose in (sympy_form, elementwise_form):
         try:
@@ -80,7 +81,7 @@ def _form(node: Node, parts: tuple[sympy.Basic, ...], tracer: Tracer) -> sympy.B
 
 
 def elementwise_form(op: Op, node: Node, parts: tuple[sympy.Basic, ...]) -> sympy.Basic | None:
-    """A Lambda over the elements, where an elementwise op has one array among its arguments."""
+    """A Lambda over the elements, if an elementwise op has one array among its arguments."""
     if not isinstance(op, ElementwiseOp) or len({a for a in node.args if a.shape}) != 1:
         return None
     return arrays.over_elements(op, node, parts)

@@ -1,8 +1,8 @@
-"""SymPy objects for what SymPy cannot say: an op applied to SymPy operands.
+"""SymPy objects for ops that SymPy cannot express: an op applied to SymPy operands.
 
-``to_sympy`` uses these where no SymPy class fits (a gather, a padding, a triangular solve, a
-function of two matrices). They print as ``Name(operands, field=value)``, may stand inside any SymPy
-expression, and are traced back to exactly the node they came from.
+``to_sympy`` uses these if no SymPy class fits (a gather, a padding, a triangular solve, a
+function of two matrices). They print as ``Name(operands, field=value)``, may occur inside any SymPy
+expression, and tracing returns exactly the node that they came from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symad.core.questions import Nodes
 from symad.tracing.walk import Tracer, lift, operands
 
 HIDDEN = {"head", "data", "dtype"}
-"""Fields that are not printed: the name says the head, and data are too long."""
+"""Fields that are not printed, because the name contains the head, or data are too long."""
 
 
 class OpName(sympy.Atom):
@@ -44,7 +44,7 @@ class OpName(sympy.Atom):
         return self.op, self.shape
 
     def _eval_subs(self, old: sympy.Basic, new: sympy.Expr) -> OpName:
-        """Dimension symbols may be replaced by numbers."""
+        """Replace dimension symbols by numbers."""
         if isinstance(old, sympy.Symbol) and getattr(new, "is_Integer", False):
             values = {old: int(new)}
             return OpName(bind_op(self.op, values), bind(self.shape, values))
@@ -52,7 +52,7 @@ class OpName(sympy.Atom):
 
     @property
     def name(self) -> str:
-        """The name a person reads."""
+        """The name for readers."""
         head = getattr(self.op, "head", None)
         return str(getattr(head, "__name__", type(self.op).__name__))
 
@@ -67,7 +67,7 @@ class OpName(sympy.Atom):
 
 
 class _Form:
-    """What the three classes below share: printing."""
+    """The printing that the three classes below share."""
 
     args: tuple[sympy.Basic, ...]
 

@@ -1,6 +1,6 @@
-"""Elements of traced values: read, chosen by conditions, assigned to, and slices that share them.
+"""Elements of traced values: read, selected by conditions, assigned to; and slices that are views.
 
-`indexing` is the start: NumPy's indexing on nodes. `slices` are views that follow their array, `assigning`
-writes elements, `chosen` are those at which a condition holds, `filled` arrays that the user's code makes
-and fills.
+Start with `indexing`: NumPy's indexing on nodes. `slices` are views of their array, `assigning`
+writes elements, `chosen` are the elements at which a condition holds, `filled` arrays that the user's code
+makes and fills.
 """

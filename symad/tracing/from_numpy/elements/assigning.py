@@ -1,8 +1,9 @@
-"""Assignment to elements of traced values, ``y[key] = value``: the value is made anew, elements exchanged.
+"""Assignment to elements of traced values, ``y[key] = value``: a new value with exchanged elements.
 
-In NumPy an assignment also changes the arrays that share memory with y. A slice of a traced value follows
-that value, and is written to with it. Reshaped and transposed forms do not, so an assignment is refused where
-that could tell: to such a form of another value, and to a value of which such a form is in use.
+In NumPy an assignment also changes the arrays that share memory with y. A slice of a traced value is a view
+of it: an assignment to one changes both. Reshaped and transposed forms are not views here, so an assignment
+whose result could differ from NumPy's is refused: to such a form, and to a value of which such a form is in
+use.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @write_elements.register(Proxy)
 def write_elements_traced(y: Proxy, key: Index, value: Array | float) -> None:
-    """Every name of y sees the new elements; a slice that was changed in place is written already."""
+    """Every name of y refers to the new elements; a slice that was changed in place is written already."""
     if not (isinstance(value, Proxy) and value._is_slice(y, key)):  # x[a:b] += y has written to x
         what = "an assignment to elements of"
         check_owned(y, what)
@@ -42,7 +43,7 @@ def write_elements_traced(y: Proxy, key: Index, value: Array | float) -> None:
 
 
 def assigned(y: Node, key: Any, value: ArrayLike) -> Node:
-    """The array y with the elements at a key exchanged; where the key names one twice the last value counts.
+    """The array y with the elements at a key exchanged; if an element occurs twice, the last counts.
 
     Raises:
         ShapeError: the key or the shape of the value does not fit.
@@ -118,7 +119,7 @@ def _traced_mask(key: Index) -> Node | None:
 
 
 def _widened(mask: Node, y: Node) -> Node:
-    """A mask over the first axes, over all of them."""
+    """A mask over the first axes as one over all axes."""
     kept = len(mask.shape)
     if mask.shape != y.shape[:kept]:
         raise ShapeError(

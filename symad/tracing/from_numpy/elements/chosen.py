@@ -1,7 +1,7 @@
-"""The elements of an array at which a traced condition holds, as ``x[x > 0]`` chooses them.
+"""The elements of an array at which a traced condition holds, as ``x[x > 0]`` selects them.
 
-How many there are depends on data. The whole array is kept with the condition: elementwise functions act on
-the whole, reductions on the elements that count, and ``y[mask] = f(x[mask])`` is a selection.
+Their number depends on data. The whole array is stored with the condition: elementwise functions act on
+the whole array, reductions on the selected elements, and ``y[mask] = f(x[mask])`` is a selection.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ REDUCTIONS: dict[Function, dict[str, float]] = {
     np.sum: {}, np.mean: {}, np.prod: {}, np.any: {}, np.all: {},
     np.max: {"initial": -np.inf}, np.min: {"initial": np.inf},
 }  # fmt: skip
-"""Functions that take ``where=``, and what else they need for it."""
+"""Functions with an option ``where=``, and the further options that they need with it."""
 
 BY_UFUNC = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
-"""The reductions that ufuncs have as a method."""
+"""The reductions that are methods of ufuncs."""
 
 
 class Chosen(NDArrayOperatorsMixin):
@@ -47,7 +47,7 @@ class Chosen(NDArrayOperatorsMixin):
     __slots__ = ("is_place", "mask", "values")
 
     def __init__(self, values: Any, mask: Proxy, is_place: bool = False) -> None:
-        """``is_place``: the values are positions on an axis of the mask, as np.nonzero finds them."""
+        """``is_place``: true if the values are positions on an axis of the mask, as np.nonzero finds them."""
         self.values, self.mask, self.is_place = values, mask, is_place
 
     @property
@@ -63,7 +63,7 @@ class Chosen(NDArrayOperatorsMixin):
 
     @property
     def size(self) -> Proxy:
-        """How many numbers there are, a traced value."""
+        """The number of elements, a traced value."""
         return np.sum(Proxy(number(np.broadcast_to(self._mask(), self.values.shape))))
 
     def __getattr__(self, name: str) -> Any:
@@ -95,7 +95,7 @@ class Chosen(NDArrayOperatorsMixin):
         self._refuse("a NumPy array")
 
     def __getitem__(self, key: Index | Chosen) -> Chosen:
-        """Elements chosen again, by a condition on those chosen."""
+        """Elements selected again, by a condition on the selected ones."""
         if isinstance(key, Chosen) and key.mask._node is self.mask._node and not key.is_place:
             return Chosen(self.values, self.mask & key.values)
         self._refuse("an element or slice")
@@ -116,7 +116,7 @@ class Chosen(NDArrayOperatorsMixin):
     # ---- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Elementwise functions on the whole arrays, and reductions of what is chosen."""
+        """Elementwise functions on the whole arrays, and reductions of the selected elements."""
         out = options.pop("out", None)
         if method == "reduce" and not out and ufunc in BY_UFUNC:
             return self._reduced(BY_UFUNC[ufunc], options.get("axis", 0))
@@ -133,7 +133,7 @@ class Chosen(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Function, types: Collection[type], args: Sequence[ArrayLike], options: dict[str, Any]
     ) -> Any:
-        """The functions of NumPy that are elementwise, or reduce."""
+        """The functions of NumPy that are elementwise, or reductions."""
         if function in REDUCTIONS and args[0] is self and set(options) <= {"axis"}:
             return self._reduced(function, *args[1:], **options)
         if function in ELEMENTWISE:
@@ -168,7 +168,7 @@ class Chosen(NDArrayOperatorsMixin):
 
 
 def chosen(values: Proxy, key: Index | Chosen) -> Chosen | None:
-    """``values[key]`` for a traced mask, or for positions that a condition chose; None for other keys."""
+    """``values[key]`` for a traced mask, or for positions from a condition; None for other keys."""
     places = _places(key)
     if places is not None:
         return Chosen(values[tuple(p.values for p in places)], places[0].mask)
@@ -178,7 +178,7 @@ def chosen(values: Proxy, key: Index | Chosen) -> Chosen | None:
 
 
 def chosen_by(a: Proxy, key: Index | Chosen) -> Chosen | None:
-    """The elements that a traced mask, or positions that a condition chose, name; None for other keys."""
+    """The elements that a traced mask, or positions from a condition, select; None for other keys."""
     first = key[0] if isinstance(key, tuple) and key else key
     if isinstance(first, (int, slice, np.ndarray)) or first is None or first is Ellipsis:
         return None
@@ -190,7 +190,7 @@ def chosen_by(a: Proxy, key: Index | Chosen) -> Chosen | None:
 
 
 def _places(key: Index) -> list[Chosen] | None:
-    """The positions of a key that np.nonzero, np.where or np.flatnonzero made of one condition."""
+    """The positions in a key that np.nonzero, np.where or np.flatnonzero made of one condition."""
     keys = key if isinstance(key, tuple) else (key,)
     if not keys or not all(isinstance(k, Chosen) for k in keys):
         return None
@@ -200,7 +200,7 @@ def _places(key: Index) -> list[Chosen] | None:
 
 
 def mask_of(key: Index) -> Any:
-    """The condition of a key that assigns to the elements it chooses; other keys as they are."""
+    """The condition of a key, for an assignment to the elements that it selects; other keys unchanged."""
     places = _places(key)
     if places is None:
         return key
@@ -221,10 +221,10 @@ def nonzero(condition: Proxy) -> tuple[Chosen, ...]:
 
 
 def chosen_values(value: ArrayLike, mask: Node) -> Node | None:
-    """The whole array of elements chosen by this mask; None for a value that is none.
+    """The whole array of elements selected by this mask; None for a value of another kind.
 
     Raises:
-        TraceError: they were chosen by another condition.
+        TraceError: they were selected by another condition.
     """
     if not isinstance(value, Chosen):
         return None

@@ -1,8 +1,8 @@
 """Arrays that the user's code makes while it is traced, ``v = np.zeros(n)``, and fills with traced values.
 
 Until a traced value is written into it, a `Filled` is an array like any other. From then on it stands for a
-traced value. The memory of the array holds NaN from then on, so that compiled code which reads it
-finds no number that looks right.
+traced value, and the memory of the array holds NaN, so that compiled code that reads this memory
+cannot mistake it for a result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Filled(np.ndarray):
             self._root._views.append(ref(self))
 
     def __getattribute__(self, name: str) -> Any:
-        """Attributes and methods are those of the traced value once there is one."""
+        """Attributes and methods are those of the traced value, if there is one."""
         if not name.startswith("_"):
             traced = object.__getattribute__(self, "__dict__").get("_traced")
             if traced is not None:
@@ -100,7 +100,7 @@ class Filled(np.ndarray):
     # ---- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """A ufunc on this array; what it writes into an array is assigned to it."""
+        """A ufunc on this array; a result that it writes into an array is assigned to that array."""
         out = options.pop("out", None) or ()
         if not (holds_traced(inputs) or holds_traced(tuple(options.values())) or holds_traced(out)):
             plain = tuple(_plain(v) for v in inputs)
@@ -123,7 +123,7 @@ class Filled(np.ndarray):
 
 
 def _delegated(name: str) -> Callable[..., Any]:
-    """A special method that asks the traced value if there is one."""
+    """A special method that delegates to the traced value, if there is one."""
     plain = getattr(np.ndarray, name)
 
     def method(self: Filled, *args: Any) -> Any:
@@ -145,13 +145,13 @@ def _plain(value: Array | int) -> Array | int:
 
 
 def refilled(found: Any) -> Any:
-    """A new array of floating-point numbers as one that may be filled; anything else as it is."""
+    """A new array of floating-point numbers as a `Filled`; any other object unchanged."""
     own = type(found) is np.ndarray and found.dtype.kind == "f" and found.ndim
     return found.view(Filled) if own else found
 
 
 def written(found: Array | tuple[Array, ...], out: tuple[Array, ...]) -> Array | tuple[Array, ...]:
-    """Results that a function was asked to write into arrays; the arrays."""
+    """Assign the results of a function to its ``out`` arrays; returns these arrays."""
     results = found if isinstance(found, tuple) else (found,)
     for target, result in zip(out, results, strict=True):
         if isinstance(target, (Filled, Proxy)):
@@ -177,7 +177,7 @@ def holds_traced(value: ArrayLike) -> bool:
 
 
 def unfilled(value: ArrayLike) -> Any:
-    """A value, or lists and tuples of values, with traced values for the arrays that stand for them."""
+    """A value, or lists and tuples of values, with the traced values for which arrays stand."""
     if isinstance(value, Filled):
         return _plain(value) if value._traced is None else value._traced
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Filled, list, tuple)) for v in value):

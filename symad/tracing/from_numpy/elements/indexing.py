@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def getitem(a: Node, key: Index) -> Node:
     """``a[key]`` as NumPy defines it.
 
-    A dimension that is a symbol counts as long enough: ``x[:3]`` has 3 elements, and shorter arrays
+    A symbolic dimension is assumed to be long enough: ``x[:3]`` has 3 elements, and shorter arrays
     are refused when the graph is called.
 
     Raises:
         ShapeError: too many indices, or a position outside of the axis.
-        TraceError: a mask that is only known at run time; its result would have no fixed shape.
+        TraceError: a mask that is known at run time only; its result would have no fixed shape.
     """
     keys = _expand(a, key if isinstance(key, tuple) else (key,))
     if any(_is_array(k) for k in keys):
@@ -45,7 +45,7 @@ Key: TypeAlias = "int | slice | EllipsisType | sympy.Expr | Node | np.ndarray | 
 
 
 def _expand(a: Node, keys: Sequence[Index]) -> list[Key]:
-    """One key for each axis, and None for each new one; the ellipsis is written out."""
+    """One key for each axis, and None for each new one; the ellipsis is expanded."""
     found: list[Key] = []
     for key in keys:
         found.extend(_prepared(a, key))

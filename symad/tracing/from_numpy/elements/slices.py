@@ -1,4 +1,4 @@
-"""Slices of traced values, which share their elements as slices of NumPy's arrays do."""
+"""Slices of traced values, which are views of their array, like slices of NumPy's arrays."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Slice(Proxy):
-    """A slice of another value, ``array[key]``: it follows the array; what is written to it goes there."""
+    """A slice of another value, ``array[key]``, as a view: an assignment to one of the two changes both."""
 
     __slots__ = ("_array", "_key", "_seen")
 
     def __init__(self, node: Node, array: Proxy, key: Index) -> None:
-        """``node``: what the slice is now."""
+        """``node``: the current value of the slice."""
         super().__init__(node)
         self._array, self._key, self._seen = array, key, array._current()
 
@@ -53,7 +53,7 @@ class Slice(Proxy):
 
 @read_elements.register(Proxy)
 def read_elements_traced(array: Proxy, key: Index) -> Proxy | Chosen:
-    """A number, a slice that follows the array, or the elements that a condition chooses."""
+    """A number, a slice that is a view of the array, or the elements that a condition selects."""
     if (elements := chosen_by(array, key)) is not None:
         return elements
     found = getitem(array._node, key)

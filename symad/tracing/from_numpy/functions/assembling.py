@@ -1,4 +1,4 @@
-"""NumPy's functions that assemble arrays on proxies: grids, blocks, ranges, rows put in or left out."""
+"""NumPy's functions that assemble arrays, on proxies: grids, blocks, ranges, inserted and deleted rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from symad.tracing.wrapped import as_node, number
 
 @implements(np.dstack)
 def dstack(tup: Sequence[ArrayLike]) -> Array:
-    """Arrays one after the other along the third axis."""
+    """Arrays concatenated along the third axis."""
     return np.concatenate([np.atleast_3d(Proxy(as_node(a))) for a in tup], axis=2)
 
 
@@ -54,7 +54,7 @@ def _joined(arrays: ArrayLike, depth: int, rank: int) -> Any:
 
 @implements(np.meshgrid)
 def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
-    """Each vector repeated along the axes of the others; "xy" exchanges the first two axes."""
+    """Each vector repeated along the axes of the others; "xy" swaps the first two axes."""
     vectors: list[Any] = [np.ravel(Proxy(as_node(x))) for x in xi]
     if indexing not in ("xy", "ij"):
         raise TraceError(f"np.meshgrid(indexing={indexing!r}) is not defined; use 'xy' or 'ij'")
@@ -81,7 +81,7 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
 
 @implements(np.rot90)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Proxy:
-    """Turned by 90 degrees, k times, from the first of the axes to the second."""
+    """Rotated by 90 degrees, k times, from the first of the axes to the second."""
     value: Any = Proxy(as_node(m))
     first, second = normal_axes(tuple(axes), value.ndim)
     for _ in range(k % 4):
@@ -91,14 +91,14 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Proxy:
 
 @implements(np.delete)
 def delete(arr: ArrayLike, obj: int | slice | Sequence[int], axis: Axis = None) -> Array:
-    """Without the elements at known positions of an axis."""
+    """The array without the elements at known positions of an axis."""
     value, k, count = _known_axis("np.delete", arr, axis)
     return np.take(value, np.delete(np.arange(count), obj), axis=k)
 
 
 @implements(np.insert)
 def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
-    """With one element or slice put in before a known position of an axis."""
+    """The array with one element or slice inserted before a known position of an axis."""
     value, k, count = _known_axis("np.insert", arr, axis)
     if not isinstance(obj, (int, np.integer)):
         raise TraceError("np.insert of traced values takes one position; use np.concatenate for several")
@@ -128,7 +128,7 @@ def _known_axis(what: str, arr: ArrayLike, axis: Axis) -> tuple[Any, int, int]:
 
 @implements(np.bincount)
 def bincount(x: Array, weights: ArrayLike | None = None, minlength: int = 0) -> Proxy:
-    """y_k = Σ of the weights (by default 1) of the places where x = k: sums over segments.
+    """y_k = Σ of the weights (by default 1) over the positions where x = k: sums over segments.
 
     The length is that of NumPy for positions x that are known, and ``minlength`` for traced ones.
 

@@ -27,7 +27,7 @@ def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
     """A vector and its length.
 
     Raises:
-        ShapeError: it is no vector, it is empty, or its length is a symbol.
+        ShapeError: it is not a vector, it is empty, or its length is a symbol.
     """
     found = _array(a)
     if found.ndim != 1 or not isinstance(found.shape[0], int) or not found.shape[0]:
@@ -40,7 +40,7 @@ def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
 
 @implements(np.ediff1d)
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: Array | None = None) -> Array:
-    """Differences of neighbours, in one axis, with values before and behind."""
+    """Differences of neighbours, flattened, with values before and after them."""
     parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
     return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
 
@@ -65,9 +65,9 @@ def gradient(
 ) -> Array | tuple[Array, ...]:
     """Differences of second order inside, of order ``edge_order`` (1 or 2) at the ends.
 
-    With steps h before and k behind a place:
-    f' = (h² f_{i+1} + (k² − h²) f_i − k² f_{i−1}) / (h k (h + k)), as in NumPy. The steps are those of a
-    number, or of a vector of places, for each axis.
+    With steps h before and k after a point:
+    f' = (h² f_{i+1} + (k² − h²) f_i − k² f_{i−1}) / (h k (h + k)), as in NumPy. The steps are given by a
+    number, or by a vector of points, for each axis.
     """
     values = _array(f)
     axes = normal_axes(axis, values.ndim)
@@ -97,7 +97,7 @@ def _slopes(values: Any, axis: int, spacing: Array, edge_order: int) -> Array:
 
 
 def _edge(f: Array, steps: Array, order: int) -> Array:
-    """The slope at the first place, by a line through two or a parabola through three."""
+    """The slope at the first point, by a line through two points or a parabola through three."""
     h = steps[0]
     slope = (f[..., 1:2] - f[..., :1]) / h
     if order == 1:
@@ -111,7 +111,7 @@ def _edge(f: Array, steps: Array, order: int) -> Array:
 
 @implements(np.convolve)
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Proxy:
-    """y_t = Σ_k a_{t−k} v_k, of vectors; the shorter one is cut into its elements."""
+    """y_t = Σ_k a_{t−k} v_k, for vectors; the shorter one is split into its elements."""
     (long, n), (short, m) = sorted(
         (_vector(x, "np.convolve") for x in (a, v)), key=lambda pair: pair[1], reverse=True
     )
@@ -125,7 +125,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Proxy:
 
 @implements(np.correlate)
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Proxy:
-    """y_t = Σ_k a_{t+k} v_k, of vectors."""
+    """y_t = Σ_k a_{t+k} v_k, for vectors."""
     (first, n), (second, m) = _vector(a, "np.correlate"), _vector(v, "np.correlate")
     return convolve(first, second[::-1], mode) if m <= n else correlate(second, first, mode)[::-1]
 
@@ -146,7 +146,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 
 @implements(np.vander)
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """The powers of each element, falling from N − 1 to 0 along the rows."""
+    """The powers of each element, in descending order from N − 1 to 0 along the rows."""
     points = _array(x)
     count = points.shape[0] if N is None else as_dim(N)
     if points.ndim != 1 or not isinstance(count, int):
@@ -166,12 +166,12 @@ def interp(
 ) -> Array:
     """Straight lines between the points (xp, fp), xp ascending; the values at the ends beyond them.
 
-    With a ``period`` the places count up to multiples of it, in any order, and ends do not exist. The
-    derivative at a point of the table is that of the line behind it.
+    With a ``period`` the points are taken modulo it, in any order, and there are no ends. The
+    derivative at a point of the table is that of the line after it.
 
     Raises:
-        TraceError: places that do not ascend, or a period with traced places.
-        ShapeError: a table that is no vector of known length, or xp of another shape.
+        TraceError: points xp that are not ascending, or a period with traced points.
+        ShapeError: a table that is not a vector of known length, or xp of another shape.
     """
     if period is not None:
         return _periodic(x, xp, fp, period)
@@ -194,7 +194,7 @@ def interp(
 
 
 def _periodic(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, period: Any) -> Array:
-    """The table in one period, with one point more at each end."""
+    """The table over one period, with one more point at each end."""
     if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
         raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")
     length = abs(period)

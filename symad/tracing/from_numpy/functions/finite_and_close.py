@@ -1,4 +1,4 @@
-"""NumPy's tests and roundings on proxies: what is finite, what is close, the nearest integer, pieces."""
+"""NumPy's tests and roundings on proxies: finite, close, nearest integers, piecewise functions."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def round_(a: ArrayLike, decimals: int = 0) -> Proxy:
 
 @implements(np.isposinf)
 def isposinf(x: ArrayLike) -> Array:
-    """Whether x = ∞."""
+    """True where x = ∞."""
     return Proxy(number(x)) == np.inf
 
 
 @implements(np.isneginf)
 def isneginf(x: ArrayLike) -> Array:
-    """Whether x = −∞."""
+    """True where x = −∞."""
     return Proxy(number(x)) == -np.inf
 
 
@@ -74,7 +74,7 @@ def isneginf(x: ArrayLike) -> Array:
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Whether |a − b| ≤ atol + rtol |b|, or both are equal and infinite, or both NaN if ``equal_nan``."""
+    """True where |a − b| ≤ atol + rtol |b|, or both are equal and infinite, or both NaN if ``equal_nan``."""
     x, y = (Proxy(number(v)) for v in (a, b))
     near = np.logical_and(np.abs(np.subtract(x, y)) <= atol + rtol * abs(y), np.isfinite(y))
     found = near | (x == y)
@@ -85,13 +85,13 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
 ) -> np.bool_:
-    """Whether all elements are close."""
+    """True if all elements are close."""
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool | np.bool_:
-    """Whether shapes and elements are equal."""
+    """True if shapes and elements are equal."""
     x, y = (Proxy(number(v)) for v in (a1, a2))
     if x.shape != y.shape:
         return False
@@ -107,13 +107,13 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Array:
-    """Functions of x, or numbers, where conditions hold; the last that holds counts, 0 where none does.
+    """Functions of x, or numbers, under conditions; the last condition that holds counts, 0 if none holds.
 
-    Each function is called with the whole of x: it acts elementwise, as its use here means. One function
-    more than conditions is for the rest.
+    Each function is called with the whole of x and has to act elementwise. If there is one function
+    more than conditions, it is for the remaining elements.
 
     Raises:
-        TraceError: the numbers of conditions and functions do not fit.
+        TraceError: the numbers of conditions and functions do not match.
     """
     value: Any = Proxy(number(x))
     several = isinstance(condlist, (list, tuple))

@@ -1,4 +1,4 @@
-"""NumPy's functions that join, cut and move elements, on proxies."""
+"""NumPy's functions that concatenate, split and move elements, on proxies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @implements(np.concatenate)
 def concatenate(arrays: Sequence[ArrayLike] | Array, axis: Axis = 0) -> Proxy:
-    """Arrays one after the other."""
+    """Arrays concatenated along an axis."""
     nodes = alike(arrays)
     if axis is None:
         return Proxy(stacking.concatenate([shaping.flatten(n) for n in nodes]))
@@ -47,20 +47,20 @@ def stack(arrays: list[Array] | list[Proxy] | tuple[Proxy, ...], axis: int = 0) 
 
 @implements(np.vstack)
 def vstack(tup: Sequence[ArrayLike]) -> Proxy:
-    """Rows below each other."""
+    """Rows stacked vertically."""
     return concatenate([atleast_2d(Proxy(as_node(a))) for a in tup], 0)
 
 
 @implements(np.hstack)
 def hstack(tup: Sequence[ArrayLike]) -> Proxy:
-    """Columns beside each other; vectors end to end."""
+    """Columns stacked horizontally; vectors are concatenated."""
     arrays = [atleast_1d(Proxy(as_node(a))) for a in tup]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Sequence[ArrayLike]) -> Proxy:
-    """Vectors as columns beside each other."""
+    """Vectors as the columns of a matrix."""
     nodes = [as_node(a) for a in tup]
     return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)
 
@@ -73,7 +73,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Proxy:
 
 @implements(np.split)
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
-    """The pieces NumPy makes of an axis of known length, equal ones for a number of them."""
+    """NumPy's parts of an axis of known length; an integer gives the number of equal parts."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
     length, sections = node.shape[k], indices_or_sections
@@ -97,13 +97,13 @@ implements(np.dsplit)(_split_along(2))
 
 @implements(np.hsplit)
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Proxy]:
-    """Pieces along the second axis; along the only one of a vector."""
+    """Parts along the second axis, or along the only axis of a vector."""
     return split(ary, indices_or_sections, min(1, len(as_node(ary).shape) - 1))
 
 
 @implements(np.array_split)
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Proxy]:
-    """The pieces NumPy makes of an axis of known length."""
+    """NumPy's parts of an axis of known length."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
     if not isinstance(node.shape[k], int):
@@ -152,7 +152,7 @@ def tile(A: ArrayLike, reps: Sizes) -> Proxy:
 
 @implements(np.roll)
 def roll(a: ArrayLike, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
-    """Elements moved around the end of an axis."""
+    """Elements shifted cyclically along an axis."""
     node = as_node(a)
     if axis is None:
         return Proxy(reshape(roll(Proxy(shaping.flatten(node)), shift, 0)._node, node.shape))
@@ -200,7 +200,7 @@ def pad(
     constant_values: ArrayLike = 0,
     reflect_type: str = "even",
 ) -> Proxy:
-    """Elements around the array: one constant, or its own (edge, reflect, symmetric, wrap)."""
+    """Elements added around the array: one constant, or its own (edge, reflect, symmetric, wrap)."""
     node = number(array)
     rank = len(node.shape)
     widths = _widths(pad_width, rank)
@@ -229,10 +229,10 @@ def pad(
 
 
 def _widths(pad_width: ArrayLike, rank: int) -> list[list[int]]:
-    """The numbers of elements before and behind each axis; a dict gives those of some axes.
+    """The numbers of elements before and after each axis; a dict gives those of some axes.
 
     Raises:
-        TraceError: widths that are no integers >= 0, or do not fit the axes.
+        TraceError: widths that are not integers >= 0, or do not match the axes.
     """
     if isinstance(pad_width, dict):
         of_axes = {normal_axes(k, rank)[0]: v for k, v in pad_width.items()}
@@ -250,7 +250,7 @@ def _widths(pad_width: ArrayLike, rank: int) -> list[list[int]]:
 
 @implements(np.take)
 def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, mode: str = "raise") -> Proxy:
-    """The elements at some positions of an axis; positions beyond it are errors, wrap around or are cut.
+    """The elements at some positions of an axis; positions outside are errors, wrap around or are clipped.
 
     Raises:
         TraceError: no such mode.

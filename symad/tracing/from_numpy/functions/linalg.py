@@ -97,7 +97,7 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Proxy:
 
 
 def _lower(a: ArrayLike, triangle: str) -> Node:
-    """The matrix of which the lower triangle is to be read."""
+    """The matrix whose lower triangle is the triangle to be read."""
     if str(triangle).upper() not in ("L", "U"):
         raise TraceError(f"np.linalg.eigh(UPLO={triangle!r}) is not defined; use 'L' or 'U'")
     return number(a) if str(triangle).upper() == "L" else matrix_transpose(number(a))
@@ -108,7 +108,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     """The singular values, descending.
 
     Raises:
-        TraceError: the vectors were asked for.
+        TraceError: the vectors were requested.
     """
     if compute_uv:
         raise TraceError(
@@ -128,7 +128,7 @@ def svdvals(x: ArrayLike, /) -> Proxy:
 
 @implements(np.linalg.cond)
 def cond(x: ArrayLike, p: ArrayLike | None = None) -> Proxy:
-    """The condition number: the quotient of the largest and the least singular value, or |A| |A⁻¹|."""
+    """The condition number: the ratio of the largest to the smallest singular value, or |A| |A⁻¹|."""
     if p in (None, 2):
         values: Any = Proxy(singular_values(number(x)))
         return values[..., 0] / values[..., -1]
@@ -137,7 +137,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Proxy:
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: ArrayLike, n: int) -> Proxy:
-    """The product of n factors a; negative n inverts."""
+    """The product of n factors a; the inverse's for negative n."""
     return Proxy(power_of_matrix(number(a), int(n)))
 
 
@@ -147,7 +147,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
     Matrix norms fro, nuc, ±1, ±2, ±inf.
 
-    The Euclidean norm has derivative 0 at 0, where it has none.
+    The Euclidean norm has no derivative at 0; there it is defined as 0.
     """
     node = number(x)
     axes = normal_axes(axis, len(node.shape))
@@ -243,5 +243,5 @@ def trace_(x: ArrayLike, /, *, offset: int = 0) -> Proxy:
 
 @implements(getattr(np.linalg, "matrix_transpose", None), getattr(np, "matrix_transpose", None))
 def transpose_last(x: ArrayLike, /) -> Proxy:
-    """The last two axes exchanged."""
+    """The last two axes swapped."""
     return Proxy(matrix_transpose(as_node(x)))

@@ -37,20 +37,20 @@ def argsort(a: ArrayLike, axis: Axis = -1) -> Proxy:
 
 @implements(np.sort)
 def sort(a: ArrayLike, axis: Axis = -1) -> Proxy:
-    """The elements in ascending order; each keeps its derivative."""
+    """The elements in ascending order, with their derivatives."""
     node, k = along(a, axis)
     return take_along_axis(Proxy(node), argsort(Proxy(node), k), k)
 
 
 @implements(np.argmax)
 def argmax(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
-    """The position of the largest element, the first of equals."""
+    """The position of the largest element, the first one if several are equal."""
     return _first_extreme("max", a, axis, keepdims)
 
 
 @implements(np.argmin)
 def argmin(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Proxy:
-    """The position of the smallest element, the first of equals."""
+    """The position of the smallest element, the first one if several are equal."""
     return _first_extreme("min", a, axis, keepdims)
 
 
@@ -74,7 +74,7 @@ def _kept(node: Node, axis: int) -> tuple[int | sympy.Symbol, ...]:
 
 @implements(np.median)
 def median(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
-    """The element in the middle of the order, or the mean of the two there."""
+    """The middle element in ascending order, or the mean of the two middle ones."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
@@ -90,9 +90,9 @@ def percentile(
 def quantile(
     a: ArrayLike, q: ArrayLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Proxy:
-    """The value below which the share q of the elements lies, between neighbours by a straight line.
+    """The value below which the fraction q of the elements lies, by linear interpolation between neighbours.
 
-    q: a number or an array of numbers in [0, 1], known when tracing; its axes lead in the result.
+    q: a number or an array of numbers in [0, 1], known at trace time; its axes lead in the result.
 
     Raises:
         TraceError: q is traced, or another method than "linear".
@@ -141,7 +141,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Array |
 
 @implements(np.digitize)
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Proxy:
-    """The number of the bin of each element, for bins that ascend."""
+    """The number of the bin of each element, for ascending bins."""
     if not isinstance(bins, Proxy) and np.any(np.diff(np.asarray(bins)) < 0):
         raise TraceError("np.digitize of traced values needs bins that ascend")
     return searchsorted(bins, x, "left" if right else "right")

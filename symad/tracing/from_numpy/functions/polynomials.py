@@ -1,4 +1,4 @@
-"""NumPy's functions of polynomials on proxies: coefficients stand from the highest power down."""
+"""NumPy's functions of polynomials on proxies: coefficients begin with the highest power."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, w: ArrayLike | None = None) ->
     """The polynomial of least squares, by the normal equations in x scaled to its largest |x|.
 
     Raises:
-        TraceError: traced places x.
+        TraceError: traced points x.
     """
     if isinstance(x, Proxy):
         raise TraceError("np.polyfit of traced values needs known places x; only y may be traced")

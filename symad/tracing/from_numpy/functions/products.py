@@ -94,8 +94,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
 def einsum(subscripts: str | ArrayLike, *operands: ArrayLike) -> Proxy:
     """The contraction of NumPy's subscripts, implicit output and ellipses included.
 
-    The subscripts are a string, or lists of numbers behind each operand. The order of products is chosen
-    here, whatever ``optimize`` asks for.
+    The subscripts are a string, or a list of numbers after each operand. The order of products is chosen
+    here; ``optimize`` is ignored.
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
@@ -138,10 +138,10 @@ def _is_label(k: ArrayLike) -> bool:
 
 
 def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: list[Node]) -> None:
-    """Refuse subscripts that are none, or do not fit the operands.
+    """Refuse subscripts that are malformed, or do not match the operands.
 
     Raises:
-        ShapeError: names the subscripts and the shapes of the operands.
+        ShapeError: the message names the subscripts and the shapes of the operands.
     """
     shapes = ", ".join(format_shape(n.shape) for n in nodes)
     given = f"np.einsum({subscripts!r}) of operands of shape {shapes}"
@@ -160,7 +160,7 @@ def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: lis
 
 
 def _spelled(part: str, rank: int) -> list[str]:
-    """Subscripts as a list of labels; the ellipsis becomes labels ``.k`` counted from the right."""
+    """Subscripts as a list of labels; the ellipsis becomes labels ``.k``, numbered from the right."""
     if "..." not in part:
         return list(part)
     before, _, after = part.partition("...")
@@ -169,7 +169,7 @@ def _spelled(part: str, rank: int) -> list[str]:
 
 
 def _squeezed(inputs: list[list[str]], nodes: list[Node]) -> tuple[list[list[str]], list[Node]]:
-    """Axes of length 1 that broadcast against longer ones are dropped."""
+    """Remove axes of length 1 that broadcast against longer ones."""
     lengths: dict[str, Dim] = {}
     for part, node in zip(inputs, nodes, strict=True):
         for label, dim in zip(part, node.shape, strict=True):

@@ -29,7 +29,7 @@ from symad.tracing.wrapped import broadcast, condition, number
 
 
 def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: bool) -> Proxy:
-    """A reduced value, with axes of length 1 in place of the lost ones if asked for."""
+    """A reduced value; with ``keepdims``, axes of length 1 replace the reduced ones."""
     if not keepdims:
         return Proxy(y)
     return Proxy(reshape(y, tuple(1 if k in axes else d for k, d in enumerate(a.shape))))
@@ -54,7 +54,7 @@ def _how_many(node: Node, axes: Sequence[int], where: ArrayLike) -> Node:
 
 
 def _joined(y: Proxy, initial: ArrayLike | None, combine: Callable[..., Node]) -> Proxy:
-    """A reduced value combined with a first one."""
+    """A reduced value combined with an initial one."""
     if initial is np._NoValue or initial is None:
         return y
     return Proxy(combine(*broadcast(y._node, number(initial))))
@@ -200,7 +200,7 @@ def _extreme(
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Proxy:
-    """An extreme; with ``where``, ``initial`` stands in place of the elements left out."""
+    """An extreme; with ``where``, ``initial`` replaces the elements that are not selected."""
     if where is not True and _missing(initial):
         raise TraceError(f"np.{kind}(..., where=...) needs initial=, the value where no element is chosen")
     node = number(a)
@@ -224,7 +224,7 @@ def ptp(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
 
 @implements(np.all)
 def all_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLike = True) -> Proxy:
-    """Whether all are true."""
+    """True if all elements are true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 1))
     if _may_be_empty(found._node, axis):
         return sum_(np.subtract(1, found), axis, keepdims=keepdims) == 0
@@ -233,7 +233,7 @@ def all_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLi
 
 @implements(np.any)
 def any_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLike = True) -> Proxy:
-    """Whether any is true."""
+    """True if an element is true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 0))
     if _may_be_empty(found._node, axis):
         return sum_(found, axis, keepdims=keepdims) > 0
@@ -241,7 +241,7 @@ def any_(a: ArrayLike, axis: Axis = None, keepdims: bool = False, where: ArrayLi
 
 
 def _may_be_empty(node: Node, axis: Axis) -> bool:
-    """True if no elements may be along some axes: an extreme has no value then."""
+    """True if some axes may have no elements: an extreme has no value then."""
     return any(not isinstance(d := node.shape[k], int) or d == 0 for k in normal_axes(axis, len(node.shape)))
 
 
@@ -280,13 +280,13 @@ def running(head: type[sympy.Basic], a: ArrayLike, axis: Axis) -> Proxy:
 
 @implements(getattr(np, "cumulative_sum", None))
 def cumulative_sum(x: ArrayLike, /, *, axis: Axis = None, include_initial: bool = False) -> Proxy:
-    """Running sums, as `cumsum`, behind the 0 that they begin with if ``include_initial``."""
+    """Running sums, as `cumsum`, after an initial 0 if ``include_initial``."""
     return _begun(cumsum(x, axis), axis, 0 if include_initial else None)
 
 
 @implements(getattr(np, "cumulative_prod", None))
 def cumulative_prod(x: ArrayLike, /, *, axis: Axis = None, include_initial: bool = False) -> Proxy:
-    """Running products, as `cumprod`, behind the 1 that they begin with if ``include_initial``."""
+    """Running products, as `cumprod`, after an initial 1 if ``include_initial``."""
     return _begun(cumprod(x, axis), axis, 1 if include_initial else None)
 
 
@@ -333,7 +333,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Proxy:
-    """Differences of neighbours, n times, of the array with values before and behind."""
+    """Differences of neighbours, n times, of the array with values before and after it."""
     node = number(a)
     (k,) = normal_axes(axis, len(node.shape))
     ends = [None if _missing(end) else number(end) for end in (prepend, append)]

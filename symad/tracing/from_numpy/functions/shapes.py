@@ -52,9 +52,9 @@ def size_(a: ArrayLike, axis: Axis = None) -> Dim:
 def reshape_(
     a: ArrayLike, shape: Sizes | None = None, order: str = "C", newshape: Sizes | None = None
 ) -> Proxy:
-    """The same elements, row by row, under another shape; one −1 is worked out.
+    """The same elements, in row-major order, under another shape; one −1 is computed.
 
-    ``order="F"``: column by column, the first axis fastest, in both shapes.
+    ``order="F"``: in column-major order, the first axis fastest, in both shapes.
     """
     node = as_node(a)
     wanted = newshape if shape is None else shape
@@ -68,7 +68,7 @@ def reshape_(
 
 
 def by_columns(call: str, order: str) -> bool:
-    """True if elements are taken column by column ("F"); a traced value lies in memory row by row.
+    """True if elements are taken in column-major order ("F"); a traced value is in row-major order.
 
     Raises:
         TraceError: no such order.
@@ -94,7 +94,7 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> int:
 
 @implements(np.ravel)
 def ravel(a: ArrayLike, order: str = "C") -> Proxy:
-    """All elements in one axis, row by row, or column by column for ``order="F"``."""
+    """All elements in one axis, in row-major order, or in column-major order for ``order="F"``."""
     node = as_node(a)
     return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
 
@@ -112,7 +112,7 @@ def transpose(a: ArrayLike, axes: Axis = None) -> Proxy:
 
 @implements(np.swapaxes)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Proxy:
-    """Two axes exchanged."""
+    """Two axes swapped."""
     order = list(range(len(as_node(a).shape)))
     ((i,), (j,)) = (normal_axes(k, len(order)) for k in (axis1, axis2))
     order[i], order[j] = j, i
@@ -212,7 +212,7 @@ def zeros_like(a: ArrayLike, shape: Sizes | None = None) -> Proxy:
 
 @implements(np.empty_like, layout=True)
 def empty_like(prototype: ArrayLike, shape: Sizes | None = None) -> Proxy:
-    """Zeros, to be written over: what an element is before that is nothing to rely on."""
+    """Zeros; code should overwrite them, as elements of an empty array have no defined value."""
     return full_like(prototype, 0, shape=shape)
 
 
@@ -241,7 +241,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 @implements(np.nonzero)
 def nonzero(a: ArrayLike) -> tuple[Chosen, ...]:
-    """The positions of the elements that are not 0, to index arrays of the same shape by."""
+    """The positions of the elements that are not 0, as indices of arrays of the same shape."""
     from symad.tracing.from_numpy.elements import chosen
 
     return chosen.nonzero(Proxy(condition_node(a)))
@@ -249,7 +249,7 @@ def nonzero(a: ArrayLike) -> tuple[Chosen, ...]:
 
 @implements(np.flatnonzero)
 def flatnonzero(a: ArrayLike) -> Chosen:
-    """The positions of the elements that are not 0, all axes in one."""
+    """The positions of the elements that are not 0, in the flattened array."""
     return nonzero(np.ravel(Proxy(condition_node(a))))[0]
 
 
@@ -269,7 +269,7 @@ def clip(
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
 ) -> Proxy:
-    """The value, kept between two bounds; at a bound the derivative is 1/2."""
+    """The value, clipped to two bounds; at a bound the derivative is 1/2."""
     node = number(a)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None and not _is(low, -np.inf):
@@ -304,13 +304,13 @@ def imag(val: ArrayLike) -> Proxy:
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: ArrayLike) -> bool:
-    """Never."""
+    """False: no value is complex."""
     return False
 
 
 @implements(np.iscomplex)
 def iscomplex(x: ArrayLike) -> Any:
-    """False everywhere, an array of NumPy, on which code may branch."""
+    """False everywhere, as an array of NumPy, so that code may branch on it."""
     return np.zeros([d if isinstance(d, int) else 1 for d in as_node(x).shape], dtype=bool)[()]
 
 
@@ -322,7 +322,7 @@ def isreal(x: ArrayLike) -> Array:
 
 @implements(np.isrealobj)
 def isrealobj(x: ArrayLike) -> bool:
-    """Always."""
+    """True: every value is real."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""NumPy's statistics on proxies: covariances and correlations, and sums that leave out missing values."""
+"""NumPy's statistics on proxies: covariances and correlations, and sums that skip missing values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cov(
 ) -> Proxy:
     """Σ_t w_t (x_t − mean)(x_t − mean)ᵀ / (count − ddof); rows are variables, columns if not ``rowvar``.
 
-    Observations count ``fweights`` times, and weigh ``aweights``; the count is then that of NumPy.
+    Observations are repeated ``fweights`` times, and weighted by ``aweights``; the count is that of NumPy.
 
     Raises:
         ShapeError: more than two axes, or weights of another length.
@@ -74,7 +74,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> P
 
 
 def _present(a: ArrayLike) -> tuple[Any, Any]:
-    """The elements with 0 in place of NaN, and where there was a number."""
+    """The elements with 0 in place of NaN, and the condition that they are not NaN."""
     node = number(a)
     missing = Proxy(compare("!=", node, node))  # NaN differs from itself
     return np.where(missing, 0, Proxy(node)), ~missing

@@ -1,4 +1,4 @@
-"""What each op is in SymPy, one family a file; importing this package registers the answers."""
+"""The SymPy forms of the ops, one family in each file; importing this package registers them."""
 
 from symad.tracing.into_sympy.rules import arrays, elementwise, fused, linalg, loops, sparse
 

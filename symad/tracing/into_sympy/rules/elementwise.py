@@ -27,7 +27,7 @@ def add_sympy(op: Add, y: Node, forms: Forms) -> Form:
 
 @sympy_form.dispatch
 def mul_sympy(op: Mul, y: Node, forms: Forms) -> Form:
-    """Integer factors, over and under, become one rational coefficient in front."""
+    """Integer factors of numerator and denominator become one rational coefficient in front."""
     coefficient = sympy.S.One
     powers, factors = [], []
     for power_, arg, form in zip(op.powers, y.args, forms, strict=True):
@@ -63,7 +63,7 @@ def select_sympy(op: Select, y: Node, forms: Forms) -> Form:
 
 @sympy_form.dispatch
 def undefined_sympy(op: Undefined, y: Node, forms: Forms) -> Form:
-    """A Piecewise with value 0 if its conditions hold all that it depends on; else it stands for itself."""
+    """A Piecewise with value 0 if its conditions contain all its inputs; otherwise the op is wrapped."""
     if set(y.args[1:]) != set(elements_of(y.args[0])):
         return None
     return array_select(y.shape, forms[0], sympy.S.Zero, sympy.nan)

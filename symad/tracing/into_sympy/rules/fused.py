@@ -18,23 +18,23 @@ from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softma
 
 @sympy_form.dispatch
 def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Form:
-    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+    return None  # no SymPy class: the op is wrapped, so that tracing returns it
 
 
 @sympy_form.dispatch
 def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Form:
-    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+    return None  # no SymPy class: the op is wrapped, so that tracing returns it
 
 
 @sympy_form.dispatch
 def random_sympy(op: RandomOp, y: Node, forms: Forms) -> Form:
-    """SymPy has no such function: the op stands for itself."""
+    """SymPy has no such function: the op is wrapped."""
     return None
 
 
 @sympy_form.dispatch
 def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Form:
-    """A function of `symad.functions` of a matrix; the op stands for itself where there is none."""
+    """A function of `symad.functions` of a matrix; if there is none, the op is wrapped."""
     heads: dict[type, Callable[..., Any]] = {
         Softmax: matrix_functions.Softmax,
         LogSoftmax: matrix_functions.LogSoftmax,

@@ -24,12 +24,12 @@ def captured_sympy(op: Captured, y: Node, forms: Forms) -> Form:
 
 @sympy_form.dispatch
 def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Form:
-    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+    return None  # no SymPy class: the op is wrapped, so that tracing returns it
 
 
 @sympy_form.dispatch
 def remat_sympy(op: Remat, y: Node, forms: Forms) -> Form:
-    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+    return None  # no SymPy class: the op is wrapped, so that tracing returns it
 
 
 @sympy_form.dispatch

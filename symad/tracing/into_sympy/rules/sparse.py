@@ -10,10 +10,10 @@ from symad.ops.sparse.sparse_solve import SparseSolve
 
 @sympy_form.dispatch
 def compressed_rows_sympy(op: CompressedRows, y: Node, forms: Forms) -> Form:
-    """SymPy has no sparse matrix of given pattern: the op stands for itself."""
+    """SymPy has no sparse matrix with a given pattern: the op is wrapped."""
     return None
 
 
 @sympy_form.dispatch
 def sparse_solve_sympy(op: SparseSolve, y: Node, forms: Forms) -> Form:
-    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+    return None  # no SymPy class: the op is wrapped, so that tracing returns it
