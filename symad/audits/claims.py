@@ -1,4 +1,4 @@
-"""What an audit is about: claims, their groups, and the rows of its table."""
+"""The data of an audit: claims, their groups, and the rows of its table."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from symad.core.signatures import Traceable, Wrt
 
 @dataclass(frozen=True)
 class Claim:
-    """A function of a library is a formula, or a derivative of it.
+    """The claim that a function of a library is a formula, or a derivative of it.
 
     Args:
         target: the library's name of the function, such as "links.Logit.deriv".
-        kind: "value", "gradient", "jacobian", "hessian", "vjp" or "jvp": what the function computes, as
-            `symad.verify` takes it.
+        kind: the role of the function: "value", "gradient", "jacobian", "hessian", "vjp" or "jvp", as in
+            `symad.verify`.
         formula: f, a SymPy expression or a graph.
         function: the library's function, called with the inputs of f in their order.
         wrt: the inputs to differentiate by; all by default.
         options: further options of `symad.verify`.
-        source: where the formula stands: the library's documentation, a paper, or its own value code.
-        known: what is known of a claim that fails: the defect, and where it is reported.
+        source: where the formula comes from: the library's documentation, a paper, or its own value code.
+        known: what is known about a claim that fails: the defect, and where it is reported.
     """
 
     target: str
@@ -59,23 +59,23 @@ class Row:
     expected: str = ""
     found: str = ""
     error: str = ""
-    """By how much it is off, relative to the expected value."""
+    """The error relative to the expected value."""
     confirmed: str = ""
-    """The derivative at the same point by 50-digit differentiation of the formula, if it says the same."""
+    """The derivative there by 50-digit differentiation of the formula, if it confirms the verdict."""
     note: str = ""
-    """What is known of it, or why it failed."""
+    """What is known about the failure, or its reason."""
     seconds: float = 0.0
 
 
 Group = Callable[[], Iterable[object]]
-"""It yields claims; what else a file of a user's yields is told of."""
+"""A function that yields claims; any other object that it yields becomes a row with an error."""
 
 GROUPS: dict[str, list[Group]] = {}
 """The groups of claims of each package, in the order of their declaration."""
 
 
 def group(package: str) -> Callable[[Group], Group]:
-    """Register a function that yields claims about a package; it imports the package when it is called."""
+    """Register a function that yields claims about a package; a call of it imports the package."""
 
     def register(function: Group) -> Group:
         GROUPS.setdefault(package, []).append(function)

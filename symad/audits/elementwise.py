@@ -1,6 +1,6 @@
-"""Elementwise functions by formula, for libraries that each ship most of them under one name.
+"""Elementwise functions by formula, for libraries that provide most of them under one name each.
 
-Libraries are asked for the value, the first and the second derivative of each.
+The claims are about the value, the first and the second derivative of each.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ FORMULAS: dict[str, sympy.Expr] = {
     "entr": -p * log(p), "spence": sympy.polylog(2, 1 - p),
     "expi": sympy.Ei(p), "exp1": sympy.expint(1, p),
 }  # fmt: skip
-"""f(x) for each function; a symbol that is positive says where the libraries define it."""
+"""f(x) for each function; a positive symbol means that the libraries define it for x > 0 only."""
 
 WHERE = {"logit": p < 1}
-"""Where a formula has values beyond the function's domain."""
+"""Conditions for formulas that have values beyond the function's domain."""
 
 A, B = sympy.symbols("a b", real=True)
 A_POSITIVE, B_POSITIVE = sympy.symbols("a b", positive=True)
@@ -88,14 +88,14 @@ FORMULAS_OF_TWO: dict[str, sympy.Expr] = {
 
 @dataclass(frozen=True)
 class Library:
-    """How a library is asked.
+    """The interface of a library.
 
     Args:
-        functions: its function for each formula.
-        number: a number as the library's array.
-        derivative: of a function of arrays, by one of its arguments.
-        known: what is known of claims that fail, by name and kind.
-        values_only: functions of which the library offers no derivative.
+        functions: the library's function for each formula.
+        number: makes the library's array of a number.
+        derivative: the derivative of a function of arrays, by one of its arguments.
+        known: what is known about claims that fail, by name and kind.
+        values_only: functions for which the library provides no derivative.
     """
 
     functions: Mapping[str, Callable[..., Any]]
@@ -106,7 +106,7 @@ class Library:
 
 
 def named(module: ModuleType, paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
-    """The functions of a module by our names; those that this version lacks raise when they are called."""
+    """The functions of a module by our names; one that this version lacks raises when it is called."""
     return {name: getattr(module, path, _missing(module, path)) for name, path in paths.items()}
 
 

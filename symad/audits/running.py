@@ -1,4 +1,4 @@
-"""Running an audit: a process for each package, so that what a library prints or breaks stays there."""
+"""Running an audit: one process for each package, so that the output and failures of a library stay there."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ MODULES = {
     "scipy": ("scipy_functions", "scipy_special"),
     "autograd": ("autograd_functions",),
 }
-"""The packages that symad ships claims about, and the files of `symad.audits` that hold them."""
+"""The packages for which symad has claims, and the files of `symad.audits` with these claims."""
 
 SECONDS = 120.0
-"""A target that has not answered by then is ended, and the audit goes on with the next one."""
+"""The time limit for a target; after it the target is ended, and the audit continues with the next one."""
 
 SEED = 1
-"""A second run gives the same verdicts."""
+"""The seed of random choices, so that a second run gives the same verdicts."""
 
 Report = Callable[[Row], None]
 
@@ -55,11 +55,11 @@ def audit(package: str, report: Report = lambda row: None, seconds: float = SECO
 
     Args:
         package: one of `MODULES`, or FILE[:NAME], a file of claims or one of them (`user_files`); it is run.
-        report: is told each row when it is known.
+        report: is called with each row as soon as it is known.
         seconds: the limit for one claim.
 
     Raises:
-        SymadError: symad ships no claims about the package, and there is no such file.
+        SymadError: symad has no claims about the package, and there is no such file.
     """
     check_name(package)
     progress = Progress([])
@@ -70,20 +70,20 @@ def audit(package: str, report: Report = lambda row: None, seconds: float = SECO
 
 @dataclass
 class Progress:
-    """How far an audit has come: what a process that ended leaves to the next one."""
+    """The progress of an audit, which is passed from a process that ended to the next one."""
 
     rows: list[Row]
     done: dict[int, int] = field(default_factory=dict)
-    """How many claims of each group have a row."""
+    """The number of claims of each group that have a row."""
     ended: set[int] = field(default_factory=set)
-    """Groups that end their process, or do not answer, while they make their claims."""
+    """Groups that end their process, or do not answer, while they construct their claims."""
 
 
 def check_name(package: str) -> None:
-    """Whether a package is known, or the file is there.
+    """Check that a package is known, or that the file exists.
 
     Raises:
-        SymadError: neither.
+        SymadError: neither is the case.
     """
     if package not in MODULES and not any(Path(p).is_file() for p in (package, package.rpartition(":")[0])):
         raise SymadError(
@@ -101,7 +101,7 @@ def version_of(package: str) -> str:
 
 
 def _run(package: str, progress: Progress, report: Report, seconds: float) -> bool:
-    """Establish what is left in a new process; False if it has to be started again after a target."""
+    """Establish the remaining claims in a new process; False if it has to be restarted after a target."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     arguments = package, dict(progress.done), set(progress.ended), sender
@@ -132,7 +132,7 @@ def _run(package: str, progress: Progress, report: Report, seconds: float) -> bo
     finally:
         process.kill()
         process.join()
-    if not target:  # no claim, but what makes claims
+    if not target:  # the failure is in the construction of claims
         progress.ended.add(group)
     _add(Row(package, target or name, "", "failed", note=why), group, progress, report)
     return group < 0
@@ -145,8 +145,8 @@ def _add(row: Row, group: int, progress: Progress, report: Report) -> None:
 
 
 def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Connection) -> None:
-    """In the new process: announce each group and each target, then send its row; None at the end."""
-    with open(os.devnull, "w") as nowhere:  # what libraries print, in C too, is not the audit's
+    """In the new process: announce each group and each target, then send its row; at the end send None."""
+    with open(os.devnull, "w") as nowhere:  # the output of libraries, also from C, is discarded
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -167,7 +167,7 @@ def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Conne
 
 
 def _groups(package: str) -> Mapping[str, Group]:
-    """What makes the claims about a package, or a file's, by name; modules that do not load raise."""
+    """The functions that make the claims about a package or a file, by name; a failing import raises."""
     if package in MODULES:
         for name in MODULES[package]:
             importlib.import_module(f"symad.audits.{name}")
@@ -179,7 +179,7 @@ def _groups(package: str) -> Mapping[str, Group]:
 
 
 def _claims(package: str, name: str, made: Group) -> Iterator[Claim | Row]:
-    """The claims of a group; where it breaks off is a row of its own."""
+    """The claims of a group; a failure of the group is a row too."""
     try:
         for claim in made():
             if isinstance(claim, Claim):
@@ -214,7 +214,7 @@ def establish(package: str, claim: Claim) -> Row:
 
 
 def _with_witness(row: Row, claim: Claim, entry: Entry) -> Row:
-    """Where it fails, both values, and by how much."""
+    """The row with the point of failure, both values, and the error."""
     witness = entry.witness
     assert witness is not None
     point = {str(name): value for name, value in witness.point.items()}
@@ -233,7 +233,7 @@ def _with_witness(row: Row, claim: Claim, entry: Entry) -> Row:
 
 
 def _confirmed(claim: Claim, entry: Entry, point: Mapping[str, Nested], expected: Number) -> str:
-    """The same number by differentiating the formula numerically with 50 digits: without symad's rules."""
+    """The derivative by numerical differentiation of the formula with 50 digits, without symad's rules."""
     if not isinstance(claim.formula, sympy.Expr):
         return ""
     symbols = sorted(claim.formula.free_symbols, key=str)
@@ -259,7 +259,7 @@ def _told(problem: BaseException) -> str:
 
 
 def summary(rows: Iterable[Row]) -> dict[str, int]:
-    """How many rows there are of each verdict."""
+    """The number of rows for each verdict."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1

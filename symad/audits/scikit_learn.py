@@ -35,7 +35,7 @@ LOSSES: dict[str, tuple[float, sympy.Expr]] = {
     "HalfBinomialLoss": (1.0, log(1 + exp(r)) - r),
     "ExponentialLoss": (1.0, exp(-r)),
 }
-"""The observed value and the loss at the raw prediction r; constants in r are left out, as there."""
+"""The observed value and the loss at the raw prediction r; constants in r are omitted, as in the library."""
 
 
 @group("scikit-learn")
@@ -57,7 +57,7 @@ def losses() -> Iterator[Claim]:
 
         yield Claim(f"_loss.{name}.loss", "value", formula, value, r)
         yield Claim(f"_loss.{name}.gradient", "gradient", formula, slope, r)
-        if name not in {"AbsoluteError", "PinballLoss", "HuberLoss"}:  # there boosting needs other numbers
+        if name not in {"AbsoluteError", "PinballLoss", "HuberLoss"}:  # for these boosting uses other numbers
             yield Claim(f"_loss.{name}.gradient_hessian", "hessian", formula, curvature, r)
 
 

@@ -44,13 +44,13 @@ def _claims(
 
 
 def _realistic(w: Array) -> Array:
-    """Coefficients as fits meet them; where a loss is flat, gradient_hessian warns and gives no Hessian."""
+    """Coefficients of the size that fits have; where a loss is flat, gradient_hessian gives no Hessian."""
     return np.abs(w) < 3
 
 
 @group("scikit-learn")
 def linear_models() -> Iterator[Claim]:
-    """Mean loss with an L2 penalty, as LogisticRegression, PoissonRegressor and their kin minimise it."""
+    """Mean loss with an L2 penalty, the objective of LogisticRegression, PoissonRegressor and others."""
     from sklearn._loss import loss as losses
     from sklearn.linear_model._linear_loss import LinearModelLoss
 

@@ -57,7 +57,7 @@ def bessel_functions() -> Iterator[Claim]:
 
 
 def _spline(curve: Any) -> Any:
-    """Knots, coefficients and degree of a spline; FITPACK's are kept by `UnivariateSpline` in private."""
+    """Knots, coefficients and degree of a spline; `UnivariateSpline` stores FITPACK's privately."""
     return curve if hasattr(curve, "tck") else curve._eval_args
 
 
@@ -85,7 +85,7 @@ def polynomials() -> Iterator[Claim]:
 
 @group("scipy")
 def interpolators() -> Iterator[Claim]:
-    """Interpolators against the polynomials whose coefficients they hold: value and two derivatives."""
+    """Interpolators against polynomials with their coefficients: value and two derivatives."""
     from scipy import interpolate
 
     knots, values = np.array([0.0, 0.5, 1.25, 2.0, 3.0]), np.array([1.0, -0.5, 0.25, 2.0, 1.5])

@@ -1,6 +1,6 @@
-"""SciPy's special functions: values against definitions, and the derivative relations that their users apply.
+"""SciPy's special functions: values against definitions, and the derivative relations that users apply.
 
-SciPy has few derivatives of its own. What is claimed is the relation of the DLMF (dlmf.nist.gov), computed by
+SciPy has few derivatives of its own. The claims are the relations of the DLMF (dlmf.nist.gov), computed by
 SciPy's functions: 2F1' = (ab/c) 2F1(a + 1, b + 1; c + 1), ζ'(s, q) by q = −s ζ(s + 1, q), and so on.
 """
 
@@ -27,7 +27,7 @@ Row = tuple[str, Any, list[Any], Any, Callable[..., Any], Callable[..., Any]]
 
 
 def _without(condition: sympy.Basic, *symbols: sympy.Symbol) -> sympy.Basic:
-    """The parts of a condition that are not about some symbols."""
+    """The parts of a condition that do not contain these symbols."""
     return sympy.And(*[part for part in condition.args if not part.free_symbols & set(symbols)])
 
 

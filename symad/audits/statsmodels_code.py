@@ -1,8 +1,8 @@
 """statsmodels: derivatives against the library's own values, as code.
 
-Both methods are NumPy code. Each is traced, and the derivative of the one is compared exactly with the other,
-for all values of tuning constants such as the c of Tukey's biweight. Floats count as the simple numbers that
-they are when rounded, and guards such as 1e-20 as 0.
+Both methods are NumPy code. Each is traced, and the derivative of one is compared exactly with the other,
+for all values of tuning constants such as the c of Tukey's biweight. Floats stand for the simple numbers of
+which they are roundings, and guards such as 1e-20 stand for 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINKS: dict[str, tuple[sympy.Basic | None, sympy.Basic | None]] = {
     "Log": (POSITIVE, None), "LogC": (BETWEEN, z < 0), "Identity": (None, None),
     "InversePower": (POSITIVE, z > 0), "InverseSquared": (POSITIVE, z > 0), "Sqrt": (POSITIVE, z > 0),
 }  # fmt: skip
-"""Where g(p) and its inverse are defined."""
+"""The conditions under which g(p) and its inverse are defined."""
 
 NORMS: dict[str, tuple[str, ...]] = {
     "LeastSquares": (), "HuberT": ("t",), "RamsayE": ("a",), "AndrewWave": ("a",), "TrimmedMean": ("c",),
@@ -47,7 +47,7 @@ def compared(
     wrt: Wrt | None,
     where: sympy.Basic | None = None,
 ) -> Claim:
-    """The claim that one function of the library is a derivative of another one, as code."""
+    """The claim that one function of the library is a derivative of another, compared as code."""
     options: dict[str, Any] = {"constants": "rounded"}
     if where is not None:
         options["where"] = where
@@ -84,7 +84,7 @@ def link_code() -> Iterator[Claim]:
 
 
 def _method(norm: Any, name: str, scaled: bool = False) -> Callable[..., ArrayLike]:
-    """A method of a robust norm as a function of z and the tuning constants, or z times that."""
+    """A method of a robust norm as a function of z and the tuning constants, or z times this method."""
 
     def call(z: Array, *tuning: Array) -> Array:
         found = getattr(norm(*tuning), name)(z)
@@ -107,7 +107,7 @@ def norm_code() -> Iterator[Claim]:
         for of, derivative in (("rho", "psi"), ("psi", "psi_deriv")):
             functions = method(of), method(derivative)
             yield compared(f"norms.{name}.{derivative}, code", *functions, "gradient", inputs, z, domain)
-        if name != "AndrewWave":  # branches on data: weights of its zeros are set apart
+        if name != "AndrewWave":  # its weights branch on data, to treat zeros separately
             functions = method("psi"), method("weights", scaled=True)
             yield compared(f"norms.{name}.weights, code", *functions, "value", inputs, None, domain)
 
@@ -174,7 +174,7 @@ def model_code() -> Iterator[Claim]:
 
 
 def _small(parameters: Array) -> Array:
-    """Where exp(x'b) and Φ(x'b) are not clipped."""
+    """The condition that exp(x'b) and Φ(x'b) are not clipped."""
     import numpy as np
 
     return np.abs(parameters) < 2

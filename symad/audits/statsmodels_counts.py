@@ -34,7 +34,7 @@ REALISTIC: dict[sympy.Symbol, tuple[sympy.Basic, sympy.Basic]] = {
     alpha: (alpha > sympy.Rational(1, 4), alpha < 3),
     log_alpha: (log_alpha > -1, log_alpha < 1),
 }
-"""Parameters as fits meet them: far outside the libraries clip probabilities, and digits are lost."""
+"""Parameters of the size that fits have; for much larger ones the libraries clip and lose digits."""
 
 Term = Callable[[int, sympy.Expr], sympy.Expr]
 
@@ -86,7 +86,7 @@ def generalized_poisson(power: int) -> Term:
 
 
 def truncated(term: Term) -> Term:
-    """Given that the count is not 0."""
+    """The distribution under the condition that the count is not 0."""
 
     def positive(y: int, mu: sympy.Expr) -> sympy.Expr:
         return term(y, mu) - log(1 - exp(term(0, mu)))
@@ -246,7 +246,7 @@ def truncated_counts() -> Iterator[Claim]:
 
 @group("statsmodels")
 def hurdles() -> Iterator[Claim]:
-    """Whether a count is 0 by one Poisson model, the positive ones by another without 0 (section 4.5)."""
+    """One Poisson model decides if a count is 0; another, without 0, gives positive counts (section 4.5)."""
     from statsmodels.discrete import truncated_model as library
 
     terms = []

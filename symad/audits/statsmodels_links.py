@@ -33,7 +33,7 @@ LINKS: dict[str, tuple[sympy.Expr, Any, sympy.Expr, Any]] = {
     "InverseSquared": (1 / p**2, None, 1 / sqrt(z), z > 0),
     "Sqrt": (sqrt(p), None, z**2, z > 0),
 }
-"""g(p), where it is defined, its inverse, and where that is defined (or not rounded to 1)."""
+"""g(p), its domain, its inverse, and the domain of the inverse (where it is not rounded to 1)."""
 
 
 def _options(where: sympy.Basic | None) -> dict[str, sympy.Basic]:
@@ -58,7 +58,7 @@ def links() -> Iterator[Claim]:
 
 
 def _scalar(function: Callable[[Array], Array]) -> Callable[[float], float]:
-    """A function of arrays, of one number; the result may be an array of one element."""
+    """A function of arrays as a function of one number; the result may be an array of one element."""
 
     def call(value: float) -> float:
         import numpy as np

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import torch
 
 Found = Mapping[str, Group]
-"""What a file declares, by name; each makes its claims when it is called."""
+"""The declarations of a file by name; each makes its claims when it is called."""
 
 HOW = "a group of claims (symad.audits.group), a Claim, or a torch.autograd.Function with a formula"
 
 
 def declared(path: Path, name: str | None) -> Found:
-    """What a file declares, or the one of that name. The file is run.
+    """The declarations of a file, or the one with this name. The file is run.
 
     Raises:
-        ModelError: the file fails, or declares nothing, or nothing of that name.
+        ModelError: the file fails, or declares nothing, or nothing with this name.
     """
     before = {package: len(groups) for package, groups in GROUPS.items()}
     namespace = run_file(path)
@@ -53,9 +53,9 @@ def _is_autograd(value: object) -> bool:
 
 
 def of_autograd(function: type[torch.autograd.Function]) -> Iterator[Claim]:
-    """The values of an autograd function of PyTorch, what its backward returns, and its double backward.
+    """The values of an autograd function of PyTorch, the result of its backward, and its double backward.
 
-    The class attribute ``formula`` says what it computes: SymPy, or else what `symad.trace` takes;
+    The class attribute ``formula`` is the function it computes: SymPy, or another argument of `symad.trace`;
     attributes ``inputs`` and ``where`` are options of `symad.verify`.
 
     Raises:

@@ -1,7 +1,7 @@
-"""A corpus of derivatives, right and wrong, from papers and libraries, with the verdict on each.
+"""A corpus of correct and wrong derivatives, from papers and libraries, with the verdict on each.
 
-The entries are data files beside this one: source, formula, what is claimed, verdict, and for wrong ones the
-smallest point that shows it. Formulas are in the saved form of `symad.save`; nothing of a file is run.
+The entries are data files in this folder: source, formula, claim, verdict, and for wrong ones the
+smallest point that refutes the claim. Formulas have the form of `symad.save`; nothing in a file is executed.
 
     for entry in symad.corpus.load():
         print(entry.name, entry.verdict, entry.establish().status)
@@ -51,22 +51,22 @@ class Entry:
     verdict: str
     """"right" or "wrong"."""
     source: str
-    """Where it stands: a paper, or a library with version and file."""
+    """The source: a paper, or a library with version and file."""
     reads: str
     """The claim in words, for people."""
     formula: sympy.Expr = field(repr=False)
     order: Mapping[str, int]
-    """How often it is differentiated by each variable; empty where the claim is about the value."""
+    """The order of differentiation by each variable; empty if the claim is about the value."""
     claim: sympy.Expr = field(repr=False)
     domain: sympy.Basic | None = field(default=None, repr=False)
-    """Where the claim is made, a SymPy condition; None for everywhere."""
+    """The domain of the claim, a SymPy condition; None for everywhere."""
     url: str = ""
     about: str = ""
-    """What is wrong, or a remark."""
+    """The mistake, or a remark."""
     witness: Witness | None = None
 
     def establish(self, **options: Any) -> Certificate:
-        """The certificate of the claim, made anew; ``options`` are those of `symad.verify`."""
+        """The certificate of the claim, established anew; ``options`` are those of `symad.verify`."""
         symbols = self.formula.free_symbols | self.claim.free_symbols
         by_name = {str(s): s for s in sorted(symbols, key=str)}
         graph = trace(self.formula, list(by_name.values()))
@@ -81,7 +81,7 @@ class Entry:
         return verify(graph, steps[-1], gradient=self.claim, **given)
 
     def holds(self, certificate: Certificate) -> bool:
-        """True if a certificate says what the corpus says."""
+        """True if a certificate agrees with the verdict of the corpus."""
         return certificate.status in {"right": ("proved", "tested"), "wrong": ("refuted",)}[self.verdict]
 
 
@@ -96,10 +96,10 @@ def load() -> tuple[Entry, ...]:
 
 
 def read(path: Path) -> list[Entry]:
-    """The entries of a file; nothing in it is run.
+    """The entries of a file; nothing in it is executed.
 
     Raises:
-        SavingError: it is no corpus; names the entry and what is wrong with it.
+        SavingError: it is not a corpus; the message names the entry and the problem.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The bridge to JAX, loaded on use: graphs as JAX functions with symad's derivatives.
+"""The bridge to JAX, imported on use: graphs as JAX functions with symad's derivatives.
 
 `as_function` prints a graph as code of ``jax.numpy``, with loops by ``lax.scan``, and gives it the
 derivatives that symad derived: ``jit``, ``vmap``, ``grad``, ``hessian`` and pytrees work as with JAX's own.

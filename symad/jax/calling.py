@@ -1,4 +1,4 @@
-"""`as_function`: a graph, or what can be traced, as a JAX function with symad's derivatives."""
+"""`as_function`: a graph, or an argument of `symad.trace`, as a JAX function with symad's derivatives."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -
     """``f`` as a JAX function, with the derivatives that symad derived.
 
     Args:
-        f: what `symad.trace` takes: a graph, a SymPy object, or a Python function with ``inputs``.
+        f: an argument of `symad.trace`: a graph, a SymPy object, or a Python function with ``inputs``.
         inputs: order and grouping of the arguments, as in `symad.trace`; a dict of arrays is one argument.
         rule: "jvp": a `jax.custom_jvp` by symad's pushforward; every transformation of JAX works, and reverse
-            mode transposes the pushforward. "vjp": a `jax.custom_vjp` by symad's pullback; reverse mode, any
+            mode transposes the pushforward. "vjp": a `jax.custom_vjp` by symad's pullback; reverse mode any
             number of times, and no forward mode.
 
     Raises:
@@ -48,8 +48,8 @@ def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -
 class JaxFunction:
     """A graph as a function of JAX arrays; results have the structure of the graph's.
 
-    Where all inputs of the graph are scalars, arrays of points may come, which broadcast together. Positions
-    that are no rows of an array give NaN.
+    If all inputs of the graph are scalars, they may be arrays of points, which broadcast together. An index
+    out of range gives NaN.
     """
 
     __signature__ = SignatureOf()
@@ -85,7 +85,7 @@ class Code:
     """A graph of flat inputs and outputs as code for JAX, with the codes of its derivatives."""
 
     def __init__(self, graph: Graph, rule: str) -> None:
-        """``rule`` is that of its derivatives too."""
+        """``rule`` is also the rule of its derivatives."""
         count = len(graph.output_nodes)
         self.graph = graph.ungrouped().with_outputs(graph.output_nodes, TupleOf((None,) * count), graph.name)
         self.rule = rule
@@ -109,7 +109,7 @@ class Code:
         return made
 
     def values(self, *arrays: jax.Array) -> tuple[jax.Array, ...]:
-        """What the printed code computes."""
+        """The results of the printed code."""
         floats = [a.dtype for a in arrays if jnp.issubdtype(a.dtype, jnp.floating)]
         dtype = reduce(jnp.promote_types, floats) if floats else jnp.zeros(()).dtype
         return tuple(self.kernel(jnp.dtype(dtype).name).function(*arrays))
@@ -117,13 +117,13 @@ class Code:
     def jvp(
         self, arrays: Sequence[jax.Array], tangents: Sequence[jax.Array]
     ) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
-        """(y, ẏ): tangents of integers are none."""
+        """(y, ẏ); integers have no tangents."""
         wrt = self.floating(arrays)
         given = [tangents[k] for k in wrt]
         return self(*arrays), self.pushforward(wrt)(*arrays, *given)
 
     def vjp(self, arrays: Sequence[jax.Array], bars: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
-        """x̄ of every input; those of integers are none."""
+        """x̄ of every input; integers have none."""
         wrt = self.floating(arrays)
         found = iter(self.pullback(wrt)(*arrays, *bars))
         nothing = jax.dtypes.float0

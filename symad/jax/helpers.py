@@ -1,6 +1,6 @@
-"""Helper functions of code for JAX, in the place of those of symad.numeric.targets.helpers of the same name.
+"""Helper functions of code for JAX, instead of those of symad.numeric.targets.helpers with the same names.
 
-They are pasted into the code, as those are; ``np`` is jax.numpy.
+Their text is copied into the code, as for those; ``np`` is jax.numpy.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def _softmax(x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
 
 
 def _indices(values: jax.Array, length: int) -> jax.Array:
-    """Whole numbers in 0 … length − 1 as integers; ``length`` for what is none."""
+    """Integral numbers in 0 … length − 1 as integers; ``length`` for all other values."""
     values = np.asarray(values)
     right = (values == np.floor(values)) & (values >= 0) & (values < length)
     return np.where(right, values, length).astype(int)
 
 
 def _positions(values: jax.Array, low: int, length: int, axis: int, what: str) -> jax.Array:
-    """Whole numbers in low … length − 1, negative ones counted from the end; NaN for what is none."""
+    """Integral numbers in low … length − 1, negative ones counted from the end; NaN for all other values."""
     values = np.asarray(values)
     right = (values == np.floor(values)) & (values >= low) & (values < length)
     return np.where(right, values % length, np.nan)
@@ -69,7 +69,7 @@ def _matrix_power_derivative(matrix: jax.Array, direction: jax.Array, exponent: 
 
 
 def _newton(equations: Callable[[jax.Array], tuple[jax.Array, jax.Array]], x: jax.Array) -> jax.Array:
-    """The root of a residual, from the residual and its derivative; NaN where Newton does not converge."""
+    """The root of a residual, from the residual and its derivative; NaN if Newton does not converge."""
     x = np.asarray(x)
     tolerance = 450 * np.finfo(x.dtype).eps
 
@@ -96,13 +96,13 @@ def _newton(equations: Callable[[jax.Array], tuple[jax.Array, jax.Array]], x: ja
 
 
 def _eigen_system(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Eigenvalues as the first row, eigenvectors as columns below; of the lower triangle."""
+    """Eigenvalues as the first row, eigenvectors as columns below; from the lower triangle."""
     values, vectors = np.linalg.eigh(matrix, symmetrize_input=False)
     return np.concatenate([values[..., None, :], vectors], axis=-2)
 
 
 def _cholesky(matrix: jax.Array) -> jax.Array:
-    """The factor by the lower triangle, as NumPy reads it."""
+    """The factor from the lower triangle, which is the one that NumPy reads."""
     return np.tril(lax.linalg.cholesky(matrix, symmetrize_input=False))
 
 
@@ -110,7 +110,7 @@ Pair = tuple["jax.Array", "jax.Array"]
 
 
 def join_pairs(a: jax.Array, b: jax.Array, matrices: bool, backward: bool) -> jax.Array:
-    """h_t = a_t h_{t−1} + b_t for all t, by joining pairs of steps."""
+    """h_t = a_t h_{t−1} + b_t for all t, by combining pairs of steps."""
 
     def joined(first: Pair, second: Pair) -> Pair:
         (a1, b1), (a2, b2) = first, second

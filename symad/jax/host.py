@@ -1,4 +1,4 @@
-"""Functions that only NumPy and SciPy have: called on the host, with the derivatives that SymPy knows."""
+"""Functions that only NumPy and SciPy have: called on the host, with SymPy's derivatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADS = {head.__name__: head for head in NUMPY.functions}
 
 @cache
 def host_function(name: str, count: int) -> Callable[..., jax.Array]:
-    """The elementwise function of a SymPy head and ``count`` arguments, as JAX traces and differentiates."""
+    """The elementwise function of a SymPy head with ``count`` arguments, which JAX can differentiate."""
     head = HEADS[name]
     found = NUMPY.functions[head]
     compute: Callable[..., jax.Array] = getattr(import_module(found.module), found.name)

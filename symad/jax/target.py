@@ -1,4 +1,4 @@
-"""The JAX target: NumPy's rules with ``np`` as jax.numpy; what changes arrays in place is a rule of its own.
+"""The JAX target: NumPy's rules with ``np`` as jax.numpy, and other rules for operations in place.
 
 Loops are ``lax.scan``, stores ``.at[...].set``; functions that only SciPy has are called on the host.
 """
@@ -45,13 +45,13 @@ JAX = Jax("jax", NUMPY.functions, NUMPY.infinity, NUMPY.not_a_number)
 
 
 class JaxWriter(Writer):
-    """Writes for JAX: its helpers, and its forms of SciPy's functions."""
+    """The writer for JAX: its helpers, and its forms of SciPy's functions."""
 
     library = "import jax.numpy as np"
     quiet = ""
 
     def helper(self, function: Callable[..., Any]) -> str:
-        """The name of a helper that JAX traces."""
+        """The name of a helper that JAX can trace."""
         helper = pasted(getattr(replacing, function.__name__, function))
         found = pasted_into(self.module, self.pasted, helper)
         self.imports.update(line for line in found.imports if line != Writer.library)
@@ -59,7 +59,7 @@ class JaxWriter(Writer):
         return found.functions[-1][0]
 
     def function(self, function: Function) -> str:
-        """The function as JAX has it."""
+        """JAX's form of the function."""
         if function.module.startswith("scipy."):
             self.imports.add("import jax.scipy")
             return f"jax.{function}"
@@ -119,7 +119,7 @@ def _listed(names: list[str]) -> str:
 
 @write.dispatch
 def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
-    """Rows; what is no row is NaN, since code that JAX has compiled raises no error."""
+    """Rows; an index out of range gives NaN, since code that JAX has compiled raises no error."""
     rows = f"{writer.helper(replacing._indices)}({args[1]}, {writer.dim(node.args[0].shape[0])})"
     return Text(f"np.asarray({args[0]}).at[{rows}].get(mode='fill', fill_value=np.nan)")
 
@@ -139,7 +139,7 @@ def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, write
 
 @write.dispatch
 def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
-    """JAX's own takes the mean of both triangles."""
+    """The helper: JAX's own function uses the mean of both triangles."""
     return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
 

@@ -1,4 +1,4 @@
-"""What `symad.functions` offers, one family a file.
+"""The functions of `symad.functions`, one family in each file.
 
 Scalar functions, matrix functions, loops, attention, sums over pairs, random numbers, users' own.
 """

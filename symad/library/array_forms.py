@@ -1,4 +1,4 @@
-"""SymPy's function of an array, element by element, so that it can be evaluated and printed."""
+"""SymPy's elementwise function of an array, in a form that can be evaluated and printed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from sympy.tensor.array import expressions
 
 
 class ArrayElementwiseApplyFunc(expressions.ArrayElementwiseApplyFunc):
-    """f(x) for every element of an array x; as SymPy's.
+    """f(x) for every element of an array x; a subclass of SymPy's class.
 
-    SymPy's own lacks what its method ``doit`` calls, and printing a product calls that method.
+    SymPy's class lacks an attribute that its method ``doit`` uses, and printing a product calls this method.
     """
 
     def _canonicalize(self) -> ArrayElementwiseApplyFunc:

@@ -1,4 +1,4 @@
-"""Recurrences whose steps can be joined, for all steps at once: `affine_scan`, `associative_scan`."""
+"""Recurrences with associative steps, for all steps at once: `affine_scan`, `associative_scan`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from symad.transforms.batches import batch_outputs
 def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool = False) -> Array:
     """All h_t = a_t h_{t−1} + b_t, t = 1..T, in O(log T) steps of whole arrays.
 
-    Where products of many a_t overflow, the joined steps do so before the states do.
+    If products of many a_t overflow, the combined steps overflow before the states do.
 
     Args:
         a: (T, ...) like b: products of elements; or (T, ..., n, n), one axis more than b: matrices.
@@ -48,7 +48,7 @@ def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool 
 
 
 def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Array:
-    """The same on arrays."""
+    """The same function on arrays."""
     matrices = a.ndim == b.ndim + 1
     if not matrices:
         a, b = np.broadcast_arrays(a, b)
@@ -65,21 +65,21 @@ def associative_scan(
 ) -> Array | tuple[Array, ...]:
     """All e_1, e_1·e_2, e_1·e_2·e_3, … of an associative product, in O(log T) steps of whole arrays.
 
-    Neighbours are joined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
+    Neighbours are combined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
     applications"). ``combine`` is traced once and applied to all pairs of a level together; derivatives
-    are those of the products. Steps x → a x + b are the elements (a, b) with ``combine = lambda e, f:
-    (f[0] * e[0], f[0] * e[1] + f[1])``; for those `affine_scan` also takes symbolic lengths.
+    are those of the products. For steps x → a x + b, use elements (a, b) and ``combine = lambda e, f:
+    (f[0] * e[0], f[0] * e[1] + f[1])``; for these `affine_scan` also accepts symbolic lengths.
 
     Args:
         combine: from an earlier and a later element to their product, of the same shape(s).
         elements: an array (T, ...) or a tuple of such; T is a number.
-        reverse: products from the last element on: in the place t stands e_T·e_{T−1}·...·e_t.
+        reverse: products from the last element on: position t has e_T·e_{T−1}·...·e_t.
 
     Returns:
-        The products with the leading axis T: an array, or a tuple of arrays, as ``elements`` is.
+        The products with the leading axis T, in the form of ``elements``: an array, or a tuple of arrays.
 
     Raises:
-        ShapeError: no elements, elements of different or symbolic length, or a product of other shape.
+        ShapeError: no elements, elements of different or symbolic length, or a product of another shape.
     """
     several = isinstance(elements, (tuple, list))
     given = tuple(elements) if several else (elements,)
@@ -125,7 +125,7 @@ class _Join:
 
 
 def _products(nodes: list[Node], join: _Join) -> list[Node]:
-    """All products, by those of the joined pairs; the depth is log2 T."""
+    """All products, from those of the combined pairs; the depth is log2 T."""
     length = int(nodes[0].shape[0])
     if length < 2:
         return nodes
@@ -140,7 +140,7 @@ def _products(nodes: list[Node], join: _Join) -> list[Node]:
 
 
 def _interleaved(first: Node, odd: Node, between: Node) -> Node:
-    """e_1, then odd and between in turns."""
+    """e_1, then elements of odd and between alternately."""
     rest, inner = between.shape[0], between.shape[1:]
     turns = reshape(stack([slice_axis(odd, 0, 0, rest), between], 1), (2 * rest, *inner))
     tail = [slice_axis(odd, 0, rest, 1)] if odd.shape[0] > rest else []

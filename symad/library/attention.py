@@ -36,8 +36,8 @@ def attention(
 ) -> Any:
     """o_i = Σ_j softmax_j(f(scale ⟨q_i, k_j⟩, b, h, i, j, θ)) v_j over the pairs the mask allows.
 
-    One op, for which backends have tiled code that never forms an array over all pairs, also for its
-    derivatives and for Hessian-vector products.
+    One op. Backends have tiled code for it, for its derivatives and for Hessian-vector products; this code
+    never forms an array over all pairs.
 
     Args:
         q: queries (..., N, d), at most two axes before: (batch, heads, N, d), (heads, N, d), (N, d).
@@ -45,14 +45,14 @@ def attention(
             h // (heads / key heads).
         v: values (..., M, d_v).
         score: f(s, b, h, i, j, **params) -> SymPy expression, called once with symbols.
-        mask: (b, h, i, j, **params) -> SymPy Boolean, true where a pair takes part.
-        params: parameters by name, which the functions read: numbers, or arrays that they index.
+        mask: (b, h, i, j, **params) -> SymPy Boolean, true for pairs that take part.
+        params: parameters of the functions by name: numbers, or arrays that they index.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
         causal: hide the pairs with j > i.
         return_lse: also return L_i = log Σ_j exp(t_ij), (..., N).
 
     Returns:
-        (..., N, d_v), with L if asked. Queries without visible keys have output 0 and L = −∞.
+        (..., N, d_v), with L if ``return_lse``. Queries without visible keys have output 0 and L = −∞.
 
     Raises:
         ShapeError: the shapes do not fit.
@@ -65,7 +65,7 @@ def attention(
         Parameter(name, len(nodes[name].shape), _is_integer(nodes[name])) for name in params or {}
     )
     value, allowed = call_functions(score, mask, parameters, causal)
-    extract_reads(value, allowed, parameters)  # names what is unknown
+    extract_reads(value, allowed, parameters)  # raises for unknown symbols and arrays
     rank = _rank(nodes)
     names = tuple((p.name, p.ndim, p.integer) for p in parameters)
     op = Attention(Formula(value), Formula(allowed), names, _plain(scale), 0)
@@ -84,7 +84,7 @@ def attention(
 
 
 def _made(op: Attention, part: int, args: Any, nodes: Mapping[str, Any]) -> Node:
-    """A result as a node; an error shows the shapes as they were given."""
+    """A result as a node; an error has the shapes that the user gave."""
     try:
         return in_part(op, Attention, part, args)
     except ShapeError as error:
@@ -93,7 +93,7 @@ def _made(op: Attention, part: int, args: Any, nodes: Mapping[str, Any]) -> Node
 
 
 def _plain(scale: float | None) -> float | None:
-    """A number that can be a field of an op."""
+    """The number in a type that can be a field of an op."""
     return scale if scale is None or isinstance(scale, int) else float(scale)
 
 

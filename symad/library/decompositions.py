@@ -1,8 +1,8 @@
 """QR, SVD and LU factors, pseudo-inverses, least squares and the exponential of matrices.
 
-Each is written in Cholesky factors, triangular systems, symmetric eigenvectors and products, whose values
-are LAPACK's and whose derivatives are known to every order; leading axes are stacks unless said otherwise.
-What has signs to choose has one choice here: R has a positive diagonal, which makes QR unique and smooth.
+Each is written in terms of Cholesky factors, triangular systems, symmetric eigenvectors and products. Their
+values are LAPACK's and their derivatives are known to every order; leading axes are stacks unless stated
+otherwise. Signs are fixed by a convention: R has a positive diagonal, which makes QR unique and smooth.
 
     qr     R₁ᵀR₁ = AᵀA, Q₁ = A R₁⁻¹, and both once more with Q₁ (CholeskyQR2): to rounding for κ(A) < 10⁷;
     svd    of a square A from the eigenvectors (u, ±v)/√2 of [[0, A], [Aᵀ, 0]], eigenvalues ±σ; others by QR;
@@ -10,7 +10,7 @@ What has signs to choose has one choice here: R has a positive diagonal, which m
     pinv   R⁻¹Qᵀ of independent columns, (pinv Aᵀ)ᵀ of independent rows;
     expm   Padé's r₁₃ of A/2ˢ with |A/2ˢ|₁ ≤ 1/4, then s squarings; its error is below 10⁻⁵⁰.
 
-Where columns are dependent there is no Cholesky factor, which is an error; where singular values are equal
+For dependent columns there is no Cholesky factor, which is an error; if singular values are equal
 or 0, singular vectors have no derivative. Sources: Yamamoto et al. (2015) for CholeskyQR2; Golub & Van Loan
 (2013), sections 3.4 and 8.6; Higham, "The scaling and squaring method for the matrix exponential revisited"
 (2005).
@@ -31,7 +31,7 @@ from symad.errors import ShapeError
 from symad.library.triangular import solve_triangular
 
 SQUARINGS = 24
-"""The exponential is computed up to |A|₁ = 2²²; beyond it is not a number."""
+"""The exponential is computed up to |A|₁ = 2²²; beyond it is NaN."""
 
 
 def _matrix(name: str, a: Array, square: bool = False) -> None:
@@ -51,7 +51,7 @@ def qr(a: Array) -> tuple[Array, Any]:
     """Q (..., m, n) with QᵀQ = I and upper triangular R (..., n, n) with a positive diagonal: A = Q R, m ≥ n.
 
     Raises:
-        ShapeError: A has more columns than rows, or is no matrix.
+        ShapeError: A has more columns than rows, or is not a matrix.
         LinAlgError: dependent columns.
     """
     _matrix("qr", a)
@@ -68,12 +68,12 @@ def qr(a: Array) -> tuple[Array, Any]:
 def svd(a: Array) -> tuple[Array, Array, Array]:
     """U (..., m, k), σ (..., k) descending, and V (..., n, k), k = min(m, n): A = U diag(σ) Vᵀ.
 
-    Each pair (u, v) has the sign that LAPACK's eigenvectors have. Singular values that are equal, or 0, have
-    vectors without derivatives, as have eigenvectors.
+    Each pair (u, v) has the sign of LAPACK's eigenvectors. If singular values are equal, or 0, their
+    vectors have no derivative, like eigenvectors.
 
     Raises:
-        ShapeError: A is no matrix of known sizes.
-        LinAlgError: a matrix that is not square has dependent columns or rows.
+        ShapeError: A is not a matrix of known sizes.
+        LinAlgError: A is not square, and its columns or rows are dependent.
     """
     _matrix("svd", a)
     m, n = a.shape[-2:]
@@ -92,20 +92,20 @@ def svd(a: Array) -> tuple[Array, Array, Array]:
     )
     values, vectors = np.linalg.eigh(whole)
     # the vectors of the n largest eigenvalues, from the largest on
-    # times √2, exactly where values are exact
+    # times √2, exactly if the values are exact
     chosen = vectors[..., :, : n - 1 : -1] * (np.sqrt(2.0) if isinstance(a, np.ndarray) else sympy.sqrt(2))
     return chosen[..., :n, :], values[..., : n - 1 : -1], chosen[..., n:, :]
 
 
 def lu(a: Array) -> tuple[Array, Array, Array]:
-    """The permutation p (n,) and the factors L, U with A[p] = L U, pivots the largest of their columns.
+    """The permutation p (n,) and the factors L, U with A[p] = L U; pivots are the largest of their columns.
 
-    L has ones on its diagonal. Where two candidates for a pivot are equally large, the first one is taken;
-    factors jump where another one becomes larger, and have the derivatives of their piece. A column without a
-    pivot makes them NaN.
+    L has ones on its diagonal. If two candidates for a pivot are equally large, the first one is used;
+    factors jump where another candidate becomes larger, and have the derivatives of their branch. A column
+    without a pivot makes them NaN.
 
     Raises:
-        ShapeError: A is no single square matrix of known size.
+        ShapeError: A is not a single square matrix of known size.
     """
     _matrix("lu", a, square=True)
     n = a.shape[-1]
@@ -139,7 +139,7 @@ def pinv(a: Array) -> Array:
 
 
 def lstsq(a: Array, b: Array) -> Array:
-    """The x (n,) or (n, k) of least |A x − b|, and of least norm where A has more columns than rows.
+    """The x (n,) or (n, k) with minimum |A x − b|, and with minimum norm if A has more columns than rows.
 
     Raises:
         LinAlgError: neither columns nor rows of A are independent.
@@ -158,10 +158,10 @@ def lstsq(a: Array, b: Array) -> Array:
 
 
 def expm(a: Array, squarings: int | None = None) -> Array:
-    """Σ_k Aᵏ/k! of a square matrix (..., n, n); not a number where |A|₁ > 2²².
+    """Σ_k Aᵏ/k! of a square matrix (..., n, n); NaN if |A|₁ > 2²².
 
-    ``squarings`` is s, by default the least with |A/2ˢ|₁ ≤ 1/4, chosen for each matrix. A given one makes a
-    graph without branches, with that error where |A|₁ ≤ 2ˢ⁻²; exp(A) exp(−A) = I is exact for each s.
+    ``squarings`` is s, by default the smallest with |A/2ˢ|₁ ≤ 1/4, chosen for each matrix. A given s makes a
+    graph without branches, with this error if |A|₁ ≤ 2ˢ⁻²; exp(A) exp(−A) = I is exact for each s.
 
     Raises:
         ShapeError: A is not square, or the number of squarings negative.
@@ -188,7 +188,7 @@ def expm(a: Array, squarings: int | None = None) -> Array:
 
 def pade(a: Array) -> Array:
     """Padé's r₁₃(A) = p(A)/p(−A), for which r₁₃(−A) = r₁₃(A)⁻¹ and r₁₃(x) = eˣ + O(x²⁷)."""
-    # Fractions are exact where values are: in many digits the error of the series is what counts.
+    # Fractions are exact if the values are: with many digits the error of the series dominates.
     plain = isinstance(a, np.ndarray) and a.dtype != object
     unit: Any = float if plain else Fraction
     coefficients = [unit(Fraction(_coefficient(j), _coefficient(0))) for j in range(14)]
@@ -200,7 +200,7 @@ def pade(a: Array) -> Array:
 
 
 def _coefficient(j: int) -> int:
-    """Of xʲ in the numerator of Padé's r₁₃, times 26!/13!."""
+    """The coefficient of xʲ in the numerator of Padé's r₁₃, times 26!/13!."""
     return factorial(26 - j) // (factorial(j) * factorial(13 - j))
 
 

@@ -1,4 +1,4 @@
-"""The integrals that elliptic integrals and their derivatives are made of."""
+"""The integrals in terms of which elliptic integrals and their derivatives are expressed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from symad.library.special_functions import SpecialFunction
 
 
 class elliptic_moment(SpecialFunction):
-    """I(p, r, q; n, z, m), or with five arguments I(p, r, q; n, m), the complete one to z = π/2.
+    """I(p, r, q; n, z, m), or with five arguments I(p, r, q; n, m), the complete integral up to z = π/2.
 
-    p, r, q are integers, m sin² θ ≤ 1 and n sin² θ ≤ 1 on the way; NaN elsewhere.
+    p, r, q are integers, m sin² θ ≤ 1 and n sin² θ ≤ 1 on the whole range; NaN otherwise.
     """
 
     nargs = (5, 6)
@@ -34,5 +34,5 @@ NUMPY_NAMES[elliptic_moment] = "symad.special.elliptic_moment"
 
 
 def in_tables(p: int, r: int, q: int) -> bool:
-    """True if the formulas reach an integral: all derivatives of K, E, F and Π are made of those."""
+    """True if the formulas cover an integral: all derivatives of K, E, F and Π consist of such integrals."""
     return r >= 0 and p >= 0 and q - max(p - r, 0) >= (0 if r else -1)

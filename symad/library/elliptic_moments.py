@@ -2,9 +2,9 @@
 
     I(p, r, q; n, z, m) = ∫_0^z sin^2p θ (1 − n sin² θ)^(−r) (1 − m sin² θ)^(−q − 1/2) dθ
 
-holds F = I(0, 0, 0), E = I(0, 0, −1) and Π = I(0, 1, 0), and is closed under differentiation. The formulas
-of tables, dK/dm = (E − (1 − m) K)/(2m (1 − m)), are differences of nearly equal terms over m: near m = 0, or
-n = m, they have no digit left. These integrands are positive, so nothing is lost.
+contains F = I(0, 0, 0), E = I(0, 0, −1) and Π = I(0, 1, 0), and is closed under differentiation. The formulas
+of tables, dK/dm = (E − (1 − m) K)/(2m (1 − m)), are differences of nearly equal terms divided by m: near m =
+0, or n = m, they lose all digits. These integrands are positive, so no digits are lost.
 """
 
 from __future__ import annotations

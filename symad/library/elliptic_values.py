@@ -19,7 +19,7 @@ from symad.library.elliptic_integral import elliptic_moment, in_tables
 Real: TypeAlias = "mpmath.mpf | arb"
 
 MOST_LOST = 2000
-"""Bits that cancel in the formulas of tables; where more would, quadrature is faster."""
+"""The number of bits that may cancel in the formulas of tables; beyond it quadrature is faster."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Integrals:
 def _by_recurrence(
     orders: tuple[int, int, int], n: Real, z: Real, m: Real, sine: tuple[Real, Real], by: Integrals
 ) -> Real:
-    """The formulas of tables, see `elliptic_moment_alias` for them as mathematics."""
+    """The formulas of tables; `elliptic_moment_alias` has them as mathematics."""
     s, c = sine
     under, one = 1 - m * s * s, 1 - n * s * s
 
@@ -75,7 +75,7 @@ MPMATH = Integrals(mpmath.sqrt, mpmath.ellipf, mpmath.ellipe, mpmath.ellippi)
 def _to_many_digits(
     p: mpmath.mpf, r: mpmath.mpf, q: mpmath.mpf, n: mpmath.mpf, *rest: mpmath.mpf
 ) -> mpmath.mpf:
-    """To the working precision; a period at a time."""
+    """The value to the working precision, one period at a time."""
     orders = int(p), int(r), int(q)
     z, m = rest if len(rest) == 2 else (mpmath.pi / 2, rest[0])
     top = mpmath.sin(z) ** 2 if abs(z) < mpmath.pi / 2 else mpmath.mpf(1)
@@ -100,7 +100,7 @@ def _to_many_digits(
 def _in_domain(
     function: Callable[..., mpmath.mpf], n: mpmath.mpf, z: mpmath.mpf, *args: mpmath.mpf
 ) -> mpmath.mpf:
-    """A function of n, z and m; NaN, without complex values, where there is no integral. z = None is π/2."""
+    """A function of n, z and m, never complex; NaN if the integral does not exist. z = None is π/2."""
     widest = max(n, args[-1])
     whole = z is None or abs(z) >= mpmath.pi / 2
     return function(*args) if not widest * (1 if whole else mpmath.sin(z) ** 2) > 1 else mpmath.nan
@@ -119,7 +119,7 @@ MPMATH_SPECIAL[elliptic_f] = lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m)
 
 
 def _on_the_way(z: arb, *poles: arb) -> bool:
-    """True if k sin² < 1 for certain, for all k, up to z; None is π/2."""
+    """True if k sin² < 1 is certain, for all k, up to z; None is π/2."""
     top = arb(1)
     if z is not None and abs(z) < arb.pi() / 2:
         top = z.sin() ** 2
@@ -155,7 +155,7 @@ ARB = Integrals(arb.sqrt, _first, _second, _third)
 
 
 def _moment_by_arb(p: arb, r: arb, q: arb, n: arb, *rest: arb) -> arb:
-    """A ball, or NaN where the tables divide by 0."""
+    """A ball, or NaN if the tables divide by 0."""
     if not all(v.is_exact() and v.is_integer() for v in (p, r, q)):
         return NONE
     orders = int(p.unique_fmpz()), int(r.unique_fmpz()), int(q.unique_fmpz())
@@ -166,7 +166,7 @@ def _moment_by_arb(p: arb, r: arb, q: arb, n: arb, *rest: arb) -> arb:
         return _by_integral(orders, n, arb.pi() / 2 if z is None else z, m)
     before = flint.ctx.prec
     try:
-        flint.ctx.prec = 2 * before  # what cancels near m = 0, 1 and n
+        flint.ctx.prec = 2 * before  # digits cancel near m = 0, 1 and n
         sine = (arb(1), arb(0)) if z is None else (z.sin(), z.cos())
         return _by_recurrence(orders, n, z, m, sine, ARB)
     except ZeroDivisionError:

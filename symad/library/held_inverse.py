@@ -1,4 +1,4 @@
-"""The inverse of a matrix with explicit entries, which SymPy does not compute by itself."""
+"""The inverse of a matrix with explicit entries, kept unevaluated."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from sympy.matrices.expressions import Inverse
 
 
 class HeldInverse(Inverse):
-    """A⁻¹ as SymPy's `Inverse`, where A has explicit entries.
+    """A⁻¹ as SymPy's `Inverse`, for A with explicit entries.
 
-    SymPy's own is computed, entry by entry as formulas, whenever ``doit`` is called; printing a product calls
-    that method, and the row reduction of a 5×5 matrix of functions takes hours. ``Inverse(*M.args).doit()``
-    asks for it.
+    SymPy's class is evaluated, entry by entry as formulas, whenever ``doit`` is called; printing a product
+    calls this method, and the row reduction of a 5×5 matrix of functions takes hours.
+    ``Inverse(*M.args).doit()`` evaluates it.
     """
 
     def doit(self, **hints: bool) -> HeldInverse:
-        """As it is."""
+        """The object itself."""
         return self
 
     def _eval_transpose(self) -> None:

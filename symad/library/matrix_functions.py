@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explicit_sum(term: Callable[[Array], Array], count: Dim) -> sympy.Expr:
-    """Σ_{k < count} term(k): written out for a number, a Sum for a symbol."""
+    """Σ_{k < count} term(k): expanded for a number, a Sum for a symbol."""
     if sympy.sympify(count, strict=True).is_Integer:
         return sympy.Add(*[term(sympy.Integer(k)) for k in range(int(count))])
     k = sympy.Dummy("k", integer=True)
@@ -123,7 +123,7 @@ class LogSumExp(sympy.Expr):
         return self.args[0]
 
     def expanded(self) -> sympy.Expr:
-        """The logarithm of the sum, written out."""
+        """The logarithm of the sum, in elementary functions."""
         return sympy.log(exponential_sum(self.matrix, None, None, None))
 
     def _eval_rewrite(

@@ -34,8 +34,8 @@ def pairwise(
     """Reduce k_ij = f(x_i, y_j, θ) over j, weighted by b_j, for every i.
 
     "sum" gives a_i = Σ_j k_ij b_j; "logsumexp" gives L_i = log Σ_j b_j exp(k_ij) with b_j > 0;
-    "softmax" gives a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij). One op, which lowered code computes block by
-    block, without the matrix of pairs, also for its cotangents.
+    "softmax" gives a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij). One op; lowered code computes it and its
+    cotangents block by block, without the matrix of pairs.
 
     Args:
         f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of real symbols, each
@@ -48,11 +48,11 @@ def pairwise(
         return_lse: with "softmax", also return L_i = log Σ_j exp(k_ij), (N,).
 
     Returns:
-        (N,) or (N, E), as b.
+        (N,) or (N, E), like b.
 
     Raises:
         ShapeError: the shapes do not fit, or D is not known.
-        TraceError: f is not scalar, or uses symbols that are no arguments of it.
+        TraceError: f is not scalar, or uses symbols that are not its arguments.
     """
     values = {"x": x, "y": y, **({} if b is None else {"b": b}), **(params or {})}
     traced = any(isinstance(v, Proxy) for v in values.values())

@@ -1,7 +1,7 @@
-"""Derivatives by parameters for which no formula is known: ∂γ(s, x)/∂s, ζ'(s), ∂₂F₁/∂a.
+"""Derivatives by parameters without a known formula: ∂γ(s, x)/∂s, ζ'(s), ∂₂F₁/∂a.
 
 Each function f(p_1, ..., p_k, x) has a companion f^(m_1, ..., m_k), the mixed derivative of order m_j by
-parameter p_j, whose orders are its first arguments. Its values are those of f, differentiated numerically at
+parameter p_j, whose orders are its first arguments. Its values come from numerical differentiation of f at
 more than twice the digits asked for; its derivatives are companions again, and by x those of the formula.
 """
 
@@ -47,7 +47,7 @@ class ParameterDerivative(SpecialFunction):
     of: type[sympy.Basic] | None = None
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Another order, by a parameter."""
+        """The companion of the next order, by a parameter."""
         positions = PARAMETERS[self.of]
         place = argindex - 1 - len(positions)
         if place not in positions:
@@ -88,9 +88,9 @@ Partial = Callable[[Node, int], Tangent]
 
 
 def by_parameter(y: Node, i: int, partial: Partial) -> Node | None:
-    """∂y/∂x_i where x_i is a parameter, or y a derivative by parameters; None where there is a formula.
+    """∂y/∂x_i if x_i is a parameter, or y a derivative by parameters; None if there is a formula.
 
-    ``partial`` knows the formulas.
+    ``partial`` provides the formulas.
     """
     head, args = op_of(y, Apply).head, y.args
     if i in PARAMETERS.get(head, ()):
@@ -112,7 +112,7 @@ def by_parameter(y: Node, i: int, partial: Partial) -> Node | None:
 
 
 def _along_argument(y: Node, i: int, partial: Partial) -> Node:
-    """∂/∂x_i of a derivative by parameters: that derivative of the formula for ∂f/∂x_i."""
+    """∂/∂x_i of a derivative by parameters: the same derivative of the formula for ∂f/∂x_i."""
     from symad.transforms.tangents import dense, push
 
     head = op_of(y, Apply).head.of

@@ -34,7 +34,7 @@ class gammainc(ScalarFunction):
         return sympy.lowergamma(a, x) / sympy.gamma(a)
 
     def fdiff(self, argindex: int = 2) -> sympy.Expr:
-        """x^(a−1) e^(−x)/Γ(a) by x; by a it is no elementary function."""
+        """x^(a−1) e^(−x)/Γ(a) by x; by a it is not an elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
         return _gamma_density(*self.args)
@@ -52,7 +52,7 @@ class gammaincc(ScalarFunction):
         return sympy.uppergamma(a, x) / sympy.gamma(a)
 
     def fdiff(self, argindex: int = 2) -> sympy.Expr:
-        """−x^(a−1) e^(−x)/Γ(a) by x; by a it is no elementary function."""
+        """−x^(a−1) e^(−x)/Γ(a) by x; by a it is not an elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
         return -_gamma_density(*self.args)
@@ -112,7 +112,7 @@ class normal_ratio(ScalarFunction):
 
 
 class normal_excess(ScalarFunction):
-    """h(x) + x, positive, and 1/|x| for large negative x, where the two cancel."""
+    """h(x) + x, which is positive, and about 1/|x| for large negative x, where the two terms cancel."""
 
     nargs = 1
 
@@ -140,7 +140,7 @@ class stdtr(ScalarFunction):
         return sympy.Piecewise((tail, t < 0), (1 - tail, True))
 
     def fdiff(self, argindex: int = 2) -> sympy.Expr:
-        """(1 + t²/ν)^(−(ν+1)/2)/(√ν B(ν/2, 1/2)) by t; by ν it is no elementary function."""
+        """(1 + t²/ν)^(−(ν+1)/2)/(√ν B(ν/2, 1/2)) by t; by ν it is not an elementary function."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
         v, t = self.args
@@ -207,5 +207,5 @@ def relative_entropy(x: Node, y: Node) -> Node:
 
 
 def kl_divergence(x: Node, y: Node) -> Node:
-    """x log(x/y) − x + y, as `relative_entropy`."""
+    """x log(x/y) − x + y, with the cases of `relative_entropy`."""
     return add(sub(relative_entropy(x, y), x), y)

@@ -1,7 +1,7 @@
-"""Random numbers of a key, in traced functions, on NumPy arrays and on SymPy symbols.
+"""Random numbers from a key, in traced functions, on NumPy arrays and on SymPy symbols.
 
-The same key gives the same numbers, in every backend and in a backward pass, which makes them again: noise is
-an input like any other. Give each purpose a key of its own by `split` or `fold_in`, never one key twice.
+The same key gives the same numbers, in every backend and in a backward pass, which recomputes them: noise is
+an input like any other. Give each purpose a separate key by `split` or `fold_in`, and use no key twice.
 
     first, second = split(key(2026), 2)
     noise = randn(first, (100, 3))
@@ -29,7 +29,7 @@ def key(seed: int) -> np.ndarray:
     """The key of a seed in 0 … 2⁶⁴ − 1: an array of four integers of 16 bits.
 
     Raises:
-        ShapeError: the seed is no such integer.
+        ShapeError: the seed is not such an integer.
     """
     return random.key_of(seed)
 
@@ -42,10 +42,10 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
     Args:
         key: a seed, or keys (..., 4) as an array, a traced value, an ArraySymbol or an IndexedBase.
-        shape: of the result for each key; an int is a tuple of one, dimensions may be symbols.
+        shape: the shape of the result for each key; an int is a tuple of one, dimensions may be symbols.
 
     Raises:
-        ShapeError: the last axis of the keys has not four elements, or a seed out of range.
+        ShapeError: the last axis of the keys does not have four elements, or a seed is out of range.
     """
     return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
@@ -71,7 +71,7 @@ def _shape(shape: Dim | tuple[Dim, ...]) -> tuple[int | sympy.Symbol, ...]:
 
 
 def _made(make: Callable[[Node], Node], key: Array | int, known: bool) -> Any:
-    """What ``make`` gives for a key: traced for traced keys, SymPy's for SymPy's, otherwise its value."""
+    """The result of ``make`` for a key: traced for traced keys, SymPy's for SymPy's, otherwise its value."""
     if isinstance(key, Proxy):
         return Proxy(make(number(key)))
     if isinstance(key, sympy.Basic) and not isinstance(key, sympy.Integer):

@@ -1,13 +1,13 @@
 """Integrals, and sums and products whose bounds are arguments, as functions of their bounds and parameters.
 
-Σ_{i=a}^{b} f(i, p), Π_{i=a}^{b} f(i, p) and ∫_a^b f(x, p) dx are each a SymPy function of (a, b, p...), made
-of the graph of f. Their derivatives are such functions again:
+Σ_{i=a}^{b} f(i, p), Π_{i=a}^{b} f(i, p) and ∫_a^b f(x, p) dx are each a SymPy function of (a, b, p...),
+constructed from the graph of f. Their derivatives are such functions again:
 
     ∂Σ/∂p = Σ ∂f/∂p        ∂Π/∂p = Σ_i ∂f/∂p(i) Π_{k<i} f(k) Π_{k>i} f(k)
     ∂∫/∂p = ∫ ∂f/∂p dx     ∂∫/∂b = f(b)     ∂∫/∂a = −f(a)
 
-Bounds of sums and products are whole numbers, by which the derivative is 0. Where b < a they mean what SymPy
-makes of them: Σ_{i=a}^{b} = −Σ_{i=b+1}^{a−1} (Karr, "Summation in finite terms", 1981, definition 1.4).
+Bounds of sums and products are integers, by which the derivative is 0. For b < a they follow SymPy's
+convention: Σ_{i=a}^{b} = −Σ_{i=b+1}^{a−1} (Karr, "Summation in finite terms", 1981, definition 1.4).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from symad.transforms.values import unchecked
 
 BY_FLOATS: dict[str, Callable[..., Number]] = {"sum": summed, "product": multiplied, "integral": integrated}
 MOST_EXACT = 10_000
-"""Terms up to which exact sums and products are written out."""
+"""The number of terms up to which exact sums and products are expanded."""
 
 EXPRESSIONS: dict[str, type[sympy.Expr]] = {
     "sum": sympy.Sum,
@@ -50,11 +50,11 @@ class Ranged(sympy.Function):
 
     kind: ClassVar[str]
     body: ClassVar[Graph]
-    """Of the variable and of the parameters, to a scalar."""
+    """The body: from the variable and the parameters to a scalar."""
 
     @classmethod
     def eval(cls, *args: sympy.Expr) -> sympy.Expr | None:
-        """Exact short sums and products of rational numbers; nothing of other numbers; else `unranged`."""
+        """Exact short sums and products of rational numbers; None for other numbers; else `unranged`."""
         rational = cls.kind != "integral" and all(a.is_Rational for a in args)
         if rational and abs(args[1] - args[0]) <= MOST_EXACT:
             exact = [Fraction(int(a.p), int(a.q)) for a in args]
@@ -76,7 +76,7 @@ class Ranged(sympy.Function):
 
 @lru_cache(maxsize=64)
 def _slot(k: int, whole: bool = False) -> Node:
-    """The variable of bodies, and their k-th parameter: the same in all, so that equal bodies are one."""
+    """The variable of bodies, or their k-th parameter: the same in all, so that equal bodies are one node."""
     name = f"p{k}" if k else ("i" if whole else "s")
     return input_node(sympy.Dummy(name, integer=True) if whole else sympy.Dummy(name, real=True))
 
@@ -94,7 +94,7 @@ def function_of_body(kind: str, body: Graph) -> type[Ranged]:
     """The function of a body whose first input is the variable, and whose others are the parameters.
 
     Raises:
-        TraceError: no sum, product or integral of a scalar function of numbers is meant.
+        TraceError: the body is not a scalar function of numbers.
     """
     inputs, outputs = body.input_nodes, body.output_nodes
     if kind not in BY_FLOATS or not inputs or len(outputs) != 1 or any(n.shape for n in (*inputs, *outputs)):
@@ -107,10 +107,10 @@ def function_of_body(kind: str, body: Graph) -> type[Ranged]:
 def ranged(kind: str, body: Node, variable: Node, low: Node, high: Node) -> Node:
     """The node of a sum, product or integral of ``body`` over ``variable``.
 
-    What does not depend on the variable is computed once, and is a parameter.
+    Nodes that do not depend on the variable are computed once, and become parameters.
 
     Raises:
-        TraceError: the body has arrays whose elements the variable selects.
+        TraceError: the body has arrays indexed by the variable.
     """
     moving = {variable}
     parameters: dict[Node, None] = {}
@@ -133,7 +133,7 @@ def ranged(kind: str, body: Node, variable: Node, low: Node, high: Node) -> Node
 
 
 def check_decidable(graph: Graph) -> None:
-    """Refuse to certify what is known by its numbers alone.
+    """Refuse to certify functions that are known by their values only.
 
     Raises:
         OutsideError: the graph has an integral, or a sum or product with arguments as bounds.
@@ -152,7 +152,7 @@ def check_decidable(graph: Graph) -> None:
 
 
 def _slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """∂/∂a, ∂/∂b, or ∂/∂p of the parameter in place i."""
+    """∂/∂a, ∂/∂b, or ∂/∂p of the parameter at position i."""
     head = op_of(y, Apply).head
     (body,), (variable, *slots) = head.body.output_nodes, head.body.input_nodes
     if i < 2:

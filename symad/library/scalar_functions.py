@@ -212,7 +212,7 @@ class stop_gradient(ScalarFunction):
 
     @classmethod
     def eval(cls, x: sympy.Expr) -> sympy.Expr | None:
-        """Numbers have no derivative anyway."""
+        """Numbers themselves: they have no derivative anyway."""
         return x if x.is_Number else None
 
     @classmethod
@@ -221,7 +221,7 @@ class stop_gradient(ScalarFunction):
         return x
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """0, by decree."""
+        """0, by definition."""
         return sympy.S.Zero
 
 
@@ -269,7 +269,7 @@ NUMPY_NAMES.update(
 
 @slope(sigmoid)
 def sigmoid_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """1/(2 cosh(x/2))², with all digits; y (1 − y) in layers, which keep y anyway."""
+    """1/(2 cosh(x/2))², with all digits; y (1 − y) in layers, which store y anyway."""
     if of_layer(args[0]):
         return mul(y, sub(constant(1), y))
     return div(power(apply(sympy.sech, div(args[0], constant(2))), constant(2)), constant(4))
@@ -308,7 +308,7 @@ def logaddexp_slope(y: Node, args: Nodes, i: int) -> Tangent:
 @slope(cfunctions.hypot)
 def hypot_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """x_i / y, and 0 at the origin, where no derivative exists."""
-    return select(equal(y, constant(0)), sqrt(y), div(args[i], y))  # √y is 0 there, and has no slope
+    return select(equal(y, constant(0)), sqrt(y), div(args[i], y))  # √y is 0 there, and its slope is 0
 
 
 @slope(silu)

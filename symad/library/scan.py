@@ -1,7 +1,7 @@
 """Recurrences in traced functions: ``scan(step, initial, inputs)`` returns all states.
 
-The step is traced once, whatever the number of steps; see `symad.ops.loops.scan`. Several states are
-kept in one flat array inside, and come back as they were given.
+The step is traced once, for any number of steps; see `symad.ops.loops.scan`. Several states are
+stored in one flat array inside the loop, and are returned as they were given.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
         step: from a state and one step's input to the next state, of the same shape.
         initial: c_0, an array or a tuple of arrays.
         inputs: an array (T, ...) or a tuple of such; the step gets its t-th element(s).
-        memory: what reverse mode keeps of the steps. "all": whatever their derivatives read. Otherwise the
-            states alone, and the steps are computed again in stretches of one step ("recompute"), of k
-            steps (an int) or of √T steps ("sqrt"). Where the last state is all that is wanted, `fold` also
+        memory: what reverse mode keeps of the steps. "all": every value that their derivatives read.
+            Otherwise the states alone; the steps are run again in segments of one step ("recompute"), of k
+            steps (an int) or of √T steps ("sqrt"). If only the last state is needed, `fold` also
             keeps fewer states.
 
     Returns:
-        The states with a leading axis T: an array, or a tuple of arrays, as ``initial`` is.
+        The states with a leading axis T, in the form of ``initial``: an array, or a tuple of arrays.
 
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
@@ -48,7 +48,7 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
 
 
 def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory = "all") -> Any:
-    """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), as ``initial`` is.
+    """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), in the form of ``initial``.
 
     A sum over steps, such as a loss, can be a part of the state.
 
@@ -56,10 +56,10 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
         step: see `scan`.
         initial: see `scan`.
         inputs: see `scan`.
-        memory: which states reverse mode keeps; the others are computed again. "all" keeps every value that
+        memory: which states reverse mode keeps; the other steps are run again. "all" keeps every value that
             a derivative reads, "recompute" all states, an int k every k-th, "sqrt" every √T-th, "binomial"
-            about 2 log2 T states and ("binomial", c) c states, with the least number of repeated steps
-            (Griewank and Walther 2000). `symad.memory_plan` tells what a policy costs.
+            about 2 log2 T states and ("binomial", c) c states, with the minimum number of repeated steps
+            (Griewank and Walther 2000). `symad.memory_plan` returns the cost of a policy.
 
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
@@ -106,7 +106,7 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
 
 
 def as_policy(memory: Any) -> tuple[str, int]:
-    """A memory policy as its name and its number.
+    """A memory policy as its name and its parameter.
 
     Raises:
         DerivativeError: there is no such policy.
@@ -144,7 +144,7 @@ def _check(parts: Sequence[Node], shapes: Sequence[Shape]) -> None:
 
 
 def _alike(shapes: Sequence[Shape]) -> bool:
-    """States of one shape are stacked; others are flattened and joined."""
+    """True if all states have one shape: they are stacked; others are flattened and concatenated."""
     return all(same_shape(s, shapes[0]) for s in shapes)
 
 
@@ -181,7 +181,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
 
 
 def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array | Sequence[Array]) -> bool:
-    """True if a step takes traced values from around it; told by the first step."""
+    """True if a step uses traced values of an enclosing function; determined by running the first step."""
     several = isinstance(inputs, (tuple, list))
     if not all(map(len, inputs if several else (inputs,))):
         return False
@@ -189,7 +189,7 @@ def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array |
 
 
 def _scan_arrays(step: Callable[..., Array], initial: ArrayLike, inputs: Any, whole: bool) -> Any:
-    """The same on arrays: a plain loop."""
+    """The same function on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     state, history = initial, []

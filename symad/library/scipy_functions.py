@@ -1,6 +1,6 @@
-"""Functions of SciPy and SymPy on traced values: what a traced function names is read as these.
+"""Functions of SciPy and SymPy on traced values, which replace those that a traced function names.
 
-Of arrays of numbers they are the libraries' own.
+For arrays of numbers the libraries' own functions are called.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def logsumexp(
 
 
 def _array(values: ArrayLike) -> Any:
-    """A list of traced values as one."""
+    """A list of traced values as one array."""
     return functions.stack(values) if isinstance(values, (list, tuple)) else values
 
 
@@ -57,7 +57,7 @@ def log_softmax(x: Array, axis: int | None = None) -> Array:
 def solve_triangular(
     a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Array:
-    """X with T X = B; what only concerns memory (``overwrite_b``, ``check_finite``) has no meaning here."""
+    """X with T X = B; options that only concern memory (``overwrite_b``, ``check_finite``) are ignored."""
     return functions.solve_triangular(a, b, trans, lower, unit_diagonal)
 
 

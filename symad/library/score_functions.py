@@ -4,7 +4,7 @@ A score function is called with the scaled score s = scale ⟨q_i, k_j⟩, the i
 h (query head), i (query position), j (key position), and the learned parameters by name.
 Scalar parameters arrive as real symbols, arrays as indexed symbols: ``slope[h]``,
 ``bias[h, i, j]``, ``table[i - j + N - 1]``, ``doc[i]`` (integer arrays may index other arrays). A
-mask is a SymPy Boolean of b, h, i, j and the parameters it names; a pair takes part where it is
+mask is a SymPy Boolean of b, h, i, j and the parameters it names; a pair takes part if it is
 true.
 
 FlexAttention (Dong et al. 2024, arXiv 2412.05496) has the same two functions in tensor code; here
@@ -41,7 +41,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a score function may know about a parameter: its rank, and whether it is an integer."""
+    """The properties of a parameter that a score function may use: its rank, and if it is an integer."""
 
     name: str
     ndim: int
@@ -90,7 +90,7 @@ def call_functions(
 
 
 def parameter_symbol(p: Parameter) -> sp.Expr:
-    """What stands for a parameter in expressions: a symbol, or an indexed base."""
+    """The symbol or indexed base for a parameter in expressions."""
     assumption = {"integer": True} if p.integer else {"real": True}
     return (sp.IndexedBase if p.ndim else sp.Symbol)(p.name, **assumption)
 
@@ -193,7 +193,7 @@ class Loads:
 def refuse_unknown(
     what: str, expr: sp.Basic, known: set[sp.Symbol], parameters: tuple[Parameter, ...]
 ) -> None:
-    """Check that an expression holds known symbols only."""
+    """Check that an expression contains known symbols only."""
     unknown = sorted((s for s in expr.free_symbols if s not in known), key=str)
     if not unknown:
         return

@@ -1,7 +1,7 @@
 """Special functions that SymPy lacks, or has in a general form only: 0F1, 1F1, 2F1, Owen's T, Voigt.
 
 They have no form in elementary functions. Their values to many digits come from Arb, or from mpmath by
-quadrature and complex error functions; their derivatives by parameters, where no formula is known, from
+quadrature and complex error functions; derivatives by parameters without a known formula come from
 `parameter_derivatives`.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SpecialFunction(sympy.Function):
-    """A real function known by its values; it takes arrays and traced values, elementwise."""
+    """A real function that is defined by its values; it acts elementwise on arrays and traced values."""
 
     def __new__(cls, *args: sympy.Expr, **options: Any) -> sympy.Expr:
         """The expression; a value or traced value for arrays and traced values."""
@@ -97,7 +97,7 @@ class spherical_in(SpecialFunction):
     nargs = 2
 
     def fdiff(self, argindex: int = 2) -> sympy.Expr:
-        """(n i_{n−1} + (n + 1) i_{n+1})/(2n + 1), right at 0 too (DLMF 10.51.5)."""
+        """(n i_{n−1} + (n + 1) i_{n+1})/(2n + 1), also correct at 0 (DLMF 10.51.5)."""
         n, x = self.args
         below = n * spherical_in(n - 1, x) if n != 0 else 0
         return _by_last(self, argindex, lambda: (below + (n + 1) * spherical_in(n + 1, x)) / (2 * n + 1))
@@ -109,7 +109,7 @@ class polylog_slope(SpecialFunction):
     nargs = 3
 
     def fdiff(self, argindex: int = 3) -> sympy.Expr:
-        """The next one, by x."""
+        """The function of the next order, by x."""
         k, s, x = self.args
         return _by_last(self, argindex, lambda: polylog_slope(k + 1, s, x))
 
@@ -123,7 +123,7 @@ class voigt_profile(SpecialFunction):
     nargs = 3
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Of w' = 2i/√π − 2 z w (DLMF 7.10.2), with L = `voigt_dispersion`; by σ, V_σ = σ V_xx."""
+        """From w' = 2i/√π − 2 z w (DLMF 7.10.2), with L = `voigt_dispersion`; by σ, V_σ = σ V_xx."""
         x, sigma, gamma = self.args
         here, other = self, voigt_dispersion(x, sigma, gamma)
         by_x = (gamma * other - x * here) / sigma**2

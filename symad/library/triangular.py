@@ -28,7 +28,7 @@ def solve_triangular(
         a: (..., n, n), of which one triangle is read.
         b: (n,) or (..., n, k).
         trans: 0 or "N", 1 or "T", 2 or "C".
-        lower: which triangle.
+        lower: true to read the lower triangle.
         unit_diagonal: the diagonal is taken as 1 and not read.
 
     Raises:
@@ -69,7 +69,7 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
     """X with A X = B from (c, lower): the Cholesky factor c with c cᵀ = A (lower) or cᵀ c = A (upper).
 
     Raises:
-        TraceError: no pair was given.
+        TraceError: the argument is not a pair.
         ShapeError: the shapes do not fit.
     """
     if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:

@@ -1,4 +1,4 @@
-"""Functions that SymPy does not know: a user's implementation together with its derivatives."""
+"""Functions unknown to SymPy: a user's implementation together with its derivatives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symad.tracing.wrapped import number
 
 
 class Registered(sympy.Function):
-    """The functions that were registered by a name; they take arrays and traced values, elementwise."""
+    """The functions that were registered by a name; they act elementwise on arrays and traced values."""
 
     def __new__(cls, *args: Number, **options: bool) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
@@ -40,22 +40,22 @@ def register_function(
     derivatives: Sequence[Callable[..., Number] | None] = (),
     mpmath: Callable[..., Number] | None = None,
 ) -> Any:
-    """Teach symad a scalar function: how it is computed and how it is differentiated.
+    """Register a scalar function with symad: its implementation and its derivatives.
 
     Args:
         head: a SymPy function class, such as ``sympy.Function("f")``, or a name for a new one.
         implementation: f on floats and NumPy arrays, elementwise.
         derivatives: for each argument ∂f/∂x_i as a Python function of the arguments, written with
             SymPy's or NumPy's functions, or with other registered functions. It is traced, so that it
-            has derivatives itself. None where the derivative is not known.
+            has derivatives too. None if the derivative is not known.
         mpmath: f on mpmath numbers, for values of any precision.
 
     Returns:
-        The head. A class that is given stays as it is, so that SymPy's own ``diff`` knows of it what it knew
-        before; the class made for a name has its derivatives as ``fdiff`` too.
+        The head. A class that is given stays unchanged, so that SymPy's own ``diff`` treats it as
+        before; the class made for a name also has its derivatives as ``fdiff``.
 
     Raises:
-        TraceError: the head is no function class, or something is not callable.
+        TraceError: the head is not a function class, or an argument is not callable.
     """
     rules = tuple(derivatives)
     slopes = {"fdiff": _fdiff(rules)} if rules else {}

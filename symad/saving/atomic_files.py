@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import IO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to that takes its name when it is complete; what was there stays until then.
+    """A file to write to that takes its name when it is complete; an existing file stays until then.
 
-    It is a new file in the same folder, which is then renamed: a full disk, or a process that ends in the
-    middle, leaves the old file. A link stays a link; a device or a pipe is written to. Errors name the path.
+    It is a new file in the same folder, which is then renamed: after a full disk, or a process that ends
+    early, the old file is unchanged. A link stays a link; a device or a pipe is written to directly. Errors
+    name the path.
     """
     final = Path(os.path.realpath(path))
     mode = final.stat().st_mode if final.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
-        with final.open("wb") as file:  # which raises the error of a folder
+        with final.open("wb") as file:  # raises the error for a folder
             yield file
         return
     scratch = final.with_name(f".{final.name[:100]}.{secrets.token_hex(8)}")
@@ -42,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text file whole or not at all, see `replacing`; returns its path."""
+    """Write a text file completely or not at all, see `replacing`; returns its path."""
     data = text.encode("utf-8")
     with replacing(path) as file:
         file.write(data)

@@ -30,7 +30,7 @@ def write_expression(expr: sympy.Basic) -> Json:
     """The expression in prefix notation.
 
     Raises:
-        SavingError: it holds a function that is neither SymPy's nor registered.
+        SavingError: it contains a function that is neither SymPy's nor registered.
     """
     if isinstance(expr, BooleanAtom):
         return bool(expr)
@@ -51,24 +51,24 @@ def write_expression(expr: sympy.Basic) -> Json:
 
 
 CONDITIONS = {"and", "or", "xor", "not", "if"}
-"""Functions of conditions; every second argument of "cases" is one too."""
+"""Functions of conditions; every second argument of "cases" is a condition too."""
 
 PAIRWISE = {"and", "or", "xor", "max", "min", "cases", "sympy.Max", "sympy.Min"}
 """Functions for which SymPy compares the arguments with each other."""
 
 
 def read_expression(saved: Json) -> sympy.Basic:
-    """The expression of a saved form, as it stands there: nothing in it is evaluated.
+    """The expression of a saved form, unevaluated.
 
     Raises:
-        SavingError: it is no saved expression, too long, or holds numbers that are too large.
+        SavingError: it is not a saved expression, is too long, or contains numbers that are too large.
     """
     return _Reader().read(saved)[0]
 
 
 @dataclass
 class _Reader:
-    """Reads one expression within the bounds of `symad.saving.saved_limits`."""
+    """Reads one expression within the limits of `symad.saving.saved_limits`."""
 
     parts: int = 0
 

@@ -21,7 +21,7 @@ OPERATORS: dict[str, type[sympy.Expr]] = {
     "min": sympy.Min,
     "mod": sympy.Mod,
 }
-"""What dimensions are made of, besides integers, symbols, fractions and small powers."""
+"""The functions in dimensions, besides integers, symbols, fractions and small powers."""
 
 
 @cache

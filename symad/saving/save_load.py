@@ -1,9 +1,9 @@
-"""Graphs in files: JSON text that holds data only, so that loading a file runs nothing of it.
+"""Graphs in files: JSON text that contains data only, so that loading a file executes nothing in it.
 
 A file lists the nodes, arguments first: the name of the op's class, its fields, and the positions
-of its arguments. Ops are looked up by name among the classes that exist, fields are checked against
-the types the class declares, shapes are computed anew. Nodes are hash-consed, so loading a graph
-that is still in memory gives that graph itself.
+of its arguments. Ops are looked up by name among the existing classes, fields are checked against
+the types that the class declares, and shapes are computed anew. Nodes are hash-consed, so loading a graph
+that is still in memory returns this graph.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from symad.tracing import as_graph
 FORMAT, VERSION = "symad graph", 1
 
 DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
-"""What Python raises while it makes sense of a damaged file."""
+"""The exceptions that Python raises for a damaged file."""
 
 
 def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
     """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
 
-    The file is written whole or not at all: until it is, an older one stays as it was.
+    The file is written completely or not at all: until then an older one stays unchanged.
 
     Args:
-        f: what `symad.trace` takes.
-        path: where to, usually ending in ``.json``.
+        f: an argument of `symad.trace`.
+        path: the path of the file, usually ending in ``.json``.
         inputs: order and grouping of the arguments, as in `symad.trace`.
 
     Raises:
@@ -65,15 +65,16 @@ def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
 def load(path: Path | str, classes: Classes = ()) -> Graph:
     """Read a graph from a file written by `save`. Nothing in the file is executed or imported.
 
-    Expressions are built as they stand, without being evaluated; sizes, depths and numbers are bounded
+    Expressions are built without being evaluated; sizes, depths and numbers are limited
     (`symad.saving.saved_limits`), so that a hostile file is refused and does not keep the machine busy.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         classes: the dataclasses and named tuples that the graph takes or returns.
 
     Raises:
-        SavingError: the file is no saved graph, is damaged, or uses ops, functions or classes unknown here.
+        SavingError: the file is not a saved graph, is damaged, or uses ops, functions or classes unknown
+            here.
     """
     source = Path(path)
     about = source.stat()
@@ -92,7 +93,7 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
 
 
 def _short(text: str) -> str:
-    """The beginning and the end of an error that is too long: damaged files make it so."""
+    """The beginning and the end of a long error message, as damaged files can cause."""
     half = LONGEST_ERROR // 2
     return text if len(text) <= LONGEST_ERROR else f"{text[:half]} ... {text[-half:]}"
 
@@ -106,7 +107,7 @@ def dumps(f: Traceable) -> str:
 
 
 def pickled(graph: Graph) -> tuple[Callable[..., Graph], tuple[object, ...]]:
-    """What pickle keeps of a graph: its text, and how to read it."""
+    """The data of a graph for pickle: its text, and the function that reads it."""
     return loads, (dumps(graph), graph.classes)
 
 

@@ -1,7 +1,7 @@
 """Symbols, dimensions and numbers inside saved graphs, as plain JSON.
 
-Every value is a JSON literal or a list that begins with its kind. Reading looks up kinds in tables that exist
-beforehand; nothing is imported, evaluated or parsed as code.
+Every value is a JSON literal or a list that begins with its kind. Kinds are looked up in fixed
+tables; nothing is imported, evaluated or parsed as code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NUMBER_SYMBOLS = {
 
 LARGEST_POWER = 64
 LARGEST_INT = 2**53
-"""Larger ones are written in hexadecimal."""
+"""Larger integers are written in hexadecimal."""
 
 
 # ---- symbols -------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ def _as_int(dim: sympy.Expr) -> sympy.Expr:
 
 
 NUMBERS = (int, float, Fraction, sympy.NumberSymbol, sympy.Float)
-"""What `write_number` takes."""
+"""The types that `write_number` accepts."""
 
 
 def write_number(value: Any) -> Json:
-    """A number as it is, or to its last bit."""
+    """A number as JSON, exact to its last bit."""
     if isinstance(value, int):
         return value if isinstance(value, bool) or abs(value) <= LARGEST_INT else ["int", hex(value)]
     if isinstance(value, float):

@@ -1,8 +1,8 @@
-"""What a saved graph may demand: size, depth, and numbers that are small enough to be computed with.
+"""Limits of a saved graph: size, depth, and numbers that are small enough for computations.
 
 SymPy computes while it builds: 10**(64**6) is a number of 6·10¹⁰ digits, expand((n + 1)**10**6) has a
-million terms. What a file holds is therefore bounded before it is built. The bounds lie far above what
-models need.
+million terms. Therefore the contents of a file are checked before they are built. The limits are far above
+the needs of models.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ LONGEST_ERROR = 2000
 """Characters of an error; names and texts of a damaged file may be of any length."""
 
 DEEPEST = 150
-"""Lists inside lists."""
+"""The nesting depth of lists."""
 
 LONGEST_NAME = 1000
 """Characters of a symbol's name."""
 
 NUMBER_BITS = 2**16
-"""Bits of a number in an expression, or of one that follows from numbers in it."""
+"""Bits of a number in an expression, or of a number computed from those in it."""
 
 DIM_BITS = 63
 """Bits of a dimension."""
 
 MOST_TERMS = 4096
-"""Terms of the product of the dimensions of an array, multiplied out."""
+"""Terms of the expanded product of the dimensions of an array."""
 
 MOST_HARD = 6
-"""Functions such as max and floor in one dimension: SymPy compares their arguments pair by pair."""
+"""Functions such as max and floor in one dimension: SymPy compares their arguments in pairs."""
 
 MOST_ARGUMENTS = 50
-"""Arguments of logical functions and of max and min in an expression; compared pair by pair."""
+"""Arguments of logical functions and of max and min in an expression; SymPy compares them in pairs."""
 
 FORMULA_PARTS = 2000
 """Parts of one expression."""
@@ -53,22 +53,22 @@ ALL_TERMS = 20_000
 """Terms and weighted functions of all different dimensions of a file."""
 
 HARD_WEIGHT = 50
-"""The weight of a function such as max among them."""
+"""The weight of a function such as max in this sum."""
 
 
 @dataclass
 class Budget:
-    """What the dimensions of one file may still demand."""
+    """The remaining budget for the dimensions of one file."""
 
     terms: int = ALL_TERMS
 
 
 BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
-"""That of the file that is being read."""
+"""The budget of the file that is being read."""
 
 
 def check_document(document: Json) -> None:
-    """Raises SavingError if lists are nested deeper than `DEEPEST`."""
+    """Raise SavingError if lists are nested deeper than `DEEPEST`."""
     level: list[Any] = [document]
     for _ in range(DEEPEST):
         level = [
@@ -83,7 +83,7 @@ def check_document(document: Json) -> None:
 
 
 def shortened(value: object) -> str:
-    """A value of a file as messages show it."""
+    """A value of a file, shortened for messages."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -99,7 +99,7 @@ def read_digits(digits: str) -> int:
 
 
 def terms(dim: sympy.Expr) -> int:
-    """The number of terms of a dimension when it is multiplied out, at most."""
+    """An upper bound on the number of terms of an expanded dimension."""
     if isinstance(dim, sympy.Add):
         return sum(map(terms, dim.args))
     if isinstance(dim, sympy.Mul):
@@ -110,13 +110,13 @@ def terms(dim: sympy.Expr) -> int:
 
 
 def power_terms(base: sympy.Expr, exponent: Dim) -> int:
-    """The number of terms of a power that is multiplied out."""
+    """The number of terms of an expanded power."""
     count, times = terms(base), abs(int(exponent)) if getattr(exponent, "is_Integer", True) else 1
     return math.comb(count + times - 1, times)
 
 
 def check_dim(dim: sympy.Expr) -> None:
-    """Raises SavingError if a dimension is negative, or a number beyond `DIM_BITS`, or demands too much."""
+    """Raise SavingError if a dimension is negative, a number beyond `DIM_BITS`, or too complicated."""
     if isinstance(dim, int):
         if dim.bit_length() > DIM_BITS:
             raise SavingError(f"a dimension has {dim.bit_length()} bits, which is too many")
@@ -133,7 +133,7 @@ def check_dim(dim: sympy.Expr) -> None:
 
 
 def check_shape(dims: Sequence[Dim]) -> None:
-    """Raises SavingError if a dimension is negative, or the product of all demands too much."""
+    """Raise SavingError if a dimension is negative, or the product of all is too complicated."""
     for dim in dims:
         if dim < 0 if isinstance(dim, int) else dim.is_negative:
             raise SavingError(f"the dimension {dim} is negative")
@@ -148,7 +148,7 @@ def check_shape(dims: Sequence[Dim]) -> None:
 
 @dataclass(frozen=True)
 class Extent:
-    """Of a value without symbols: log₂ of its magnitude, and the bits that it takes, at most."""
+    """Upper bounds for a value without symbols: log₂ of its magnitude, and its number of bits."""
 
     magnitude: float
     bits: float
@@ -170,11 +170,11 @@ SLOW = {
 """Functions whose values are not much larger than their arguments."""
 
 FAST_ARGUMENT = 7.0
-"""log₂ of the magnitude of what is given to other functions of SymPy's, such as factorials."""
+"""log₂ of the maximum magnitude of arguments of SymPy's other functions, such as factorials."""
 
 
 def number_extent(number: sympy.Expr) -> Extent:
-    """Of a SymPy number."""
+    """The bounds for a SymPy number."""
     if isinstance(number, sympy.Rational):
         p, q = abs(int(number.p)).bit_length(), int(number.q).bit_length()
         return Extent(max(p - q + 1, 0), p + q)
@@ -185,7 +185,7 @@ def number_extent(number: sympy.Expr) -> Extent:
 
 
 def extent(name: str, parts: Sequence[Extent | None]) -> Extent | None:
-    """Of a function by its saved name; None if a part has symbols.
+    """The bounds for a function by its saved name; None if a part has symbols.
 
     Raises:
         SavingError: it is too large.

@@ -1,4 +1,4 @@
-"""Which ops a saved graph may hold, and with which fields and how many arguments."""
+"""The ops that a saved graph may contain, with their fields and numbers of arguments."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ from symad.ops.loops.scan import Scan
 from symad.saving.saved_limits import check_shape, shortened
 
 SIZE_FIELDS = {"shape", "size", "count"}
-"""Names of fields that hold lengths of axes."""
+"""Names of fields that are lengths of axes."""
 
 NEVER = {"Seed", "Fresh", "Captured"}
-"""Placeholders that live only while a graph is being transformed."""
+"""Placeholders that exist only while a graph is being transformed."""
 
 
 def read_op(op_class: type[Op], values: list[Any]) -> Op:
@@ -86,7 +86,7 @@ def _constant_op(value: Number, kind: str) -> Op:
 
 
 def check_op(op: Op, count: int) -> None:
-    """Check what the declared types do not express.
+    """Check conditions that the declared types do not express.
 
     Raises:
         SavingError: a field has a value that the op does not allow, or the op does not take
@@ -97,10 +97,10 @@ def check_op(op: Op, count: int) -> None:
 
 
 def check_node(node: Node) -> None:
-    """Check what a field says of the shapes of the arguments, where no shape rule needs it.
+    """Check a field against the shapes of the arguments, where no shape rule does so.
 
     Raises:
-        SavingError: an axis is none of the argument's, sizes do not fit, or an input is not of its shape.
+        SavingError: an argument does not have an axis, sizes do not match, or an input has another shape.
     """
     if type(node.op) in FITTING and not FITTING[type(node.op)](node.op, node):
         raise SavingError(f"{node.op} does not fit arguments of the shapes {[a.shape for a in node.args]}")
@@ -115,7 +115,7 @@ def _load_all_ops() -> None:
 
 
 def classes() -> dict[str, type[Op]]:
-    """The ops a file may name: all that exist, symad's and those defined by its user."""
+    """The ops that a file may name: all that exist, symad's and those defined by its user."""
     _load_all_ops()
     return _by_name(tuple(SHAPE))
 
@@ -131,7 +131,7 @@ def _hints(op_class: type[Op]) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """True if a value is of a declared type, as far as the declaration says."""
+    """True if a value has a declared type, as far as the declaration determines it."""
     if get_origin(hint) is tuple:
         parts = get_args(hint)
         if not isinstance(value, tuple):
@@ -173,7 +173,7 @@ def _extreme(op: Any) -> bool:
 
 
 def _array(op: Any) -> bool:
-    """Real numbers, and as many bytes as the shape needs."""
+    """True if the dtype is real, and there are as many bytes as the shape needs."""
     dtype = np.dtype(op.dtype)
     count = int(np.prod(op.shape, dtype=object)) if op.shape else 0
     return dtype.kind in "biuf" and min(op.shape) >= 0 and count * dtype.itemsize == len(op.data)
@@ -188,7 +188,7 @@ def _positions(op: Any) -> bool:
 
 
 def _einsum(op: Einsum) -> bool:
-    """Output axes are different, and each is one of an argument's."""
+    """True if output axes are different, and each is an axis of an argument."""
     given = {k for axes in op.inputs for k in axes}
     once = len(set(op.output)) == len(op.output)
     return once and set(op.output) <= given <= set(range(MOST_AXES))
@@ -199,7 +199,7 @@ def _slice(op: Slice) -> bool:
 
 
 def _part_of_attention(op: AttentionOp) -> bool:
-    """The value and its tangent have two results, the cotangents one for each argument that is real."""
+    """True if the part exists: value and tangent have two, cotangents one for each real argument."""
     if isinstance(op, AttentionSecond):
         return op.part in (0, 1, 2)
     return op.part in (op.real if isinstance(op, AttentionCotangent) else (0, 1))
@@ -210,14 +210,14 @@ def _part_of_pairs(op: PairOp) -> bool:
 
 
 def _chain(op: ChainOp) -> bool:
-    """A distance of at least one step, any number of slots, and no number for other policies."""
+    """True for a distance of at least one step, any number of slots, and no number for other policies."""
     fits = {"every": op.number >= 1, "binomial": op.number >= 0}.get(op.policy, op.number == 0)
     count = len(op.body.input_nodes)
     return op.policy in POLICIES and fits and len(getattr(op, "active", op.body.input_nodes)) == count
 
 
 def _slices(op: ChainOp | Scan) -> bool:
-    """The state, then at least one array of steps."""
+    """True for the state and at least one array of steps."""
     return 1 <= op.slices < len(op.body.input_nodes)
 
 
@@ -238,7 +238,7 @@ def _as_many(op: Reshape, node: Node) -> bool:
 
 
 def _reads_what_it_says(op: Chain | ChainTangent | ChainPullback, node: Node) -> bool:
-    """The states that are kept are those of this chain: its definition has no other ones."""
+    """True if the kept states are those of this chain, as its definition assumes."""
     count = len(op.body.input_nodes)
     kept = node.args[count] if len(node.args) > count else node
     given, same = node.args[:count], (op.body, op.slices, op.policy, op.number, op.history)
@@ -246,14 +246,14 @@ def _reads_what_it_says(op: Chain | ChainTangent | ChainPullback, node: Node) ->
 
 
 def _reads_its_sums(op: PairSumCotangent, node: Node) -> bool:
-    """The sums that are known already are those of its points: its definition has no other ones."""
+    """True if the given sums are those of its points, as its definition assumes."""
     inner, given = node.args[: op.inner], node.args[op.inner + 1 :]
     parts = (0, 1) if op.reduce == "softmax" else (0,)
     return given == tuple(pairs_in_part(op, PairSum, part, inner) for part in parts)
 
 
 def _as_its_symbol(op: Input, node: Node) -> bool:
-    """Lengths that a matrix or an array says as numbers; others may have been replaced by numbers since."""
+    """True if numeric lengths are as the symbol declares; symbolic ones may have been replaced since."""
     shape = getattr(op.symbol, "shape", None)
     if not isinstance(shape, (tuple, sympy.Tuple)):
         return True
@@ -262,7 +262,7 @@ def _as_its_symbol(op: Input, node: Node) -> bool:
 
 
 def _takes(op: Op, count: int) -> bool:
-    """True if an op takes so many arguments, where that is fixed."""
+    """True if an op accepts this number of arguments, for ops with a fixed number."""
     if isinstance(op, (Add, Mul)):
         return count == len(op.signs if isinstance(op, Add) else op.powers)
     if isinstance(op, Apply):
@@ -281,7 +281,7 @@ ARGUMENTS: list[tuple[Any, int]] = [
     ((Pow, Compare, Gather, ScatterAdd, Solve, TriangularSolve, FoldIn), 2),
     (Select, 3),
 ]
-"""How many arguments some ops take; the shape rules of the others say."""
+"""The numbers of arguments of some ops; for the others the shape rules determine them."""
 
 
 def _anything(op: Op) -> bool:
@@ -289,7 +289,7 @@ def _anything(op: Op) -> bool:
 
 
 MOST_AXES = 52
-"""Letters that name the axes of a contraction in NumPy."""
+"""Letters for the axes of a contraction in NumPy's notation."""
 
 ALLOWED: dict[type[Op], Callable[..., bool]] = {
     Einsum: _einsum,
@@ -307,7 +307,7 @@ ALLOWED: dict[type[Op], Callable[..., bool]] = {
     **dict.fromkeys((PairSum, PairSumTangent, PairSumCotangent), _part_of_pairs),
     **dict.fromkeys((Kept, Chain, ChainTangent, ChainPullback), lambda op: _chain(op) and _slices(op)),
 }
-"""Checks that the declared types do not express."""
+"""Checks of conditions that the declared types do not express."""
 
 FITTING: dict[type[Op], Callable[..., bool]] = {
     Input: _as_its_symbol,

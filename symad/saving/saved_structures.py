@@ -26,7 +26,7 @@ Classes: TypeAlias = Sequence[type]
 
 
 def write_structure(structure: Structure) -> Json:
-    """A structure as JSON. Of a dataclass its name and those of its fields are kept."""
+    """A structure as JSON. For a dataclass its name and the names of its fields are stored."""
     if structure is None:
         return None
     if isinstance(structure, VectorOf):
@@ -40,10 +40,10 @@ def write_structure(structure: Structure) -> Json:
 
 
 def read_structure(saved: Json, most: int, classes: Classes = ()) -> Structure:
-    """A structure from JSON, vectors in it of at most so many entries; ``classes`` are of its dataclasses.
+    """A structure from JSON, with at most ``most`` entries in a vector; ``classes`` are its dataclasses.
 
     Raises:
-        SavingError: it is none, or a class is missing.
+        SavingError: it is not a structure, or a class is missing.
     """
     match saved:
         case None:

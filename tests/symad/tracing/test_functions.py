@@ -449,7 +449,7 @@ def test_the_derivative_of_lookup_adds_into_the_used_rows():
 
 
 def test_bad_arguments_are_told():
-    with pytest.raises(TraceError, match="no matrix"):
+    with pytest.raises(TraceError, match="not a matrix"):
         softmax(x)
     with pytest.raises(ShapeError, match="axes 0 and 1"):
         softmax(X, 2)
