@@ -1,4 +1,4 @@
-"""What becomes one compiled kernel on the CPU: regions of rows, then elementwise chains, also in loops."""
+"""The choice of compiled kernels on the CPU: regions of rows, then elementwise chains, also in loops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fuse(graph: Graph, dtype: str) -> Graph:
 
 
 class _Fusion:
-    """Bodies are fused once: the values of one loop keep one body."""
+    """The fusion of one graph. Each body is fused once, so that the values of one loop keep sharing it."""
 
     def __init__(self, real: str) -> None:
         self.real = real
@@ -38,7 +38,7 @@ class _Fusion:
         return fuse_chains(rows, self.opened, self.alone, last_axes=True, again=not self.inside)
 
     def alone(self, node: Node) -> bool:
-        """What puts an array together from parts, computed where they go; what is no vector code."""
+        """Whether a node stays unfused: it assembles an array from parts in place, or is no vector code."""
         return boxes(node) is not None or not has_vector_form(node, self.real, sines=not self.inside)
 
     def opened(self, node: Node, args: Nodes) -> Node:

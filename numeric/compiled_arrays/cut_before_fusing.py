@@ -1,8 +1,8 @@
 """Elementwise work on an array of which only pieces are read is done on the pieces.
 
-The gates of a recurrent cell are columns of one sum of products. Cut into pieces first, the sum joins the
-chain of functions that reads them, and is never written to memory. The same for arrays that are read
-without their axes of length one.
+The gates of a recurrent cell are columns of one sum of products. If the operands are cut into pieces first,
+the sum joins the chain of functions that reads them, and is never written to memory. The same is done for
+arrays that are read without their axes of length one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 
 def in_pieces(outputs: Sequence[Node]) -> Nodes:
-    """The outputs, with pieces taken before elementwise functions wherever only pieces are read."""
+    """The outputs, with pieces cut before elementwise functions wherever only pieces are read."""
     made = tuple(outputs)
-    while parted := _parted(made):  # a piece of a piece comes next
+    while parted := _parted(made):  # repeated, because a piece may itself be read in pieces
         made = _cut(made, parted)
     return made
 
 
 def _cut(outputs: Nodes, parted: set[Node]) -> Nodes:
-    """The outputs, with pieces of the operands of some nodes instead of pieces of the nodes."""
+    """The outputs, with pieces of some nodes computed from pieces of their operands."""
 
     def better(node: Node, args: Nodes) -> Node:
         if _is_piece(node) and node.args[0] in parted:
@@ -42,7 +42,7 @@ def _cut(outputs: Nodes, parted: set[Node]) -> Nodes:
 
 
 def _parted(outputs: Sequence[Node]) -> set[Node]:
-    """Elementwise nodes that are read by pieces, together no larger than they, or by such nodes only."""
+    """Elementwise nodes read only in pieces that are together no larger, or read only by such nodes."""
     order = topological(outputs)
     users: dict[Node, set[Node]] = {}
     for node in order:
@@ -60,7 +60,7 @@ def _parted(outputs: Sequence[Node]) -> set[Node]:
 
 
 def _is_piece(node: Node) -> bool:
-    """Whether a node is a slice, or only drops axes of length one."""
+    """Whether a node is a slice, or drops axes of length one and does nothing else."""
     if isinstance(node.op, Reshape):
         longer = [[d for d in n.shape if d != 1] for n in (node, node.args[0])]
         return longer[0] == longer[1] and len(node.shape) < len(node.args[0].shape)
@@ -68,7 +68,7 @@ def _is_piece(node: Node) -> bool:
 
 
 def _fit(pieces: Sequence[Node], whole: Node) -> bool:
-    """Whether pieces, of known sizes, are no more than the array."""
+    """Whether pieces of known sizes have together no more elements than the array."""
     if not all(isinstance(d, int) for node in (*pieces, whole) for d in node.shape):
         return False
     shapes = [node.shape for node in (*pieces, whole)]

@@ -1,4 +1,4 @@
-"""Array graphs with compiled kernels: backend "c" for what is not a scalar graph."""
+"""Backend "c" for array graphs: NumPy modules with compiled kernels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LOOPS_ALONE = """\
 
 
 def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> Kernel:
-    """Print and compile a graph; without a compiler that works its NumPy form runs.
+    """Print and compile a graph; if no compiler works, its NumPy form is used.
 
-    Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
-    reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
+    The passes for NumPy that compute whole arrays are left out where a compiled loop or chain reads its
+    operands piece by piece: gates as contiguous memory, biases as weights, functions before slices.
     """
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, False, report)

@@ -1,4 +1,4 @@
-"""Sums over pairs as compiled code: one pass over the pairs for each side, and no array over them.
+"""Sums over pairs as compiled code: one pass over the pairs for each side, without an array of the pairs.
 
 With w_ij = Σ_e ā_ie b_je the pass for the rows sums over j,
 
@@ -49,11 +49,11 @@ COLUMNS = '''def _over_pairs(kernel, rows, columns):
 
 @dataclass(frozen=True)
 class Pass:
-    """Sums over the columns of functions of a row, the parameters, and a column.
+    """Sums over the columns of a function of a row, the parameters, and a column.
 
     Attributes:
-        body: a graph of scalars; its inputs are the values of the row and the parameters, then the column's.
-        rows: how many of them are the row's and parameters.
+        body: a graph of scalars; its inputs are the row's values, the parameters, and the column's values.
+        rows: the number of inputs that belong to the row and the parameters.
     """
 
     body: Graph
@@ -62,7 +62,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Passes:
-    """What a pair function with E columns of weights needs; see the module."""
+    """The passes of a pair function with E columns of weights; the module gives the formulas."""
 
     value: Pass
     bars_of_rows: Pass
@@ -98,13 +98,13 @@ def passes(function: PairFunction, weights: int) -> Passes:
 
 
 def _component(function: PairFunction, k: int) -> dict[sp.Basic, sp.Basic]:
-    """What the template of a sum stands for at component k."""
+    """The substitutions in the template of a sum for component k."""
     vectors = {p.component: p.symbols[k] for p in function.parameters if p.size == function.dimension}
     return {X: function.x[k], Y: function.y[k], **vectors}
 
 
 def _cut(nodes: Sequence[Node], function: PairFunction) -> Iterator[list[Node]]:
-    """The nodes of x, of the parameters and of y."""
+    """The nodes of x, those of the parameters, and those of y."""
     rest = iter(nodes)
     for count in (len(function.x), len(function.entries), len(function.y)):
         yield list(islice(rest, count))
@@ -115,10 +115,10 @@ def _number(name: str) -> Node:
 
 
 def pair_sum_lines(op: PairOp, node: Node, printer: NativePrinter) -> list[str] | None:
-    """The statements of a sum over pairs or of its cotangents; None where NumPy's blocks do better.
+    """The statements of a sum over pairs or of its cotangents; None if NumPy's blocks are better.
 
-    That is for other reductions, for functions that C has no vector code of, and for points of so many
-    components that a kernel would read too many arrays.
+    They are better for other reductions, for functions without vector code in C, and for points with so
+    many components that a kernel would read too many arrays.
     """
     weights = node.args[2].shape[1]
     if op.reduce != "sum" or not isinstance(weights, int) or not weights:
@@ -150,7 +150,7 @@ def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer
 
 
 def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: ArrayPrinter) -> list[str]:
-    """The cotangents of all arguments: those of one node are those of all."""
+    """The cotangents of all arguments, computed together."""
     texts = [printer.text[a] for a in node.args]
     x, y, b, *theta = texts[: op.inner]
     bar, entries = texts[op.inner], _entries(theta, function)
@@ -179,7 +179,7 @@ def _entries(theta: Sequence[str], function: PairFunction) -> list[str]:
 
 
 def _sums(step: Pass, rows: Sequence[str], columns: Sequence[str], printer: Any) -> tuple[list[str], str]:
-    """The statement of a pass, and the name of its list of sums."""
+    """The statement of a pass, and the name of the list of its sums."""
     kind, count = printer.dtype, len(step.body.input_nodes)
     is_row = [k >= step.rows for k in range(count)]
     text, body = sum_source(NAME, step.body, [kind] * count, printer.real, is_row)

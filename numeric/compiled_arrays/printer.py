@@ -57,10 +57,10 @@ SOFTMAX: dict[type, str] = {
 
 
 MULTIPLY = "_multiply"
-"""What generated code calls the function that multiplies matrices."""
+"""The name in generated code of the function that multiplies matrices."""
 
 SHORT_ROW = 2048
-"""Elements of a row above which NumPy's way from row to row does not count."""
+"""Elements of a row from which NumPy's overhead per row does not matter."""
 
 
 def _is_part(node: Node) -> bool:
@@ -76,26 +76,26 @@ def _tuple(names: Iterable[str]) -> str:
 
 
 class NativePrinter(InPlacePrinter):
-    """The state of one module: besides what NumPy's has, the text of its kernels."""
+    """The state of one module: that of NumPy's printer, and the texts of the kernels."""
 
-    gathers = True  # a compiled gather is faster than assignments with strides, too
+    gathers = True  # a compiled gather is also faster than assignments to slices with steps
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `InPlacePrinter`."""
         super().__init__(graph, library, dtype)
         self.kernels: dict[str, tuple[str, str, str]] = {}
-        """By text with the name left out: the name, types and signature of each kernel."""
+        """The name, types and signature of each kernel, by its text with the name left out."""
         self.function_names: dict[str, str] = {}
-        """The names of the functions in the texts of the kernels."""
+        """The names of the functions in the kernels' texts."""
         self.bodies: list[NativeBody] = []
         self.loops: dict[str, str] = {}
-        """By text with the name left out: the name of each loop."""
+        """The name of each loop, by its text with the name left out."""
         self.uses_products = False
         self.multiplies = False
 
     @property
     def real(self) -> str:
-        """C's name of the floating-point type."""
+        """The name of the floating-point type in C."""
         return REAL[self.dtype]
 
     def prepared(self, graph: Graph) -> Graph:
@@ -103,13 +103,13 @@ class NativePrinter(InPlacePrinter):
         return fuse(super().prepared(graph), self.dtype)
 
     def decorators(self, graph: Graph) -> list[str]:
-        """Silence: vector code computes both branches of a selection, with the flags of the one not taken."""
+        """A decorator that hides warnings: vector code computes both branches of a selection, with flags."""
         if not self.kernels and not self.loops:
             return super().decorators(graph)
         return [f'@{self.np}.errstate(all="ignore")']
 
     def preliminaries(self) -> list[str]:
-        """The constants, and the kernels."""
+        """The lines that define the constants and the kernels."""
         lines = super().preliminaries()
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
@@ -132,7 +132,7 @@ class NativePrinter(InPlacePrinter):
         return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
 
     def kernel(self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = "") -> str:
-        """The name of a kernel; equal texts are one. NumPy calls the function with the suffix."""
+        """The name of a kernel; equal texts share one. NumPy calls the C function with the suffix."""
         if text not in self.kernels:
             self.function_names[text] = f"kernel_{len(self.kernels) + 1}"
             self.kernels[text] = (f"{self.function_names[text]}{suffix}", types, signature)
@@ -141,7 +141,7 @@ class NativePrinter(InPlacePrinter):
         return f"_{self.kernels[text][0]}"
 
     def loop(self, text: LoopText, source: str) -> str:
-        """The name of a loop; equal texts are one."""
+        """The name of a loop; equal texts share one."""
         if source not in self.loops:
             self.loops[source] = f"loop_{len(self.loops) + 1}"
             self.bodies += text.texts
@@ -169,7 +169,7 @@ class NativePrinter(InPlacePrinter):
         return MULTIPLY
 
     def statement(self, node: Node) -> list[str]:
-        """The statements of one node; the results of one kernel come together."""
+        """The statements of one node; all results of a kernel are computed by one statement."""
         op = node.op
         if isinstance(op, Fused):
             return self._chain(node, op)
@@ -213,13 +213,13 @@ class NativePrinter(InPlacePrinter):
         return [*opened, self._call(name, args, values, outs)]
 
     def _operands(self, node: Node) -> tuple[Expression, ...]:
-        """What the statement of a node reads."""
+        """The expressions that the statement of a node reads."""
         expression = self.placed.steps[node][0].expression
         assert isinstance(expression, Compute)
         return expression.args
 
     def _is_by_rows(self, node: Node) -> bool:
-        """Whether operands are parts of arrays with short rows, and none is repeated along an axis."""
+        """Whether operands are parts of arrays with short rows, and none is broadcast along an axis."""
         if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > SHORT_ROW:
             return False
         arrays = [a for a in node.args if a.shape]
@@ -230,14 +230,14 @@ class NativePrinter(InPlacePrinter):
     def _places(
         self, values: Sequence[Node], kinds: Sequence[str], over: bool = True
     ) -> tuple[list[str], list[str | None]]:
-        """Where each result goes: a slot, a box, an operand that ends here, or a new array."""
+        """The place of each result: a slot, a box, an operand that is not read again, or a new array."""
         lines: list[str] = []
         places: list[str | None] = []
         for value, kind in zip(values, kinds, strict=True):
             ending = self.text.get(self.over[value]) if over and value in self.over else None
             if value in self.slots:
                 places.append(self.slots[value])
-            elif kind == self.dtype and isinstance(ending, Name):  # an array of its own
+            elif kind == self.dtype and isinstance(ending, Name):  # the operand has an array of its own
                 places.append(ending)
             elif kind == self.dtype and self.placed.kept(value):
                 fresh = self.name_for(value)
@@ -250,7 +250,7 @@ class NativePrinter(InPlacePrinter):
     def _call(
         self, name: str, args: Sequence[str], values: Sequence[Node], places: Sequence[str | None]
     ) -> str:
-        """The statement that computes some values into their places."""
+        """The statement that computes some values in their places."""
         made = []
         for value, place in zip(values, places, strict=True):
             self.text[value] = place or self.name_for(value)
@@ -327,7 +327,7 @@ class NativePrinter(InPlacePrinter):
         return [*lines, self._call(name, args, [node], [place])]
 
     def _room(self, value: Node, lines: list[str]) -> str | None:
-        """Where a value goes: a slot, or memory that is used again, for which there is one more statement."""
+        """The place of a value: a slot, or reused memory, for which a statement is added to ``lines``."""
         if value in self.slots or not self.placed.kept(value):
             return self.slots.get(value)
         fresh = self.name_for(value)
@@ -340,7 +340,7 @@ class NativePrinter(InPlacePrinter):
         return [self.type_of(a) for a in args]
 
     def type_of(self, node: Node) -> str:
-        """NumPy's type of an operand; one that is a part of an array of numbers has the type of these."""
+        """NumPy's type of an operand; a part of an array of numbers has the type of that array."""
         if node in self.floats:
             return self.dtype
         op = node.op
@@ -349,7 +349,7 @@ class NativePrinter(InPlacePrinter):
         if isinstance(op, ArrayConstant):
             kind = np.dtype(op.dtype).kind
             if kind in "iu" and node not in self.row_numbers:
-                return self.dtype  # read as numbers, so written as such
+                return self.dtype  # it is read as numbers, and therefore written as numbers
             return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
         made = owner(node)
         return self.type_of(made) if made is not node else result_type(node, self.dtype)

@@ -1,4 +1,4 @@
-"""Arrays inside compiled loops: a pointer, a shape and strides, all known when the code is written."""
+"""Arrays in compiled loops: a pointer, a shape and strides, all known when the code is printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True)
 class View:
-    """Elements of memory: (i, j, ...) stands at ``base + offset + i·strides[0] + j·strides[1] + ...``."""
+    """Elements in memory: (i, j, ...) is at ``base + offset + i·strides[0] + j·strides[1] + ...``."""
 
     base: str
     """A pointer in C."""
@@ -28,27 +28,27 @@ class View:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other."""
+        """Whether the elements are adjacent in memory, in order."""
         return self.strides == contiguous(self.shape) or prod(self.shape) == 1
 
     def sliced(self, start: Ints, count: Ints, step: Ints) -> View:
-        """On each axis ``count`` elements from ``start`` with ``step``."""
+        """A view of ``count`` elements on each axis, from ``start`` with ``step``."""
         offset = self.offset + sum(a * s for a, s in zip(start, self.strides, strict=True))
         strides = tuple(a * s for a, s in zip(step, self.strides, strict=True))
         return replace(self, offset=offset, shape=tuple(count), strides=strides)
 
     def permuted(self, axes: Sequence[int]) -> View:
-        """The axes in another order."""
+        """A view with the axes in another order."""
         shape, strides = (tuple(side[k] for k in axes) for side in (self.shape, self.strides))
         return replace(self, shape=shape, strides=strides)
 
     def repeated(self, shape: Ints, axes: Sequence[int]) -> View:
-        """Axis k at ``axes[k]`` of a larger shape, repeated along the others."""
+        """A view of a larger shape, with axis k at ``axes[k]``, broadcast along the others."""
         place = dict(zip(axes, self.strides, strict=True))
         return replace(self, shape=tuple(shape), strides=tuple(place.get(k, 0) for k in range(len(shape))))
 
     def reshaped(self, shape: Ints) -> View | None:
-        """Another shape of the same memory; None if that needs a copy."""
+        """A view of the same memory with another shape; None if that needs a copy."""
         if self.is_contiguous:
             return replace(self, shape=tuple(shape), strides=contiguous(shape))
         old = [(d, s) for d, s in zip(self.shape, self.strides, strict=True) if d != 1]
@@ -59,12 +59,12 @@ class View:
 
 
 def contiguous(shape: Sequence[int]) -> Ints:
-    """The strides of an array whose elements lie one after the other."""
+    """The strides of an array whose elements are adjacent in memory."""
     return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def merged(shape: Ints, views: Sequence[View]) -> tuple[Ints, list[Ints]]:
-    """As few loops as possible over arrays of one shape: their lengths, and the strides of each array."""
+    """The fewest nested loops over arrays of one shape: their lengths, and the strides of each array."""
     axes = [k for k, d in enumerate(shape) if d != 1]
     lengths: list[int] = []
     strides: list[list[int]] = [[] for _ in views]

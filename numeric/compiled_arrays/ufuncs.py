@@ -1,9 +1,9 @@
-"""NumPy ufuncs made from compiled C at run time, without Python's or NumPy's headers.
+"""NumPy ufuncs made from compiled C at run time, without the headers of Python or NumPy.
 
-NumPy's C interface to ufuncs is a table of functions behind a capsule, in an order that is part of its
-binary interface: numbers 1 and 31 make a ufunc and a generalized ufunc from inner loops. As ufuncs, the
-kernels get broadcasting, conversion of types, results in given arrays, overlap checks and the release of
-the interpreter lock from NumPy itself.
+NumPy's C interface to ufuncs is a table of functions in a capsule, whose order is part of its binary
+interface: entries 1 and 31 make a ufunc and a generalized ufunc from inner loops. As ufuncs, the kernels
+inherit broadcasting, type conversion, ``out`` arguments, overlap checks and the release of the interpreter
+lock from NumPy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from symad.errors import LoweringError
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c
 
 FROM_LOOPS, FROM_LOOPS_AND_SIGNATURE = 1, 31
-"""Places in NumPy's table of functions."""
+"""Positions in NumPy's table of functions."""
 
 NO_IDENTITY = -1
 
@@ -30,24 +30,24 @@ OPTIONS = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
     "-ffp-contract=fast", "-fopenmp",
 )  # fmt: skip
-"""Vector code: errno and floating-point traps are not kept, infinities, NaN and signed zeros are."""
+"""Options for vector code. errno and floating-point traps are lost; infinities, NaN and signed zeros stay."""
 
 STRAIGHT = (*OPTIONS, "-fno-tree-pre", "-fno-thread-jumps")
-"""No arithmetic twice for the two branches of a selection (GCC): vector code computes both anyway."""
+"""GCC must not duplicate arithmetic for the branches of a selection: vector code computes both branches."""
 
 PLAIN = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
-"""For compilers that know no more."""
+"""Options for compilers that do not know the others."""
 
 Declaration = tuple[str, str, str]
-"""The name of an inner loop; its types such as "ff->f"; the signature of its cores, or nothing."""
+"""The name of an inner loop, its types such as "ff->f", and the signature of its cores; "" for none."""
 
 
 def compiled(source: str, declarations: Sequence[Declaration]) -> list[np.ufunc]:
     """One ufunc for each declared inner loop of a C source.
 
     Raises:
-        NotCompiled: there is no compiler, or none that works here.
-        LoweringError: it refused the source.
+        NotCompiled: there is no C compiler, or none that works.
+        LoweringError: the compiler refused the source.
     """
     library = load(source)
     if library is None:
@@ -56,9 +56,9 @@ def compiled(source: str, declarations: Sequence[Declaration]) -> list[np.ufunc]
 
 
 def load(source: str) -> ctypes.CDLL | None:
-    """The shared library of a C source, with vector code and threads where the compiler has them.
+    """The shared library of a C source, with vector code and threads if the compiler supports them.
 
-    None where nothing can be compiled, perhaps only now.
+    None if nothing can be compiled, even if that is found out only now.
     """
     try:
         return _loaded(source)
@@ -84,9 +84,9 @@ def _loaded(source: str) -> ctypes.CDLL:
 
 @cache
 def gnu_threads() -> bool:
-    """Whether GNU's OpenMP is here, which generated code and MKL then share.
+    """Whether GNU's OpenMP library is installed; generated code and MKL then share its threads.
 
-    A forked process has none of the threads that its parent had, but waits for them: it works alone.
+    A forked process inherits none of its parent's threads and would wait for them, so it uses one thread.
     """
     with _passive_waiting():
         try:
@@ -100,9 +100,9 @@ def gnu_threads() -> bool:
 
 @contextmanager
 def _passive_waiting() -> Iterator[None]:
-    """Threads of OpenMP that wait sleep: spinning ones would take the cores from NumPy's own.
+    """While this is active, OpenMP is loaded such that its waiting threads sleep.
 
-    The library reads this once, when it is loaded.
+    Spinning threads would take the cores from NumPy's own. The library reads the setting once, on loading.
     """
     before = os.environ.get("OMP_WAIT_POLICY")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -132,7 +132,7 @@ def _makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 _kept: list[object] = []
-"""What ufuncs point to: they live as long as the process."""
+"""Objects that ufuncs point to; they must live as long as the process."""
 
 
 def ufunc(

@@ -61,7 +61,7 @@ def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer
 
 @write.dispatch
 def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Zeros, ones, a repeated number, or a repeated array."""
+    """Zeros, ones, a number in an array, or a broadcast array."""
     shape, (arg,) = writer.shape(op.shape), node.args
     if is_number(arg):
         value = arg.op.value if isinstance(arg, Compute) and isinstance(arg.op, Constant) else None
@@ -79,13 +79,13 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
 @write.dispatch
 def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     view = as_index(node)
-    assert view is not None  # slices are
+    assert view is not None  # every slice is a view
     return writer.index_text(view)
 
 
 @write.dispatch
 def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Those that only add or drop axes of length 1 are indices."""
+    """An index if the reshape only adds or drops axes of length 1; else a call."""
     view = as_index(node)
     if view is not None:
         return writer.index_text(view)
@@ -99,7 +99,7 @@ def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer
 
 @write.dispatch
 def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Zeros with the array in them."""
+    """An array of zeros with the array written into it."""
     index = []
     for start, step, count, dim in zip(op.start, op.step, node.args[0].shape, op.shape, strict=True):
         if start == 0 and same_dim(count, dim):
@@ -114,7 +114,7 @@ def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer
 
 @write.dispatch
 def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The entries, and one argument of the function: at many points they all have its axes."""
+    """The entries and one argument of the function, which gives the axes of the batch at many points."""
     shape = "".join(f"{d}, " for d in op.shape)
     helper = writer.helper(helpers._stacked)
     return Text(f"{helper}({writer.batch}, [{', '.join(a.text for a in args)}], ({shape}))")
@@ -130,7 +130,7 @@ def write_concatenate(op: Concatenate, target: NumPy, node: Compute, args: Texts
 def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     entries = ", ".join(a.text for a in args)
     if not node.args[0].shape:
-        numbers = all(map(is_number, node.args))  # of which NumPy might make integers
+        numbers = all(map(is_number, node.args))  # NumPy would make an array of integers from some of them
         kind = f", {target.np}.{writer.dtype}" if numbers else writer.float_type()
         return Text(f"{target.np}.array([{entries}]{kind})")
     axis = f", axis={op.axis}" if op.axis else ""
@@ -142,7 +142,7 @@ def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Wr
 
 @write.dispatch
 def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Checked positions, joined to one number for several axes; integers, exact in every precision."""
+    """Checked positions, combined into one number for several axes; integers are exact in every precision."""
     helper, made = writer.helper(helpers._positions), None
     for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
         length = dimension(dim, writer)
@@ -153,7 +153,7 @@ def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, wr
 
 
 def rows_text(indices: Expression, text: Text, length: str, writer: Writer) -> str:
-    """Row numbers as integers, checked."""
+    """Row numbers as checked integers."""
     return f"{writer.helper(helpers._indices)}({text}, {length})"
 
 

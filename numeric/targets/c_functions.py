@@ -1,7 +1,7 @@
-"""The functions of C code: those of `math.h`, and our own, which a file holds where it calls them.
+"""The functions of C code: those of `math.h`, and symad's own, which a file contains if it calls them.
 
-Texts are templates: ``$real`` is the floating-point type, ``$exp`` the function of that type, a vector form
-of it, or a helper of ours.
+Texts are templates: ``$real`` stands for the floating-point type, and ``$exp`` for the function of that type,
+for a vector form of it, or for one of symad's helpers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MATH_H: dict[type[sympy.Basic], str] = {
     sympy.Abs: "fabs",
     sympy.gamma: "tgamma",
 }
-"""The functions of math.h; for floats their names end in f."""
+"""The functions of math.h; the names of their float versions end in f."""
 
 HELPERS: dict[str, str] = {
     "max": "$real $max($real a, $real b) { return a > b || a != a ? a : b; }",
@@ -85,7 +85,7 @@ OWN: dict[type[sympy.Basic], str] = {
     sympy.Max: "max",
     sympy.Min: "min",
 }
-"""Functions that are helpers of ours."""
+"""Functions computed by symad's helpers."""
 
 FORMS: dict[type[sympy.Basic], str] = {
     sympy.sec: "1 / $cos($a)",
@@ -107,26 +107,26 @@ FORMS: dict[type[sympy.Basic], str] = {
     own.softplus: "$logaddexp(0, $a)",
     own.gelu: "($real)0.5 * $a * $erfc($a * ($real)-0.70710678118654752440)",
 }
-"""Functions of one argument that are expressions in others."""
+"""Functions of one argument that are written as expressions of other functions."""
 
 OWN_MODULE = "symad"
-"""Where `Function` says that our own functions are."""
+"""The module that `Function` gives for symad's own functions."""
 
 
 PACKED: dict[type[sympy.Basic], str] = {
     **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sech", "sin", "cos")},
     own.sigmoid: "sigmoid",
 }
-"""Functions that can be evaluated several at a time; `vector_math` has their loops."""
+"""Functions that can be evaluated on several arguments at a time; `vector_math` has their loops."""
 
 
 def scalar_name(name: str) -> str:
-    """What a name of a template stands for in scalar code."""
+    """The name in scalar code for a name in a template."""
     return "double" if name == "real" else own_name(name) if name in HELPERS else name
 
 
 def helper_source(names: Iterable[str]) -> str:
-    """C of the functions ``name_`` and of those they call."""
+    """The C source of the functions ``name_`` and of the functions they call."""
     chosen = set(names)
     helpers = (filled(text, scalar_name) for name, text in HELPERS.items() if name in chosen - SCALAR_PACKED)
     return "".join(f"static inline {helper}\n" for helper in helpers) + math_source(chosen, own_name)
@@ -136,15 +136,15 @@ SCALAR_PACKED = {*PACKED.values()}
 
 
 class NotInC(LoweringError):
-    """A function that neither math.h has nor we write in C: NumPy and SciPy compute it."""
+    """A function that neither math.h nor symad has in C; NumPy and SciPy compute it."""
 
     def __init__(self, name: str) -> None:
-        """``name``: of the function."""
+        """``name`` is the function's name."""
         super().__init__(f"{name} is not in C's math.h; backend='numpy' has it")
 
 
 def own_name(name: str) -> str:
-    """What a function of `HELPERS` or `vector_math` is called in C."""
+    """The C name of a function of `HELPERS` or `vector_math`."""
     return f"{name}_"
 
 
@@ -160,4 +160,4 @@ SCALAR_C = C(
     writes_floats=True,
     forms={head: form for head, form in FORMS.items() if head not in PACKED},
 )
-"""C99 with all of these functions."""
+"""C99 with all functions of this file."""

@@ -1,4 +1,4 @@
-"""Scalar programs as one C99 file: a function for each part, a workspace for values that later parts read."""
+"""Scalar programs as one C99 file: a function for each part, and a workspace for values of earlier parts."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from symad.numeric.targets.target import Function
 from symad.numeric.targets.writer import Writer
 from symad.ops.elementwise.apply import Apply
 
-BLOCK = 8
-"""Arguments of functions that are evaluated together are filled up to whole blocks."""
+BLOCK_LENGTH = 8
+"""Functions evaluated together are padded to a multiple of this many arguments."""
 
-MOST_SHOWN = 40
-"""Inputs that the first comment names."""
+MAX_INPUTS_NAMED = 40
+"""The first comment of a file names at most this many inputs."""
 
 RESERVED = C_KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
-"""Names that no value has: arguments, macros that compilers define, and functions that may be called."""
+"""Names that no value may have: arguments, macros that compilers define, and functions that may be called."""
 
 
 class CWriter(Writer):
-    """Writes C, and remembers which of our functions it calls."""
+    """Writes C, and records which of symad's functions it calls."""
 
     def __init__(self) -> None:
         super().__init__(SCALAR_C, "float64", Names(RESERVED))
         self.called: set[str] = set()
 
     def name(self, value: Value) -> str:
-        """The name of a value; macros are in capitals, and other alphabets are not for every compiler."""
+        """The name of a value: not in capitals, as macros are, and ASCII, which every compiler accepts."""
         if value not in self.named:
             plain = value.stem.isascii() and not value.stem.isupper()
             self.named[value] = self.names.unique(value.stem if plain and value.stem else "v")
         return self.named[value]
 
     def function(self, function: Function) -> str:
-        """The name of a function of math.h, or of ours."""
+        """The name of a function of math.h, or of one of symad's."""
         if function.module != OWN_MODULE:
             return str(function)
         self.called.add(function.name)
         return own_name(function.name)
 
     def filled(self, template: str, argument: str) -> str:
-        """An expression in one argument."""
+        """The template, filled with an argument."""
 
         def named(name: str) -> str:
             self.called.update({name} & {*HELPERS})
@@ -75,8 +75,8 @@ def print_c_module(program: Program, layout: Layout) -> str:
     """The source of a file.
 
     Args:
-        program: of parts, whose results are numbers.
-        layout: where the user's inputs and results stand.
+        program: a program of parts, whose results are numbers.
+        layout: the places of the user's inputs and results.
     """
     name = c_name(program.name)
     writer = CWriter()
@@ -99,7 +99,7 @@ def print_c_module(program: Program, layout: Layout) -> str:
     inputs, outputs = len(program.inputs), len(program.results)
     parts = [
         f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad.",
-        "   Inputs in order: " + ", ".join(map(_titled, layout.inputs[:MOST_SHOWN])),
+        "   Inputs in order: " + ", ".join(map(_titled, layout.inputs[:MAX_INPUTS_NAMED])),
         "*/",
         "#include <math.h>",
         "#include <stddef.h>",
@@ -129,12 +129,12 @@ def print_c_module(program: Program, layout: Layout) -> str:
 
 
 def _titled(place: Place) -> str:
-    """An input by its name, with its shape."""
+    """An input's name, with its shape."""
     return f"{place.title} {format_shape(place.shape)}" if place.shape else place.title
 
 
 def _crossing(program: Program) -> dict[Value, int]:
-    """The values that a later part reads, numbered."""
+    """The values that a later part reads, with their numbers."""
     found: dict[Value, int] = {}
     place: dict[Value, int] = {}
     for k, part in enumerate(program.statements):
@@ -161,12 +161,12 @@ def _lines(block: Block, writer: CWriter, crossing: dict[Value, int]) -> list[st
 
 
 def _together(pack: Together, writer: CWriter) -> list[str]:
-    """The arguments in an array, the function of all of them, and the values by name."""
+    """The arguments in an array, one call for all of them, and the values by name."""
     calls = [e for e in pack.expressions if isinstance(e, Compute)]
     op, count = calls[0].op, len(calls)
     assert isinstance(op, Apply)
     args = [writer.text(call.args[0]).text for call in calls]
-    size = -(-count // BLOCK) * BLOCK
+    size = -(-count // BLOCK_LENGTH) * BLOCK_LENGTH
     filled = ", ".join([*args, *[args[0]] * (size - count)])
     name, function = writer.names.unique("p"), PACKED[op.head]
     writer.called.add(function)

@@ -1,4 +1,4 @@
-"""Contractions in NumPy: ``@``, transposes, sums; ``einsum`` only where nothing plainer fits."""
+"""Contractions in NumPy: ``@``, transposes and sums; ``einsum`` only where nothing simpler fits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ else:
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """A matrix product, ``left @ right``, and ``after`` it what gives the result its shape."""
+    """A matrix product ``left @ right``, followed by the text ``after`` that gives the result its shape."""
 
     left: str
     right: str
     after: str = ""
 
     def text(self) -> Text:
-        """As an expression."""
+        """The product as an expression."""
         text = f"{self.left} @ {self.right}"
         return Text(f"({text}){self.after}") if self.after else Text(text, Level.PRODUCT)
 
 
 @write.dispatch
 def write_einsum(op: Einsum, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The plainest expression of a contraction."""
+    """The simplest expression of a contraction."""
     made = contraction(op, node, args, writer)
     return made.text() if isinstance(made, MatrixProduct) else made
 
 
 def contraction(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text | MatrixProduct:
-    """A contraction as a matrix product, or as another expression."""
+    """A contraction as a matrix product, or as another expression if it is not one."""
     made: Text | MatrixProduct | None = None
     if len(args) == 1:
         made = one_operand(op, node, args[0], writer)
@@ -52,7 +52,7 @@ def contraction(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text 
 
 
 def transposed(arg: Text, labels: Labels, wanted: Labels, writer: Writer) -> Text:
-    """The axes in another order."""
+    """An array with its axes in the wanted order."""
     if labels == wanted:
         return arg
     base = arg.inside(Level.ATOM)
@@ -60,7 +60,7 @@ def transposed(arg: Text, labels: Labels, wanted: Labels, writer: Writer) -> Tex
 
 
 def permutation(labels: Labels, wanted: Labels) -> str:
-    """What follows an array whose axes shall be in another order."""
+    """The text after an array that puts its axes in the wanted order."""
     if labels == wanted:
         return ""
     if wanted == labels[::-1]:
@@ -69,7 +69,7 @@ def permutation(labels: Labels, wanted: Labels) -> str:
 
 
 def one_operand(op: Einsum, node: Compute, arg: Text, writer: Writer) -> Text | MatrixProduct | None:
-    """A sum over axes, a transposition, a trace."""
+    """A sum over axes, a transposition or a trace; None for other contractions of one array."""
     (labels,) = op.inputs
     if len(set(labels)) < len(labels):
         return Text(f"{writer.np}.trace({arg})") if labels == (0, 0) and not op.output else None
@@ -82,13 +82,13 @@ def one_operand(op: Einsum, node: Compute, arg: Text, writer: Writer) -> Text | 
 
 
 def two_operands(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text | MatrixProduct | None:
-    """A product with ``@`` or ``*``, a dot product, a sum of products; None if there is none."""
+    """A product with ``@`` or ``*``, a dot product, or a sum of products; None for other contractions."""
     left, right = op.inputs
     if len(set(left)) < len(left) or len(set(right)) < len(right):
         return None
     both, every = set(left) & set(right), set(left) | set(right)
     if every - both - set(op.output):
-        return None  # an axis summed out of one operand alone
+        return None  # an axis of one operand alone is summed
     summed = both - set(op.output)
     if not summed:
         return outer(op, args, writer)
@@ -103,7 +103,7 @@ def two_operands(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text
 
 
 def outer(op: Einsum, args: Texts, writer: Writer) -> Text:
-    """A product without sums: axes aligned by None."""
+    """A product without sums, with axes aligned by None."""
     parts = []
     for labels, arg in zip(op.inputs, args, strict=True):
         order = tuple(label for label in op.output if label in labels)
@@ -116,7 +116,7 @@ def outer(op: Einsum, args: Texts, writer: Writer) -> Text:
 
 
 def matmul(op: Einsum, args: Texts, k: int, writer: Writer) -> Text | MatrixProduct | None:
-    """``a @ b`` over one axis: common leading axes, then rows, the sum, columns."""
+    """``a @ b`` over one axis; the order of axes is: common leading axes, rows, the summed axis, columns."""
     left, right = op.inputs
     stack = tuple(x for x in op.output if x in left and x in right)
     rows = tuple(x for x in op.output if x in left and x not in right)
@@ -138,7 +138,7 @@ def matmul(op: Einsum, args: Texts, k: int, writer: Writer) -> Text | MatrixProd
 
 
 def matrix_by_stack(op: Einsum, args: Texts, k: int, writer: Writer) -> MatrixProduct | None:
-    """One matrix times each of a stack of matrices, Σ_k a_rk b_tkc -> trc, in either order of operands."""
+    """One matrix times each of a stack of matrices, Σ_k a_rk b_tkc -> trc, with the operands in any order."""
     for one, other in ((0, 1), (1, 0)):
         matrix, stack = op.inputs[one], op.inputs[other]
         row = next((x for x in matrix if x != k), k)
@@ -156,7 +156,7 @@ def _product(first: Text, second: Text, after: str = "") -> MatrixProduct:
 def by_matrices(
     op: Einsum, node: Compute, args: Texts, summed: set[int], writer: Writer
 ) -> MatrixProduct | None:
-    """One product of operands that are matrices once neighbouring axes are joined; fast."""
+    """One product of operands that become matrices when neighbouring axes are joined; faster than einsum."""
     left, right = op.inputs
     if len(summed) == 1 and (made := matrix_by_stack(op, args, next(iter(summed)), writer)) is not None:
         return made
@@ -188,7 +188,7 @@ def _as_matrix(
 
 
 def tensordot(op: Einsum, args: Texts, summed: set[int], writer: Writer) -> Text:
-    """Sums over several axes of two operands that share no others."""
+    """A sum over several axes of two operands that have no other axes in common."""
     left, right = op.inputs
     axes = [x for x in left if x in summed]
     places = [left.index(x) for x in axes], [right.index(x) for x in axes]

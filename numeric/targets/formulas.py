@@ -1,7 +1,7 @@
 """Expressions as mathematics, for comments: h_{t+1} = tanh(W h_t + b).
 
-A target like the others, with rules for products and functions of its own; what it has no rule for gets no
-comment.
+Formulas are a target like the others, with rules of their own for products and functions. An op without a
+rule gets no comment.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:
     AnyWriter = Writer
-else:  # plum dispatches on op and target alone
+else:  # plum dispatches on the op and the target only
     AnyWriter = Any
 
 
 @dataclass(frozen=True)
 class Formula(Target):
-    """Mathematics for people, in one line of text."""
+    """Mathematics for readers, in one line of text."""
 
 
 FORMULA = Formula("formula", {}, "∞", "nan")
 
 MAX_FORMULAS = 3
-"""Recurrences of one loop that its comment shows; longer bodies explain themselves no worse."""
+"""A comment shows at most this many recurrences of a loop; more would not be easier to read than the code."""
 
 MAX_LENGTH = 100
-"""Characters of a comment."""
+"""The longest comment, in characters."""
 
 
 def recurrence(loop: Loop, writer: Writer) -> list[str]:
-    """A comment with the recurrences of a loop; none if it is long, or has ops without a formula."""
+    """A comment with the recurrences of a loop; none if it is too long, or an op has no formula."""
     stored = [(s.array, s.position, s.expression) for s in loop.body if isinstance(s, Store)]
     if len(stored) < len(loop.body) or not 0 < len(stored) + len(loop.carried) <= MAX_FORMULAS:
         return []
@@ -76,7 +76,7 @@ class FormulaWriter(Writer):
         self.named = writer.named
 
     def text(self, expression: Expression) -> Text:
-        """Elements of arrays by their indices, below the line."""
+        """The formula of an expression; elements of arrays have their indices as subscripts."""
         if isinstance(expression, Index) and isinstance(expression.array, Read):
             return Text(self.element(expression.array.value, expression.places))
         if isinstance(expression, Index):
@@ -84,10 +84,10 @@ class FormulaWriter(Writer):
         return super().text(expression)
 
     def element(self, value: Value, places: Sequence[Place]) -> str:
-        """``h_t``, ``h_{t+1}``, ``h_{t,0}``.
+        """An element such as ``h_t``, ``h_{t+1}`` or ``h_{t,0}``.
 
         Raises:
-            LoweringError: a part of an array.
+            LoweringError: the places are a part of the array, not an element or a row.
         """
         positions = [p for p in places if isinstance(p, Position)]
         rest = list(zip(places[len(positions) :], value.shape[len(positions) :], strict=False))
@@ -97,7 +97,7 @@ class FormulaWriter(Writer):
         return f"{self.name(value)}_{below if len(below) == 1 else f'{{{below}}}'}"
 
     def below(self, position: Position) -> str:
-        """A position without spaces."""
+        """A position as a subscript, without spaces."""
         offset = self.dim(position.offset)
         if position.index is None:
             return offset
@@ -129,7 +129,7 @@ def write_function(op: Apply, target: Formula, node: Compute, args: Texts, write
 def write_matrix_product(
     op: Einsum, target: Formula, node: Compute, args: Texts, writer: AnyWriter
 ) -> Written:
-    """W h, Wᵀ h, hᵀ h; other contractions have no short formula."""
+    """W h, Wᵀ h or hᵀ h; other contractions have no short formula."""
     if len(op.inputs) != 2 or any(len(set(labels)) != len(labels) for labels in op.inputs):
         raise LoweringError("no product of two matrices")
     left, right = op.inputs

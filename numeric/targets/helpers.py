@@ -1,6 +1,6 @@
-"""The helper functions that printed NumPy modules may hold; see `symad.numeric.targets.pasting`.
+"""The helper functions that printed NumPy modules may contain; see `symad.numeric.targets.pasting`.
 
-SciPy is imported inside of the functions that need it: importing symad loads nothing heavy.
+SciPy is imported inside the functions that need it, so that importing symad stays quick.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Called: TypeAlias = (
     | Adjugate
     | AdjugateTangent
 )
-"""Ops that are calls of one function with their arguments."""
+"""Ops that are calls of one function on their arguments."""
 
 CALLS: dict[type[Op], str | Callable[..., Array]] = {
     Solve: "linalg.solve",
@@ -54,7 +54,7 @@ CALLS: dict[type[Op], str | Callable[..., Array]] = {
     Adjugate: adjugate.adjugate_of,
     AdjugateTangent: adjugate.adjugate_tangent_of,
 }
-"""Those functions: NumPy's by name, or helpers."""
+"""The function that each of these ops calls: one of NumPy's, by name, or a helper."""
 
 
 @write.dispatch
@@ -87,13 +87,13 @@ def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writ
 
 @write.dispatch
 def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The power 1 is the matrix itself: a copy."""
+    """A copy, because the power 1 is the matrix itself."""
     return Text(f"{target.np}.linalg.matrix_power({args[0]}, int({args[1]})).copy()")
 
 
 @write.dispatch
 def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Memory of its own: results do not share it."""
+    """A copy, because results must not share memory."""
     return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :].copy()")
 
 
@@ -106,7 +106,7 @@ def write_eigenvectors(
 
 @write.dispatch
 def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """h_t = a_t h_{t−1} + b_t by joining pairs of steps."""
+    """h_t = a_t h_{t−1} + b_t, computed by combining pairs of steps."""
     return Text(f"{writer.helper(join_pairs)}({args[0]}, {args[1]}, {op.matrices}, {op.backward})")
 
 
@@ -134,7 +134,7 @@ def write_compressed_rows(
 
 
 def places_text(places: np.ndarray, writer: Writer) -> str:
-    """Evenly spaced places as a slice."""
+    """Positions as text; a slice if they are evenly spaced."""
     found = as_slice(places)
     if not isinstance(found, slice):
         return writer.constant(places)

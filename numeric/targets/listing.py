@@ -1,4 +1,4 @@
-"""The plain listing of a program, each line of code beside its formula in the symbols of the model."""
+"""The plain listing of a program: each line of code beside its formula in the symbols of the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from symad.numeric.targets.writer import Writer
 
 @dataclass(frozen=True)
 class Row:
-    """A line of code, how deep it stands in loops, and what it means."""
+    """A line of code, its depth in nested loops, and its formula."""
 
     code: str
     formula: str
@@ -47,15 +47,15 @@ class Row:
 
 @typeset.dispatch
 def typeset_pack(op: Pack, node: Shaped, args: Any) -> Shown:
-    """Entries at their places."""
+    """The entries at their positions."""
     return Entries(tuple(args), op.shape)
 
 
 class Formulas:
-    """Formulas of expressions, with the names of a writer of code."""
+    """Formulas of expressions, with the names that a writer of code gave to values."""
 
     def __init__(self, writer: Writer) -> None:
-        """``writer`` has given every value its name."""
+        """``writer`` must have given every value a name."""
         self.writer = writer
 
     def name(self, value: Value) -> Atom:
@@ -80,7 +80,7 @@ class Formulas:
         return write(self.piece(expression))
 
     def part(self, expression: Index) -> Piece:
-        """An element, row or part; new axes are not shown."""
+        """An element, a row or a part of an array; new axes are not shown."""
         lengths = iter(expression.array.shape)
         places = []
         for place in expression.places:
@@ -96,7 +96,7 @@ class Formulas:
         return subscript(self.piece(expression.array), places) if places else self.piece(expression.array)
 
     def position(self, position: Position) -> str:
-        """A place on an axis: t, t+1, T-1-t."""
+        """A position on an axis: t, t+1, T-1-t."""
         offset = sympy.sympify(position.offset, strict=True)
         if position.index is None:
             return latex(offset)
@@ -154,7 +154,7 @@ def statement_rows(statement: Statement, writer: Writer, formulas: Formulas, dep
 
 
 def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
-    """First values, the steps, and what each step replaces."""
+    """The rows of a loop: initial values, steps, and the values that each step replaces."""
     for c in loop.carried:
         name = formulas.name(c.value).latex
         code = f"{writer.name(c.value)} = {writer.text(c.initial)}"
@@ -177,7 +177,7 @@ def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Ite
 
 
 def to_markdown(graph: Graph) -> str:
-    """A table of code and formulas."""
+    """A Markdown table of code and formulas."""
     table = ["| code | formula |", "|:--|:--|"]
     for row in rows_of(graph):
         code = f"{' ' * 2 * row.depth}{row.code}".replace("|", "\\|")
@@ -188,12 +188,12 @@ def to_markdown(graph: Graph) -> str:
 
 
 def indent(row: Row) -> str:
-    """Space in front of the lines of a loop."""
+    """Spaces in front of the lines of a loop."""
     return "&emsp;" * row.depth
 
 
 def to_latex(graph: Graph) -> Latex:
-    """A tabular of code and formulas that needs amsmath alone."""
+    """A LaTeX tabular of code and formulas; it needs the package amsmath only."""
     body = [rf"{_code(row)} & $\displaystyle {row.formula}$ \\" for row in rows_of(graph)]
     return Latex("\n".join([r"\begin{tabular}{ll}", *map(visible, body), r"\end{tabular}"]))
 

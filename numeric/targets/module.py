@@ -1,7 +1,7 @@
-"""A program as a standalone module: imports, helpers, and the function a person opened the file for.
+"""A program as a standalone module: imports, helpers, and the entry point.
 
-The last function is the entry point: files are loaded by that rule. Conversion and checks of the arguments
-stand in one helper before it.
+The last function is the entry point; loaders of files rely on this. One helper before it converts and
+checks the arguments.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def print_module(
 
 
 def is_scalar(program: Program) -> bool:
-    """Whether everything is a number, but for results that are packed: then arrays of points may come too."""
+    """Whether all values but packed results are numbers; such code also takes arrays of points."""
     every = [*program.results, *(e for s in every_statement(program.statements) for e in s.expressions)]
     inner = [p for e in every for part in ([e] if not _is_pack(e) else parts(e)) for p in walk(part)]
     return (
@@ -90,7 +90,7 @@ def libraries(writer: Writer) -> str:
 
 
 def docstring(program: Program, writer: Writer) -> str:
-    """The results and the shapes of the arguments, in one line."""
+    """The results and the shapes of the arguments, as a docstring of one line."""
     labels = program.labels or [""] * len(program.results)
     shown = [label or kind_of(r.shape) for label, r in zip(labels, program.results, strict=False)]
     results = _results_text(shown, program.structure)
@@ -105,11 +105,11 @@ def _results_text(shown: Sequence[str], structure: Structure) -> str:
 
 
 MAX_RESULTS_SHOWN = 8
-"""Results that the docstring names."""
+"""The docstring names at most this many results."""
 
 
 def _returned(program: Program, writer: Writer) -> str:
-    """The results; a flat tuple without parentheses."""
+    """The text of the results; a flat tuple has no parentheses."""
     made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
     shown: set[Value] = set()
     texts = [_result(r, writer, program, made, shown) for r in program.results]
@@ -125,9 +125,10 @@ def _result(
     made: Mapping[Value, Expression],
     shown: set[Value],
 ) -> str:
-    """A result, which shares no memory with arguments, constants or results before, and is of NumPy's type.
+    """The text of a result, which has NumPy's type and memory of its own.
 
-    ``shown`` are the values whose memory results have; this one's is added.
+    A result shares no memory with arguments, constants or earlier results. ``shown`` are the values whose
+    memory earlier results show; the value of this result is added.
     """
     text = writer.text(expression).text
     if is_number(expression) and not _is_truth(expression):
@@ -145,14 +146,14 @@ def _result(
 
 
 def _is_boxed(expression: Expression, made: Mapping[Value, Expression]) -> bool:
-    """Whether NumPy makes an array without axes of numbers."""
+    """Whether NumPy gives an array without axes instead of a number."""
     while isinstance(expression, Read) and expression.value in made:
         expression = made[expression.value]
     return isinstance(expression, Compute) and isinstance(expression.op, (Select, Undefined))
 
 
 def _memory(expression: Expression, made: Mapping[Value, Expression]) -> Value | None:
-    """The value whose memory an expression shows; None if it is computed here."""
+    """The value whose memory an expression shows; None if the expression makes memory of its own."""
     found, inner = None, viewed(expression)
     while isinstance(inner, Read):
         found = inner.value
@@ -202,7 +203,7 @@ def _checked(
 def _converted(
     values: Sequence[Value], names: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
 ) -> list[str]:
-    """Each argument as an array; a dimension is bound where it stands alone for the first time."""
+    """Each argument as an array; a dimension is bound where it first occurs alone."""
     made, bound = [], set()
     helper = writer.helper(helpers._array)
     waiting = list(zip(values, names, strict=True))
@@ -243,7 +244,7 @@ def _is_plain(dim: Dim) -> bool:
 
 
 def _solved(dim: sympy.Expr, symbol: sympy.Basic, length: str, writer: Writer) -> str:
-    """The symbol of a linear expression such as 2*n + 1."""
+    """The symbol of a dimension, solved from a linear expression such as 2*n + 1."""
     slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
     under = dimension(slope, writer)
     return (
@@ -252,7 +253,7 @@ def _solved(dim: sympy.Expr, symbol: sympy.Basic, length: str, writer: Writer) -
 
 
 def _sizes(program: Program, writer: Writer) -> list[str]:
-    """Checks that no dimension is negative, such as T − 2: NumPy would cut silently."""
+    """Checks that no dimension such as T − 2 is negative: NumPy would silently cut the array."""
     sizes = (*program.needed, *doubtful(e.shape for e in _every_expression(program)))
     return size_checks(sizes, writer.dim)
 

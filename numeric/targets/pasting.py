@@ -1,7 +1,8 @@
-"""Helper functions of printed modules: written, checked and tested as Python here, pasted as source there.
+"""Helper functions of printed modules: ordinary Python here, whose source is pasted into the modules.
 
-A printed module stands alone, so what it calls must be in it. A helper is an ordinary function; its source is
-pasted without annotations, together with the helpers it calls itself and the imports it needs.
+A printed module stands alone, so it must contain the functions that it calls. A helper is an ordinary,
+tested function. Its source is pasted without annotations, together with the helpers that it calls and the
+imports that it needs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from symad.numeric.modules.names import Names
 
 @dataclass(frozen=True)
 class Pasted:
-    """What one helper brings into a module: import lines, and functions by name, callees first."""
+    """The text that one helper adds to a module: import lines, and functions by name, callees first."""
 
     imports: tuple[str, ...]
     functions: tuple[tuple[str, str], ...]
@@ -31,9 +32,9 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
     """The source of a function without annotations, with everything it uses from its own module.
 
     Args:
-        function: of ours.
-        prefix: comes before the names of the functions, so that they are none of a user's.
-        np: the name of the library that stands for NumPy; the module imports it itself.
+        function: a function of symad.
+        prefix: text before the names of the functions, so that they differ from a user's names.
+        np: the name of the library used in place of NumPy; the module imports it itself.
     """
     (tree,) = ast.parse(inspect.getsource(function)).body
     assert isinstance(tree, ast.FunctionDef)
@@ -43,7 +44,7 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
     needs_scipy = False
     module = function.__globals__
     for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
-        used = inspect.unwrap(module[name]) if callable(module.get(name)) else module.get(name)  # of `cache`
+        used = inspect.unwrap(module[name]) if callable(module.get(name)) else module.get(name)  # if cached
         if isinstance(used, types.ModuleType):
             if name != "np" or np == "np":
                 imports[_import_of(used, name)] = None
@@ -69,9 +70,10 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
 
 
 def pasted_into(names: Names, chosen: dict[str, str], found: Pasted) -> Pasted:
-    """Helpers under names that nothing else in a module has; ``chosen`` are those of helpers that it holds.
+    """Helpers, renamed where another name of the module is the same.
 
-    Names that begin with an underscore are no value's and no entry point's.
+    ``chosen`` holds the names already given to helpers. Names that begin with an underscore are kept: no
+    value and no entry point has such a name.
     """
     for name, _ in found.functions:
         if not name.startswith("_") and name not in chosen:
@@ -95,38 +97,38 @@ def _import_of(module: types.ModuleType, name: str) -> str:
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives functions other names."""
+    """Renames functions."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """Where they are called."""
+        """A use of the function."""
         return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Where they are defined."""
+        """The definition of the function."""
         self.generic_visit(node)
         node.name = self.names.get(node.name, node.name)
         return node
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes annotations: they would need imports of their own."""
+    """Removes annotations, which would need imports of their own."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Without the type of the result."""
+        """A function without its result type."""
         self.generic_visit(node)
         node.returns = None
         return node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        """Without the type of an argument."""
+        """An argument without its type."""
         node.annotation = None
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        """As a plain assignment."""
+        """An annotated assignment as a plain assignment."""
         self.generic_visit(node)
         if node.value is None:
             return None

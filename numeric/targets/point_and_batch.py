@@ -1,6 +1,6 @@
-"""Straight-line code of scalars: one body in Python, bound to `math` for a point and to NumPy for a batch.
+"""Straight-line scalar code: one body in Python, bound to `math` for a point and to NumPy for a batch.
 
-The body names functions and nothing else, neither a module nor a helper; two tables say what the names are.
+The body contains plain names only, no module and no helper; two tables give the names their meaning.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from symad.ops.elementwise.selection import Logic, Select
 
 if TYPE_CHECKING:
     AnyWriter: TypeAlias = "BodyWriter"
-else:  # plum dispatches on op and target alone
+else:  # plum dispatches on the op and the target only
     AnyWriter = Any
 
 Bound: TypeAlias = "str | Callable[..., Array | float]"
-"""What a name is bound to: a text, or a helper function of ours."""
+"""The object that a name is bound to: its text, or a helper function."""
 
 MATH_AND_NUMPY = {
     **dict.fromkeys(("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "expm1", "log1p")),
@@ -45,7 +45,7 @@ MATH_AND_NUMPY = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
     "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
 }  # fmt: skip
-"""Names of `math`, and what NumPy calls them where it differs."""
+"""Names in `math`, and NumPy's names of the same functions where they differ."""
 
 BINDINGS: dict[str, tuple[Bound, Bound]] = {
     **{name: (f"math.{name}", f"np.{other or name}") for name, other in MATH_AND_NUMPY.items()},
@@ -68,7 +68,7 @@ BINDINGS: dict[str, tuple[Bound, Bound]] = {
     "sparse": (helpers._sparse, helpers._sparse_or_dense),
     "array": ("np.array", "np.array"),
 }
-"""The names of a body, and what they are bound to for a point and for a batch."""
+"""The names in a body, with their bindings for a point and for a batch."""
 
 _HEADS = {
     **{getattr(sympy, name): name for name in MATH_AND_NUMPY if isinstance(getattr(sympy, name, None), type)},
@@ -80,38 +80,38 @@ _HEADS = {
 
 @dataclass(frozen=True)
 class Body(Python):
-    """Python of names that are bound later."""
+    """Python whose names are bound later."""
 
 
 BODY = Body("numpy", table(NUMPY_NAMES | _HEADS), "inf", "nan", writes_floats=True)
 
-MANY = 64
-"""Entries from which on an array that is half zeros or more is written without them."""
+MIN_ENTRIES_FOR_PLACES = 64
+"""An array with at least this many entries, half of them zeros or more, is written by its nonzero entries."""
 
 
 class BodyWriter(Writer):
-    """Writes the body, and remembers what its names are bound to."""
+    """Writes the body, and records the bindings of its names."""
 
     np = "np"
 
     def __init__(self, names: Names) -> None:
-        """``names``: identifiers of the module."""
+        """``names`` are the identifiers of the module."""
         super().__init__(BODY, "float64", names)
-        self.module = Names()  # the body is not in the module's scope: what it calls is bound to it
+        self.module = Names()  # the body has a scope of its own; the names it calls are bound in it
         self.bindings: dict[str, tuple[str, str]] = {}
         self.array_functions: dict[Function, str] = {}
-        """Names of the functions that only NumPy or SciPy has."""
+        """Names of the functions that exist in NumPy or SciPy only."""
         self.numbers: dict[Constant, Text] = {}
 
     def bound(self, name: str) -> str:
-        """A name of `BINDINGS`."""
+        """A name of `BINDINGS`, noted as used."""
         if name not in self.bindings:
             point, batch = (b if isinstance(b, str) else self.helper(b) for b in BINDINGS[name])
             self.bindings[name] = point, batch
         return name
 
     def function(self, function: Function) -> str:
-        """The name of a function; those that only NumPy or SciPy has are bound to it twice."""
+        """The name of a function; a function that `math` lacks is the same in both bindings."""
         if not function.module:
             return self.bound(function.name)
         if function not in self.array_functions:
@@ -121,25 +121,25 @@ class BodyWriter(Writer):
         return self.array_functions[function]
 
     def users_function(self, head: type[sympy.Basic]) -> str:
-        """The helper that calls a function which a user implements, bound to itself."""
+        """The helper that calls a user's implementation of a function; it is the same in both bindings."""
         name = super().users_function(head)
         self.bindings[name] = name, name
         return name
 
     def helper(self, function: Bound, source: str = "") -> str:
-        """The name of a helper function, which is given as it is or by its name and source."""
+        """The name of a helper function, given as a function, or by name and source."""
         if isinstance(function, str):
             self.helpers[function] = source
             return function
         return super().helper(function)
 
     def constant(self, array: NDArray[Any]) -> str:
-        """An array of numbers, once under a name."""
+        """The name of an array of numbers, which the module defines once."""
         kind = {"b": "bool", "i": "np.intp"}.get(array.dtype.kind, "np.float64")
         return self.named_constant(constant_text(array, kind, self))
 
     def named_constant(self, text: str) -> str:
-        """A value that is made when the module is loaded; the name that it is bound to."""
+        """The name bound to a value that is computed when the module is loaded."""
         name = f"constant_{len(self.constants) + 1}"
         self.constants[text] = f"_{name}"
         self.bindings[name] = f"_{name}", f"_{name}"
@@ -178,10 +178,10 @@ def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, w
 
 @write.dispatch
 def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
-    """The entries; of many that are mostly zeros, those that are not and their places."""
+    """The entries; of a large array with many zeros, the nonzero entries and their positions."""
     shape = tuple(op.shape)
     filled = [k for k, entry in enumerate(node.args) if not _is_zero(entry)]
-    if len(args) <= MANY or 2 * len(filled) >= len(args):
+    if len(args) <= MIN_ENTRIES_FOR_PLACES or 2 * len(filled) >= len(args):
         return Text(f"{writer.bound('pack')}({_display(args)}, {shape})")
     where = writer.constant(np.array(filled, np.intp))
     return Text(f"{writer.bound('pack_at')}({_display([args[k] for k in filled])}, {where}, {shape})")
@@ -189,7 +189,7 @@ def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, write
 
 @write.dispatch
 def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
-    """The entries on a copy of a matrix of zeros that is made once."""
+    """The entries in a copy of a matrix of zeros, which is made once."""
     writer.imports.add("from scipy.sparse import csr_array")
     indices = []
     for what, array in (("columns", op.matrix.columns), ("rows", op.matrix.rows)):
@@ -206,7 +206,7 @@ def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, 
 def write_constant_array(
     op: ArrayConstant, target: Body, node: Compute, args: Texts, writer: AnyWriter
 ) -> Written:
-    """A copy, which the caller may change."""
+    """A copy, so that the caller may change it."""
     return Text(f"{writer.bound('array')}({writer.constant(op.array)})")
 
 
@@ -216,6 +216,6 @@ def _display(args: list[Text] | tuple[Text, ...]) -> str:
 
 
 def _is_zero(expression: Expression) -> bool:
-    """Whether an entry is the number 0, not the truth value."""
+    """Whether an entry is the number 0, and not the truth value False."""
     value = getattr(getattr(expression, "op", None), "value", None)
     return not isinstance(value, bool) and value == 0

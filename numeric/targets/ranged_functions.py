@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def ranged_source(head: type[sympy.Basic], name: str, writer: Writer) -> str:
-    """The function of (low, high, parameters), with that of its terms inside.
+    """A function of (low, high, parameters), with the function of its terms inside.
 
     Raises:
-        LoweringError: for a library that is not NumPy.
+        LoweringError: the library is not NumPy.
     """
     if writer.np != "np":
         raise LoweringError(f"a {head.kind} over a range that is known in a call has no form for {writer.np}")

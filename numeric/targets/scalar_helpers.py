@@ -1,7 +1,7 @@
 """Helper functions of printed scalar code: of one point by `math`, of arrays of points by NumPy.
 
-`math` raises where IEEE arithmetic gives inf or nan; such points go to the functions of arrays. See
-`symad.numeric.targets.pasting` for how they come into a module.
+`math` raises where IEEE arithmetic gives inf or nan; such points are passed to the functions of arrays.
+`symad.numeric.targets.pasting` copies the helpers into a module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Straight-line code of scalars as a standalone module: the body, its two bindings, the function of any call.
+"""Straight-line scalar code as a standalone module: the body, its two bindings, and the entry point.
 
-`math` raises where IEEE arithmetic gives inf or nan; such points go to the NumPy binding, so that results
-always have NumPy's semantics.
+`math` raises where IEEE arithmetic gives inf or nan; such points are passed to the NumPy binding, so that
+results always have NumPy's semantics.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
 from symad.numeric.targets.statements import indented, lines_of
 
 MAX_INPUTS_COMPARED = 12
-"""Types of so many arguments are compared one by one, of more as a set."""
+"""The types of up to this many arguments are compared one by one; the types of more are compared as a set."""
 
 
 def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str, str]:
     """The entry point's name and the source of the module.
 
     Args:
-        program: of scalars, with arrays of them among the results only.
-        dtype: of batches, and of points that are not computed by `math`, which has doubles only.
+        program: a program of scalars, with arrays of scalars among its results only.
+        dtype: the type of batches, and of points not computed by `math`, which has doubles only.
         packed: whether the entry point takes all inputs as one vector x.
     """
     names = Names(BINDINGS)
@@ -66,10 +66,10 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
 def _entry(
     program: Program, entry: str, inputs: Sequence[str], dtype: str, packed: bool, writer: BodyWriter
 ) -> list[str]:
-    """The function that a person calls: a point of floats at once, everything else by `_evaluated`."""
+    """The function that users call: it evaluates a point of floats directly, all else by `_evaluated`."""
     signature = ", ".join(inputs)
     head = [f"def {entry}({'x' if packed else signature}):", f"    {docstring(program, writer)}"]
-    if dtype == "float64" and writer.array_functions:  # NumPy and SciPy warn of poles
+    if dtype == "float64" and writer.array_functions:  # NumPy and SciPy warn at poles
         head = ['@np.errstate(all="ignore")', *head]
     if not inputs:
         return [*head, "    return _at_point()"]

@@ -1,8 +1,8 @@
 """The one printer of scalar and elementwise expressions: the same rules for every target.
 
-Targets differ in names, in how powers, conditions and literals are spelled, and in nothing else. Every rule
-gets the texts of the arguments with their levels and sets parentheses exactly where the grammar needs them;
-sums and products keep the order of the graph, so that all targets round alike.
+Targets differ only in names and in the spelling of powers, conditions and literals. Every rule receives the
+texts of the arguments with their precedence levels, and writes parentheses exactly where the grammar needs
+them. Sums and products keep the order of the graph, so that all targets round alike.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ else:
 
 @question
 def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The expression ``node = op(*args)`` for a target, as `Text`; ``writer`` notes what it needs."""
+    """The expression ``node = op(*args)`` as `Text` in a target; ``writer`` records what the text needs."""
 
 
 @write.dispatch
 def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
-    """No rule: graph passes write an op by its definition before, or there is none."""
+    """The error for an op without a rule, unless the writer has one: graph passes remove such ops before."""
     return writer.without_rule(op)
 
 
@@ -54,7 +54,7 @@ def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Wri
 
 
 def number(value: Number, target: Target) -> Text:
-    """A constant, exactly: ints and fractions as they are, others by the shortest digits that round back."""
+    """A constant, exactly: ints and fractions as they are, floats by the shortest digits that round back."""
     if isinstance(value, bool):
         return Text(truth(value, target))
     if isinstance(value, Fraction) and target.writes_floats and Fraction(float(value)) == value:
@@ -76,7 +76,7 @@ def number(value: Number, target: Target) -> Text:
 
 
 def _integer(value: int, target: Target) -> str:
-    """An integer, as a floating-point number where the target wants that."""
+    """An integer, written as a floating-point number if the target needs that."""
     suffix = target.suffix if isinstance(target, C) else ""
     return f"{value}.0{suffix}" if target.writes_floats else str(value)
 
@@ -97,7 +97,7 @@ def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, w
 
 
 class NamesOfDims(Protocol):
-    """Who knows what dimensions are called."""
+    """An object that knows the names of dimensions."""
 
     def dim_name(self, symbol: sympy.Basic) -> str:
         """The name of a dimension."""
@@ -105,7 +105,7 @@ class NamesOfDims(Protocol):
 
 @dataclass(frozen=True)
 class Called:
-    """Dimensions by the names of a table."""
+    """Names of dimensions from a table."""
 
     names: Mapping[sympy.Symbol, str]
 
@@ -115,10 +115,10 @@ class Called:
 
 
 def dimension(dim: Dim, writer: NamesOfDims) -> Text:
-    """A dimension: symbols first, so that T − 1 reads so, and floor division for quotients.
+    """A dimension with symbols first, as in T − 1, and with floor division for quotients.
 
     Raises:
-        LoweringError: the expression has no form.
+        LoweringError: the expression cannot be written.
     """
     if isinstance(dim, int) or dim.is_Integer:
         return Text(str(int(dim)), Level.SIGN if dim < 0 else Level.ATOM)
@@ -142,7 +142,7 @@ def dimension(dim: Dim, writer: NamesOfDims) -> Text:
 
 
 def _sum(dim: sympy.Expr, writer: NamesOfDims) -> str:
-    """Symbols first, negative terms subtracted."""
+    """A sum with symbols first and negative terms subtracted."""
     text = ""
     for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
         negative = term.could_extract_minus_sign()
@@ -177,7 +177,7 @@ def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Write
 
 @write.dispatch
 def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Factors, then divisors; a quotient of Python numbers alone must not raise where a divisor is 0."""
+    """Factors, then divisors; a quotient of Python numbers alone must not raise if a divisor is 0."""
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(a.inside(Level.SIGN if k else Level.PRODUCT) for k, a in enumerate(over))
@@ -195,7 +195,7 @@ HALF = Fraction(1, 2)
 
 
 def exponent_of(node: Compute) -> Any:
-    """The exponent of a power where it is a number, or None."""
+    """The exponent of a power if it is a number, else None."""
     exponent = node.args[1]
     if isinstance(exponent, Compute) and isinstance(exponent.op, Constant):
         return exponent.op.value
@@ -211,13 +211,13 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
     if is_number(node.args[0]) and isinstance(target, NumPy):
         if writer.dtype == "float64" and not is_number(node.args[1]):
             return Text(f"{writer.np}.power({args[0]}, {args[1]})")
-        base = f"{writer.np}.{writer.dtype}({args[0]})"  # Python's numbers raise where NumPy's are nan
+        base = f"{writer.np}.{writer.dtype}({args[0]})"  # where NumPy gives nan, Python's numbers raise
     return Text(f"{base}**{args[1].inside(Level.SIGN)}", Level.POWER)
 
 
 @write.dispatch
 def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Writer) -> Written:
-    """Small powers of names by products."""
+    """Small integer powers of names as products."""
     exponent, base = exponent_of(node), args[0].text
     form = POWERS_IN_C.get(exponent) if not isinstance(exponent, bool) else None
     if exponent == HALF or (form is not None and args[0].level is Level.ATOM):
@@ -233,14 +233,14 @@ POWERS_IN_C = {
     3 * HALF: "$a*$sqrt($a)",
     -2: "1/($a*$a)",
 }
-"""Powers as templates, see `symad.numeric.targets.c_functions`."""
+"""Powers as templates; see `symad.numeric.targets.c_functions`."""
 
 
 # ---- functions ----------------------------------------------------------------------------------
 
 
 def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writer) -> Text:
-    """A call; NumPy's functions of Python numbers alone are told the precision."""
+    """A call; a NumPy function of Python numbers alone is given the precision."""
     texts = [a.text for a in args]
     numpy = isinstance(writer.target, NumPy) and writer.dtype != "float64"
     if numpy and nodes and all(map(is_number, nodes)):
@@ -257,7 +257,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
     """The call of the target's function for a SymPy head.
 
     Raises:
-        LoweringError: the target has none.
+        LoweringError: the target has no such function.
     """
     function = target.functions.get(op.head)
     if function is None and isinstance(target, Python):
@@ -269,7 +269,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
         )
     name = writer.function(function)
     if isinstance(target, NumPy) and function.module == "symad.special" and writer.dtype != "float64":
-        made = call(name, node.args, args, writer)  # some compute in double precision
+        made = call(name, node.args, args, writer)  # some of these functions compute in double precision
         return Text(f"{target.np}.asarray({made}, {target.np}.{writer.dtype})")
     if op.head in (sympy.Max, sympy.Min) and len(args) != 2 and isinstance(target, C):
         text = args[0].text
@@ -281,7 +281,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
 
 @write.dispatch
 def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: Writer) -> Written:
-    """A function, or an expression in others."""
+    """A function, or an expression of other functions."""
     form = target.forms.get(op.head)
     if form is None:
         return function_of(op, target, node, args, writer)
@@ -290,7 +290,7 @@ def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: W
 
 @write.dispatch
 def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The rule of all heads, with NumPy's own two-argument functions for Max and Min."""
+    """The general rule, but with NumPy's two-argument functions for Max and Min."""
     if op.head not in (sympy.Max, sympy.Min):
         return function_of(op, target, node, args, writer)
     name = f"{target.np}.{'maximum' if op.head is sympy.Max else 'minimum'}"
@@ -350,7 +350,7 @@ def write_select_in_c(op: Select, target: C, node: Compute, args: Texts, writer:
 
 @write.dispatch
 def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """``np.where`` of numbers alone makes integers of them, or doubles: told the type."""
+    """``np.where``; of numbers alone it makes integers or doubles, so that the type is stated."""
     text = f"{target.np}.where({', '.join(a.text for a in args)})"
     numbers = all(map(is_number, node.args[1:]))
     return Text(f"{text}.astype({target.np}.{writer.dtype})" if numbers else text)

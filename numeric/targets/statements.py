@@ -23,12 +23,12 @@ from symad.numeric.targets.writer import Writer
 
 if TYPE_CHECKING:
     Lines = list[str]
-else:  # plum dispatches on the statement alone, and converts no return values
+else:  # plum dispatches on the statement only, and does not convert results
     Lines = Any
 
 
 def lines_of(block: Block, writer: Writer) -> list[str]:
-    """The lines of a block; one empty line at most stands between two others."""
+    """The lines of a block; between two lines there is at most one empty line."""
     made: list[str] = []
     for statement in block:
         made += (line for line in lines(statement, writer) if line or (made and made[-1]))
@@ -36,7 +36,7 @@ def lines_of(block: Block, writer: Writer) -> list[str]:
 
 
 def indented(block: list[str]) -> list[str]:
-    """Lines inside of a loop or function."""
+    """Lines inside a loop or a function."""
     return [f"    {line}" if line else "" for line in block]
 
 
@@ -47,7 +47,7 @@ def lines(statement: Statement, writer: Writer) -> Any:
 
 @lines.dispatch
 def comment_lines(statement: Comment, writer: Writer) -> Lines:
-    """An empty line before a comment, so that blocks are seen."""
+    """A comment after an empty line, so that blocks stand out."""
     return ["", f"# {statement.text}"]
 
 
@@ -72,7 +72,7 @@ def store_lines(statement: Store, writer: Writer) -> Lines:
 
 @lines.dispatch
 def loop_lines(statement: Loop, writer: Writer) -> Lines:
-    """Initial values, the body, next values; several that need each other are replaced in one line."""
+    """Initial values, the body, next values; next values that depend on each other share one line."""
     made = [f"{writer.name(c.value)} = {writer.text(c.initial)}" for c in statement.carried]
     steps = f"range({writer.dim(statement.count)})"
     with writer.index(statement.index) as index:
@@ -97,7 +97,7 @@ def _replaced(statement: Loop, writer: Writer) -> list[str]:
 
 @lines.dispatch
 def root_lines(statement: FindRoot, writer: Writer) -> Lines:
-    """The residual and its derivative as a function, then Newton's method on it."""
+    """The residual and its derivative as a function, then Newton's method for it."""
     function = writer.names.unique("equations")
     unknown = writer.name(statement.unknown)
     body = lines_of(statement.body, writer)

@@ -1,4 +1,4 @@
-"""What a target is: the names of its functions and numbers, and how tightly its operators bind."""
+"""Targets: the names of their functions and numbers, and the precedence of their operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symad.evaluation.numpy_names import NUMPY_NAMES
 
 
 class Level(IntEnum):
-    """How tightly an expression binds; the order is that of Python's and C's grammar."""
+    """The precedence of an expression; the order is that of Python's and C's grammar."""
 
     CONDITION = 1
     OR = 2
@@ -29,13 +29,13 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Text:
-    """An expression as text, and how tightly it binds."""
+    """An expression as text, with its precedence."""
 
     text: str
     level: Level = Level.ATOM
 
     def inside(self, least: Level) -> str:
-        """The text as a part of an expression in which weaker ones need parentheses."""
+        """The text as an operand; in parentheses if it binds less tightly than ``least``."""
         return self.text if self.level >= least else f"({self.text})"
 
     def __str__(self) -> str:
@@ -44,13 +44,13 @@ class Text:
 
 if TYPE_CHECKING:
     Texts = tuple[Text, ...]
-else:  # plum dispatches on op and target, and converts no return values
+else:  # plum dispatches on the op and the target, and does not convert results
     Texts = Any
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a library; without a module it is in the language."""
+    """A function of a library; one without a module belongs to the language."""
 
     module: str
     name: str
@@ -60,7 +60,7 @@ class Function:
 
 
 def table(names: Mapping[type[sympy.Basic], str]) -> dict[type[sympy.Basic], Function]:
-    """A table of functions from names such as ``scipy.special.erf``."""
+    """A table of functions, from names such as ``scipy.special.erf``."""
     return {head: Function(*full.rpartition(".")[::2]) for head, full in names.items()}
 
 
@@ -70,11 +70,11 @@ class Target:
 
     name: str
     functions: Mapping[type[sympy.Basic], Function] = field(hash=False)
-    """SymPy heads and the functions that compute them."""
+    """The functions that compute SymPy heads."""
     infinity: str
     not_a_number: str
     writes_floats: bool = False
-    """Whether integers are written as floating-point numbers, so that quotients are not cut."""
+    """Whether integers are written as floating-point numbers, so that quotients are not truncated."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Python(Target):
 
 @dataclass(frozen=True)
 class NumPy(Python):
-    """Arrays: NumPy, and what has its interface."""
+    """Arrays: NumPy, or a library with its interface."""
 
     np: str = "np"
-    """What printed code calls the library."""
+    """The name of the library in printed code."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class C(Target):
     """C99, and CUDA C++ with the same names."""
 
     forms: Mapping[type[sympy.Basic], str] = field(default_factory=dict, hash=False)
-    """SymPy heads that are expressions in other functions, as templates; see `targets.c_functions`."""
+    """SymPy heads written as expressions of other functions, as templates; see `targets.c_functions`."""
     suffix: str = ""
-    """What literals of the real type end with."""
+    """The suffix of literals of the real type."""
 
     def has(self, head: type[sympy.Basic]) -> bool:
-        """Whether a function can be written."""
+        """Whether the target can write a function."""
         return head in self.functions or head in self.forms
 
 
@@ -108,5 +108,5 @@ NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
 
 
 def numpy_as(name: str, np: str) -> NumPy:
-    """The target of a library with NumPy's interface, which printed code calls ``np``."""
+    """The target of a library with NumPy's interface, named ``np`` in printed code."""
     return replace(NUMPY, name=name, np=np, infinity=f"{np}.inf", not_a_number=f"{np}.nan")

@@ -1,4 +1,4 @@
-"""The notes that printing one module takes: names of dimensions, imports, helpers, constants."""
+"""The writer of one module: it records names of dimensions, imports, helpers and constants."""
 
 from __future__ import annotations
 
@@ -37,52 +37,52 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes expressions for one target and remembers what the module around them must hold."""
+    """Writes expressions for one target, and records what their module must contain."""
 
     library: ClassVar[str] = "import numpy as np"
-    """What a module imports under the name np."""
+    """The import of the module's np."""
     reads_well: ClassVar[bool] = True
-    """Whether text is for people first, not for speed."""
+    """Whether the text is meant to be read, rather than to be fast."""
     quiet: ClassVar[str] = '@np.errstate(all="ignore")'
-    """What turns warnings of functions of scalars off."""
+    """The decorator that turns off the warnings of scalar functions."""
 
     def __init__(self, target: Target, dtype: str, names: Names) -> None:
-        """``names``: identifiers that the module's values have taken."""
+        """``names`` are the identifiers that values of the module have."""
         self.target = target
         self.dtype = dtype
         self.names = names
         self.named: dict[Value, str] = {}
         self.batch = ""
-        """The first argument of a scalar function: its axes are those of a batch of points."""
+        """The first argument of a scalar function; its axes are those of the batch of points."""
         self.indices: list[str] = []
         self.depth = 0
         self.imports: set[str] = set()
         self.needs_scipy = False
         self.helpers: dict[str, str] = {}
         self.constants: dict[str, str] = {}
-        """Names of arrays that are made once, by the text that makes them."""
+        """Names of arrays that the module makes once, by the text that makes them."""
         self.module = names
-        """Names of the module's functions, and of values where these could hide them."""
+        """Names of the module's functions, and of values that could shadow them."""
         self.pasted: dict[str, str] = {}
-        """What the module calls the helper functions that are public in symad."""
+        """The module's names for helper functions that are public in symad."""
         self.users: dict[Callable[..., object], str] = {}
-        """Names of the helpers that call users' functions."""
+        """Names of the helpers that call users' implementations."""
 
     @property
     def np(self) -> str:
-        """What printed code calls the library of arrays."""
+        """The name of the array library in printed code."""
         return self.target.np if isinstance(self.target, NumPy) else NUMPY.np
 
     def without_rule(self, op: Op) -> Text:
-        """The text of an op that the target has no rule for.
+        """The text of an op for which the target has no rule.
 
         Raises:
-            LoweringError: there is none.
+            LoweringError: always, in this class.
         """
         raise LoweringError(f"the op {type(op).__name__} has no form for target {self.target.name!r}")
 
     def text(self, expression: Expression) -> Text:
-        """An expression with its level."""
+        """An expression with its precedence."""
         if isinstance(expression, Read):
             return Text(self.named.get(expression.value) or self.name(expression.value))
         if isinstance(expression, Step):
@@ -95,7 +95,7 @@ class Writer:
         return made
 
     def filled(self, template: str, argument: str) -> str:
-        """An expression in one argument from a template of C."""
+        """A C template, filled with an argument."""
         raise LoweringError(f"{template} is C, not {self.target.name}")
 
     def turned(self, matrix: str) -> str:
@@ -103,7 +103,7 @@ class Writer:
         return f"{matrix}.T"
 
     def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
-        """The sum of the one argument of a node over some axes."""
+        """The sum of a node's one argument over some axes."""
         which = f"axis={axes[0] if len(axes) == 1 else axes}" if len(axes) < len(node.args[0].shape) else ""
         return Text(f"{arg.inside(Level.ATOM)}.sum({which})")
 
@@ -113,7 +113,7 @@ class Writer:
         return Text(f"{self.text(expression.array).inside(Level.ATOM)}[{', '.join(places)}]")
 
     def places(self, expression: Index) -> list[str]:
-        """What stands between the brackets of an index; whole axes at the end are left out."""
+        """The texts between the brackets of an index; whole axes at the end are left out."""
         lengths = iter(expression.array.shape)
         places = []
         for place in expression.places:
@@ -129,7 +129,7 @@ class Writer:
         return places
 
     def interval(self, interval: Interval, length: Dim) -> str:
-        """``start:stop:step``, as plain as it can be written."""
+        """``start:stop:step``, in its shortest form."""
         start, count, step = interval.start, interval.count, interval.step
         if interval.is_whole(length):
             return ":"
@@ -140,12 +140,12 @@ class Writer:
         last = self.dim(stop)
         if step == 1:
             return f"{first}:{'' if same_dim(stop, length) else last}"
-        if step < 0:  # a stop below 0 would count from the end: None means "to the beginning"
+        if step < 0:  # a negative stop would count from the end; None means "to the beginning"
             last = ("" if stop < 0 else last) if isinstance(stop, int) else f"{last} if {last} >= 0 else None"
         return f"{first}:{last}:{step}"
 
     def position(self, position: Position) -> Text:
-        """A place on an axis: ``t``, ``t + 1``, ``T - 1 - t``."""
+        """A position on an axis: ``t``, ``t + 1``, ``T - 1 - t``."""
         offset = dimension(position.offset, self)
         if position.index is None:
             return offset
@@ -160,14 +160,14 @@ class Writer:
         )
 
     def name(self, value: Value) -> str:
-        """The name of a value: its stem, or a number behind it where that is taken."""
+        """The name of a value: its stem, followed by a number if the stem is taken."""
         if value not in self.named:
             self.named[value] = self.names.unique(value.stem or "v")
         return self.named[value]
 
     @contextmanager
     def index(self, value: Value) -> Iterator[str]:
-        """The name of a loop's index: one for each depth of nesting, whatever loop it is."""
+        """The name of a loop's index; loops at the same depth of nesting share it."""
         if self.depth == len(self.indices):
             self.indices.append(self.names.unique(INDICES[min(self.depth, len(INDICES) - 1)]))
         self.named[value] = self.indices[self.depth]
@@ -189,7 +189,7 @@ class Writer:
         return dims[0] if len(dims) == 1 else f"({', '.join(dims)})"
 
     def float_type(self) -> str:
-        """The second argument of functions that make arrays; NumPy's default is double precision."""
+        """The dtype argument of functions that make arrays; empty for NumPy's default, double precision."""
         return "" if self.dtype == "float64" else f", {self.np}.{self.dtype}"
 
     def function(self, function: Function) -> str:
@@ -204,7 +204,7 @@ class Writer:
         return str(function)
 
     def users_function(self, head: type[sympy.Basic]) -> str:
-        """The helper that calls a function which a user implements."""
+        """The helper that calls a user's implementation of a function."""
         if head not in self.users:
             self.users[head] = self.names.unique(head.__name__)
             source = next((source for family, source in SOURCES.items() if issubclass(head, family)), None)
@@ -217,14 +217,14 @@ class Writer:
         return self.users[head]
 
     def beside(self) -> Writer:
-        """A writer of plain NumPy for a function in the same module."""
+        """A writer of plain NumPy, for another function in the same module."""
         other = Writer(NUMPY, self.dtype, self.names)
         other.imports, other.helpers, other.users = self.imports, self.helpers, self.users
         other.constants, other.module, other.pasted = self.constants, self.module, self.pasted
         return other
 
     def helper(self, function: Callable[..., Any]) -> str:
-        """The name of a helper function that the module shall hold."""
+        """The name of a helper function, which the module will contain."""
         found = pasted_into(self.module, self.pasted, pasted(function))
         self.imports.update(found.imports)
         self.needs_scipy = self.needs_scipy or found.needs_scipy
@@ -232,11 +232,11 @@ class Writer:
         return found.functions[-1][0]
 
     def constant(self, array: NDArray[Any]) -> str:
-        """An array of numbers: small ones where they are used, others once under a name."""
+        """An array of numbers: small ones are written where they are used, others once under a name."""
         kind = "bool" if array.dtype.kind == "b" else f"np.{array.dtype.name}"
         plain = "" if kind == f"np.{self.dtype}" == "np.float64" else f", {kind}"
         text = f"np.array({_display(array)}{plain})"
-        if array.size <= SMALL:
+        if array.size <= MAX_INLINE_CONSTANT:
             return text
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"constant_{len(self.constants) + 1}")
@@ -244,17 +244,17 @@ class Writer:
 
 
 SOURCES: dict[type, Callable[[Any, str, Writer], str]] = {}
-"""How functions that symad makes are printed as functions of the module, by the class they derive from."""
+"""How symad's function classes are printed as functions of the module, by their base class."""
 
 INDICES = ("t", "s", "r", "q")
 """Names of the indices of nested loops, outermost first."""
 
-SMALL = 4
-"""Elements up to which a constant array is written where it is used; for the eye, not for speed."""
+MAX_INLINE_CONSTANT = 4
+"""A constant array with at most this many elements is written where it is used, which is easier to read."""
 
 
 def _display(array: np.ndarray) -> str:
-    """Nested lists with exact numbers; an empty array keeps its shape by zeros."""
+    """Nested lists with exact numbers; ``zeros`` for an empty array, to keep its shape."""
     if array.size == 0:
         return f"np.zeros({array.shape})"
     if array.dtype.kind != "f":

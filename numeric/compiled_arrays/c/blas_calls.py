@@ -1,4 +1,4 @@
-"""Contractions inside compiled loops: calls of BLAS where they are matrix products, plain loops elsewhere."""
+"""Contractions in compiled loops: BLAS calls if they are matrix products, plain loops otherwise."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from math import prod
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE
 from symad.numeric.compiled_arrays.strided_arrays import View
 
-LONG = 1 << 16
-"""Contractions of more terms than this are not written as plain loops."""
+MAX_LOOP_TERMS = 1 << 16
+"""A contraction with more terms than this is not written as plain loops."""
 
 
 class Unsupported(Exception):
-    """There is no form in a compiled loop."""
+    """An op cannot be written in a compiled loop."""
 
 
 GEMM = """typedef void (*symad_gemm_t)(const char *, const char *, const int *, const int *, const int *,
@@ -30,7 +30,7 @@ static inline void symad_product(symad_gemm_t gemm, char ta, char tb, int m, int
 
 @dataclass(frozen=True)
 class Side:
-    """A matrix as BLAS sees it: whether its columns lie together, and the step from one to the next."""
+    """A matrix as BLAS reads it: whether its columns are contiguous, and the step from one to the next."""
 
     turned: bool
     lead: int
@@ -46,7 +46,7 @@ def contraction_lines(
 def _gemm(
     labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
 ) -> list[str] | None:
-    """One call of BLAS; None if the contraction is no product of two matrices."""
+    """One BLAS call; None if the contraction is not a product of two matrices."""
     if len(args) != 2 or any(len(set(part)) < len(part) for part in labels):
         return None
     left, right = map(list, labels)
@@ -85,7 +85,7 @@ def _stride(strides: dict[int, int], label: int | None) -> int:
 
 
 def _side(strides: dict[int, int], row: int | None, column: int | None, size: dict[int, int]) -> Side | None:
-    """How BLAS reads a matrix with these axes; None if neither has its elements together."""
+    """How BLAS reads a matrix with these axes; None if neither axis is contiguous."""
     if column is None or strides[column] == 1:
         if column is None:
             return Side(False, 1 if row is None else strides[row])
@@ -100,9 +100,9 @@ def _side(strides: dict[int, int], row: int | None, column: int | None, size: di
 def _loops(
     labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
 ) -> list[str]:
-    """Loops over all labels; the last of the output is the innermost one."""
+    """Loops over all labels; the last output label is innermost."""
     size = _lengths(labels, args)
-    if prod(size.values()) > LONG:
+    if prod(size.values()) > MAX_LOOP_TERMS:
         raise Unsupported("NumPy does this contraction better")
     summed = [label for label in size if label not in output]
     real = C_TYPE[made.type]

@@ -1,4 +1,4 @@
-"""The bodies of kernels in C for the CPU: those for CUDA, with functions that become vector code."""
+"""The bodies of CPU kernels in C: those of CUDA kernels, but with functions that become vector code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = """#include <math.h>
 """
 
 NAME = "${name}"
-"""What a kernel is called in its text, until the module gives it a name: equal texts are one kernel."""
+"""The name of a kernel in its text until the module names it, so that equal texts are one kernel."""
 
 REAL = {"float64": "double", "float32": "float"}
 LETTER = {"float64": "d", "float32": "f", "bool": "?", "int64": "q"}
@@ -34,30 +34,30 @@ C_TYPE = {"float64": "double", "float32": "float", "bool": "bool", "int64": "lon
 
 
 NATIVE_FORMS = {**FORMS, sigmoid: "$sigmoid($a)", silu: "$a * $sigmoid($a)", softplus: "$softplus($a)"}
-"""What has a vector form of its own is not an expression in others."""
+"""A function with a vector form of its own is not written as an expression of others."""
 
 NATIVE = {real: kernel_target(real, NATIVE_FORMS) for real in REAL.values()}
 
 
 @dataclass
 class NativeBody(Body):
-    """The text of one body; functions that have a vector form are noted."""
+    """The text of one body; the functions with a vector form are recorded."""
 
     vector: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
-    """Functions of the C library, and vector forms of them."""
+    """The functions of the C library and the vector forms that are called."""
     near: list[str] = field(default_factory=list)
-    """The statements for arguments that are not far; the variable ``far`` tells if some were."""
+    """The statements for arguments that are not far; the variable ``far`` is set if any argument was."""
     nearby: bool = False
-    """Whether such a statement is being written."""
+    """Whether a statement for arguments that are not far is being written."""
 
     @property
     def target(self) -> C:
-        """With the vector forms."""
+        """The C target, with the vector forms."""
         return NATIVE[self.real]
 
     def named(self, name: str) -> str:
-        """Our vector form where there is one, else as for CUDA."""
+        """symad's vector form if there is one, else the function as in CUDA kernels."""
         if name == "real" or name in HELPERS:
             return super().named(name)
         self.called.add(name)
@@ -67,7 +67,7 @@ class NativeBody(Body):
         return f"symad_noting_{name}" if self.nearby and name in SINES else f"symad_{name}"
 
     def add(self, name: str, node: Node, args: Sequence[str]) -> None:
-        """The statement, and the one for arguments that are not far."""
+        """Add the statement, and the variant of it for arguments that are not far."""
         super().add(name, node, args)
         if not isinstance(node.op, Apply):
             self.near.append(self.lines[-1])
@@ -78,21 +78,21 @@ class NativeBody(Body):
 
     @property
     def sines(self) -> bool:
-        """Whether there are functions that are free of branches for arguments that are not far."""
+        """Whether a function is called that is free of branches for arguments that are not far."""
         return bool(self.called & {*SINES})
 
 
 PLAIN = ("floor", "ceil", "fabs", "sqrt")
-"""The C library's functions that are one instruction."""
+"""The C library's functions that compile to one instruction."""
 
 
 def has_vector_form(node: Node, real: str, sines: bool) -> bool:
-    """Whether the C text of an elementwise node becomes vector code; if not, NumPy's function is as good.
+    """Whether the C text of an elementwise node becomes vector code; if not, NumPy is as fast.
 
     Args:
         node: the node.
         real: "double" or "float".
-        sines: whether results may wait until it is known that no argument of a sine was far.
+        sines: whether results may be delayed until it is known that no argument of a sine was far.
     """
     if not has_c_form(node):
         return False
@@ -105,7 +105,7 @@ def has_vector_form(node: Node, real: str, sines: bool) -> bool:
 
 
 def functions(bodies: list[NativeBody], real: str) -> str:
-    """The functions that some bodies call."""
+    """The definitions of the functions that some bodies call."""
     scratch = NativeBody(real, helpers=dict.fromkeys(name for body in bodies for name in body.helpers))
     texts = scratch.helper_texts()
     vector = scratch.vector.union(*[body.vector for body in bodies])

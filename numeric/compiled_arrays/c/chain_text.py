@@ -1,8 +1,7 @@
 """Elementwise chains as inner loops of ufuncs: C text.
 
-The loop proper runs over contiguous arrays, so that it becomes vector code. Arrays that are not
-contiguous, and numbers that are repeated, are gathered into short buffers first. Long arrays are shared
-between threads in pieces.
+The inner loop runs over contiguous arrays, so that it becomes vector code. Arrays that are not contiguous,
+and broadcast numbers, are first gathered into short buffers. Long arrays are divided among threads.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
-from symad.numeric.compiled_arrays.c.row_entry import PARALLEL, Operand, entry, row_head
+from symad.numeric.compiled_arrays.c.row_entry import MIN_PARALLEL, Operand, entry, row_head
 from symad.numeric.fusion.c_expressions import statements
 from symad.ops.elementwise.selection import Condition, Logic
 
-PIECE = 1024
-"""Elements of a piece of an array: what one thread does at a time, and the size of the buffers."""
+PIECE_LENGTH = 1024
+"""Elements that one thread processes at a time; also the size of the buffers."""
 
-WAITING = 256
-"""Results that wait until the arguments of all sines are known."""
+WAITING_LENGTH = 256
+"""Elements whose results are delayed until the arguments of all sines are known."""
 
 
 def chain_source(
@@ -28,11 +27,11 @@ def chain_source(
     """The inner loop of an elementwise body.
 
     Args:
-        name: of the C function.
-        body: its inputs are `Local`.
+        name: the name of the C function.
+        body: the chain; its inputs are `Local`.
         types: NumPy's types of the inputs.
-        kinds: of the results.
-        real: C's name of the floating-point type.
+        kinds: NumPy's types of the results.
+        real: the name of the floating-point type in C.
     """
     text = NativeBody(real)
     names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
@@ -55,7 +54,7 @@ def chain_source(
 
 
 def _each(count: str, statements: Sequence[str], simd: str = "#pragma omp simd") -> list[str]:
-    """A loop; with vector instructions unless ``simd`` is empty."""
+    """A loop, with vector instructions unless ``simd`` is empty."""
     head = f"  for (ptrdiff_t i = 0; i < {count}; i++) {{"
     return [*([simd] if simd else []), head, *(f"    {line}" for line in statements), "  }"]
 
@@ -63,15 +62,15 @@ def _each(count: str, statements: Sequence[str], simd: str = "#pragma omp simd")
 def _waiting(
     text: NativeBody, given: Sequence[str], results: Sequence[str], kinds: Sequence[str]
 ) -> list[str]:
-    """Results of short pieces wait in buffers until it is known that no sine had a far argument.
+    """Results of short pieces are kept in buffers until it is known that no sine had a far argument.
 
-    They may go where the arguments are.
+    The results may overwrite the arguments, which a second computation would need.
     """
     kept = [f"t{k}[i] = {result};" for k, result in enumerate(results)]
     return [
-        f"for (ptrdiff_t at = 0; at < n; at += {WAITING}) {{",
-        f"  const ptrdiff_t count = n - at < {WAITING} ? n - at : {WAITING};",
-        *(f"  {C_TYPE[kind]} t{k}[{WAITING}];" for k, kind in enumerate(kinds)),
+        f"for (ptrdiff_t at = 0; at < n; at += {WAITING_LENGTH}) {{",
+        f"  const ptrdiff_t count = n - at < {WAITING_LENGTH} ? n - at : {WAITING_LENGTH};",
+        *(f"  {C_TYPE[kind]} t{k}[{WAITING_LENGTH}];" for k, kind in enumerate(kinds)),
         "  symad_bits far = 0;",
         *_each("count", [*given, *text.near, *kept], "#pragma omp simd reduction(|:far)"),
         "  if (far)",
@@ -86,7 +85,7 @@ def _inside(kind: str, real: str) -> str:
 
 
 def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """The function that NumPy calls: pieces of contiguous arrays, or of buffers."""
+    """The function that NumPy calls; it processes pieces of contiguous arrays or of buffers."""
     every = [*types, *kinds]
     contiguous = " && ".join(f"steps[{k}] == sizeof({C_TYPE[t]})" for k, t in enumerate(every))
     pointers = [_pointer(k, t, k < len(types)) for k, t in enumerate(every)]
@@ -94,14 +93,14 @@ def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
     gathered, scattered, buffers, passed = [], [], [], []
     for k, t in enumerate(every):
         c = C_TYPE[t]
-        buffers.append(f"    {c} b{k}[{PIECE}];")
+        buffers.append(f"    {c} b{k}[{PIECE_LENGTH}];")
         const = "const " if k < len(types) else ""
         near = f"steps[{k}] == sizeof({c})"
         passed.append(f"{near} ? ({const}{c} *)(args[{k}] + at * steps[{k}]) : b{k}")
         move = "for (ptrdiff_t i = 0; i < n; i++) "
         if k < len(types):
             gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")
-            count = f"steps[{k}] ? n : {PIECE}"
+            count = f"steps[{k}] ? n : {PIECE_LENGTH}"
             gathered.append(
                 f"        for (ptrdiff_t i = 0; i < ({count}); i++) "
                 f"b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);"
@@ -114,16 +113,16 @@ def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
         f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
         "  const ptrdiff_t size = dimensions[0];",
         "  (void)data;",
-        f"  if (({contiguous}) && size < {PARALLEL}) {{",
+        f"  if (({contiguous}) && size < {MIN_PARALLEL}) {{",
         f"    {name}_piece(size, {', '.join(pointers)});",
         f"  }} else if ({contiguous}) {{",
         "#pragma omp parallel for schedule(static)",
-        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE})",
-        f"      {name}_piece(size - at < {PIECE} ? size - at : {PIECE}, {direct});",
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH})",
+        f"      {name}_piece(size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH}, {direct});",
         "  } else {",
         *buffers,
-        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE}) {{",
-        f"      const ptrdiff_t n = size - at < {PIECE} ? size - at : {PIECE};",
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH}) {{",
+        f"      const ptrdiff_t n = size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH};",
         *gathered,
         f"      {name}_piece(n, {', '.join(passed)});",
         *scattered,
@@ -138,13 +137,13 @@ def _pointer(k: int, kind: str, constant: bool) -> str:
 
 
 def by_rows_source(name: str, ranks: Sequence[int]) -> str:
-    """A generalized ufunc over the last two axes that goes over the rows with the inner loop ``name``.
+    """A generalized ufunc over the last two axes, which calls the inner loop ``name`` for each row.
 
-    For views of parts of arrays: NumPy's own way from one short row to the next costs more than the row.
+    It is for views of parts of arrays with short rows, where NumPy's overhead per row exceeds the work.
 
     Args:
-        name: of the inner loop.
-        ranks: for each argument and result 2, or 0 for numbers.
+        name: the name of the inner loop.
+        ranks: 2 for each argument and result that is an array, 0 for numbers.
     """
     count, at = len(ranks), len(ranks)
     lines = []
@@ -183,13 +182,13 @@ def result_type(node: Node, dtype: str) -> str:
 def sum_source(
     name: str, body: Graph, types: Sequence[str], real: str, is_row: Sequence[bool] = ()
 ) -> tuple[str, NativeBody]:
-    """The inner loop of a generalized ufunc that adds up the values of an elementwise body over a row.
+    """The inner loop of a generalized ufunc that sums the values of an elementwise body over a row.
 
     Args:
-        name: of the C function.
-        body: its inputs are rows and numbers.
+        name: the name of the C function.
+        body: the summands; its inputs are rows and numbers.
         types: NumPy's types of the inputs.
-        real: C's name of the floating-point type.
+        real: the name of the floating-point type in C.
         is_row: which inputs are rows; by default those that have a shape.
     """
     text = NativeBody(real)
@@ -226,12 +225,12 @@ def sum_source(
 def _waiting_sum(
     text: NativeBody, given: Sequence[str], added: Sequence[str], totals: Sequence[str], real: str
 ) -> list[str]:
-    """Sums of short pieces, made again if a sine had a far argument."""
+    """Sums of short pieces, computed again if a sine had a far argument."""
     both = f"#pragma omp simd reduction(+:{', '.join(totals)}) reduction(|:far)"
     zeros = [f"  {total} = 0;" for total in totals]
     return [
-        f"for (ptrdiff_t at = 0; at < columns; at += {WAITING}) {{",
-        f"  const ptrdiff_t count = columns - at < {WAITING} ? columns - at : {WAITING};",
+        f"for (ptrdiff_t at = 0; at < columns; at += {WAITING_LENGTH}) {{",
+        f"  const ptrdiff_t count = columns - at < {WAITING_LENGTH} ? columns - at : {WAITING_LENGTH};",
         *(f"  const {real} before_{total} = {total};" for total in totals),
         "  symad_bits far = 0;",
         *zeros,

@@ -1,4 +1,4 @@
-"""The entries of a sparse matrix from an array of its parts: a gather with 32-bit positions in C."""
+"""The entries of a sparse matrix, gathered in C from an array of its parts, with 32-bit positions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
-from symad.numeric.compiled_arrays.c.row_entry import PARALLEL
+from symad.numeric.compiled_arrays.c.row_entry import MIN_PARALLEL
 from symad.numeric.compiler.c_templates import filled
 from symad.ops.sparse.csr import IntArray
 
@@ -23,11 +23,11 @@ TEXT = f"""void ${{name}}(char **args, const ptrdiff_t *dimensions, const ptrdif
   const ptrdiff_t size = dimensions[2];
   (void)steps;
   (void)data;
-#pragma omp parallel for simd schedule(static) if (size >= {PARALLEL})
+#pragma omp parallel for simd schedule(static) if (size >= {MIN_PARALLEL})
   for (ptrdiff_t i = 0; i < size; i++) entries[i] = values[places[i]];
 }}
 """
-"""One gather; its arrays are made by the module itself, so they are contiguous and apart."""
+"""One gather. The module itself makes the arrays, so they are contiguous and do not overlap."""
 
 
 def gather_line(values: str, index: IntArray, entries: str, printer: NativePrinter) -> str:

@@ -1,8 +1,8 @@
 """Loops over the steps of a recurrence as C: matrix products by BLAS, the rest as loops over arrays.
 
-All sizes but the number of steps are numbers, so that views cost nothing and inner loops become vector
-code. Results are computed where they stay; the state is read from where the step before has written it.
-What has no form here (`Unsupported`) is left to a loop in Python.
+All sizes except the number of steps are numbers, so that views cost nothing and inner loops become vector
+code. Results are computed in their final place, and the state is read from where the previous step wrote it.
+A loop with an op that cannot be written here (`Unsupported`) stays in Python.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from symad.ops.loops.scan import Local, Scan
 
 
 class LoopText:
-    """The text of one loop."""
+    """The C text of one loop."""
 
     def __init__(self, op: Scan | Loop, dtype: str, strides: Mapping[int, Ints]) -> None:
-        """Write the step; ``strides`` are those of results whose elements do not lie together."""
+        """Write the step; ``strides`` are those of results whose elements are not contiguous."""
         self.strides = strides
         self.body: Graph = op.body
         self.slices = op.slices
@@ -47,7 +47,7 @@ class LoopText:
         self._places()
         self._statements()
 
-    # ---- where arrays are ------------------------------------------------------------------------
+    # ---- the memory of arrays --------------------------------------------------------------------
 
     def _inputs(self) -> None:
         for k, local in enumerate(self.body.input_nodes):
@@ -57,7 +57,7 @@ class LoopText:
             self.view[local] = View(name, 0, shape, strides, self.dtype)
 
     def _places(self) -> None:
-        """Results, and parts of results, are computed where they stay."""
+        """Choose the places of results and of their parts: they are computed where they stay."""
         for k, node in enumerate(self.body.output_nodes):
             self._put(node, self._result(k, node))
 
@@ -74,7 +74,7 @@ class LoopText:
                 self._put(part, spot)
 
     def _parts(self, node: Node, place: View) -> list[tuple[Node, View]]:
-        """The arrays that one is put together from, and where each goes."""
+        """The arrays that a node is assembled from, with the place of each."""
         op = node.op
         whole = tuple(range(len(place.shape)))
         if isinstance(op, Stack):
@@ -107,7 +107,7 @@ class LoopText:
         return []
 
     def _made(self, node: Node, kind: str | None = None) -> View:
-        """Where a node is computed."""
+        """The place where a node is computed."""
         if node in self.place:
             return self.place[node]
         shape = _sizes(node)
@@ -128,7 +128,7 @@ class LoopText:
         for node in order:
             in_boxes = isinstance(node.op, Pad) and node not in outputs
             if in_boxes and all(boxes(u) is not None for u in users[node]):
-                continue  # only its argument counts, where it goes
+                continue  # the argument has been computed in its place already
             if node not in self.view and not isinstance(node.op, Constant):
                 self._statement(node)
         for k, node in enumerate(outputs):
@@ -138,7 +138,7 @@ class LoopText:
                 self._copy(self._of(node), own)
 
     def _of(self, node: Node) -> View:
-        """The array of a node; numbers become arrays of one element."""
+        """The view of a node; a number becomes an array of one element."""
         if node not in self.view:
             if not isinstance(node.op, Constant):
                 raise Unsupported(type(node.op).__name__)
@@ -180,7 +180,7 @@ class LoopText:
             raise Unsupported(type(node.op).__name__)
 
     def _seen(self, node: Node) -> View | None:
-        """The node as a view of its argument."""
+        """The node as a view of its argument; None if it is not one."""
         op = node.op
         if isinstance(op, Slice):
             return self._of(node.args[0]).sliced(_ints(op.start), _ints(op.count), op.step)
@@ -202,7 +202,7 @@ class LoopText:
         self.view[node] = made
 
     def _assembled(self, node: Node) -> None:
-        """A sum of boxes that do not meet: each is copied where it goes, unless it stands there."""
+        """A sum of disjoint boxes: each is copied to its place, unless it is there already."""
         made = self._made(node)
         if not fills(list((boxes(node) or {}).values()), made.shape):
             self._fill(made)
@@ -219,7 +219,7 @@ class LoopText:
         self._chain(Graph(tuple(locals_.values()), (inner,)), inputs, [node])
 
     def _chain(self, body: Graph, args: Sequence[Node], values: Sequence[Node]) -> None:
-        """Loops over an elementwise body."""
+        """Write loops over an elementwise body."""
         text = NativeBody(self.real)
         kinds = [result_type(o, self.dtype) for o in body.output_nodes]
         made = [self._made(v, kind) for v, kind in zip(values, kinds, strict=True)]
@@ -268,7 +268,7 @@ class LoopText:
         self._loose(Graph((), ()), [], target, "0")
 
     def _loose(self, body: Graph, views: Sequence[View], target: View, value: str = "p0") -> None:
-        """Copy a view, or fill an array with a number."""
+        """Write a loop that copies a view, or fills an array with a number."""
         lengths, strides = merged(target.shape, [*views, target])
         text = "".join(f"for (ptrdiff_t i{k} = 0; i{k} < {n}; i{k}++) " for k, n in enumerate(lengths))
         sides = [
@@ -303,7 +303,7 @@ def _is_view(node: Node) -> bool:
 
 
 def _permutes(node: Node) -> bool:
-    """Whether a contraction only orders axes."""
+    """Whether a contraction only permutes axes."""
     op = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 1 or len(set(op.output)) < len(op.output):
         return False
@@ -313,11 +313,11 @@ def _permutes(node: Node) -> bool:
 def loop_source(
     name: str, op: Scan | Loop, dtype: str, strides: Mapping[int, Ints]
 ) -> tuple[str, LoopText] | None:
-    """The C function of a loop; None if its body has no form in C.
+    """The C function of a loop; None if its body cannot be written in C.
 
-    It takes the number of steps, the address of BLAS's product, the number of places for states, that of the
-    first state, then addresses: for each moving input and
-    each result the first step and the distance to the next (in elements), for all others one address.
+    Its arguments are the number of steps, the address of the BLAS product, the number of places for states,
+    the place of the first state, and then addresses: for each moving input and each result the first step
+    and the distance to the next (in elements), for all other inputs one address.
     """
     try:
         text = LoopText(op, dtype, strides)

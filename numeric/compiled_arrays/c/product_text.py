@@ -1,4 +1,4 @@
-"""The inner loop, in C, of a ufunc that multiplies matrices by BLAS's functions."""
+"""The C text of a ufunc's inner loop that multiplies matrices by BLAS functions."""
 
 PRODUCT = r"""#include <math.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
-"""Functions of one row as inner loops of generalized ufuncs: the C text around them."""
+"""Functions of one row as inner loops of generalized ufuncs: the C text that calls them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PARALLEL = 1 << 16
-"""Arrays with so many elements are shared between threads."""
+MIN_PARALLEL = 1 << 16
+"""Arrays with at least this many elements are divided among threads."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Operand:
     is_row: bool
     """Whether it is a row, rather than one number."""
     position: int
-    """Which input or result of the kernel it shows."""
+    """The number of the kernel's input or result that it shows."""
     type: str
-    """C's type of its elements."""
+    """The type of its elements in C."""
 
 
 def row_head(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
@@ -30,13 +30,13 @@ def row_head(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -
 
 
 def signature(inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
-    """The cores of arguments and results as NumPy writes them: (n),()->(n)."""
+    """The signature of arguments and results in NumPy's notation: (n),()->(n)."""
     left, right = (",".join("(n)" if o.is_row else "()" for o in side) for side in (inputs, outputs))
     return f"{left}->{right}"
 
 
 def entry(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> list[str]:
-    """The function that NumPy calls: one row after the other, shared between threads."""
+    """The function that NumPy calls: it processes row after row, divided among threads."""
     every = [*inputs, *outputs]
     rows = [k for k, o in enumerate(every) if o.is_row]
     core = {k: f"steps[{len(every) + j}]" for j, k in enumerate(rows)}
@@ -54,7 +54,7 @@ def entry(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> l
         f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
         "  const ptrdiff_t rows = dimensions[0], columns = dimensions[1];",
         "  (void)data;",
-        f"  if (({near}) && rows * columns < {PARALLEL}) {{",
+        f"  if (({near}) && rows * columns < {MIN_PARALLEL}) {{",
         "    for (ptrdiff_t row = 0; row < rows; row++)",
         f"      {name}_row(columns, {', '.join(direct)});",
         f"  }} else if ({near}) {{",

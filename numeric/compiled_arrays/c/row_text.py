@@ -1,7 +1,7 @@
 """Regions of rows as inner loops of generalized ufuncs: C text.
 
-The core of such a ufunc is one row. NumPy goes over the rows, whatever the layout of the arrays; a row
-whose elements do not lie together is copied first.
+The core of such a ufunc is one row. NumPy iterates over the rows for any layout of the arrays; a row whose
+elements are not contiguous is copied first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class NativeRows(RowText):
     """The C text of one region."""
 
     def operands(self) -> list[Operand]:
-        """The arguments: an array may be one as rows, as one row for all, and as a number of each row."""
+        """The arguments; one array may serve as rows, as one row for all, and as a number for each row."""
         dots = [n for n in self.order if is_row_dot(n, self.full)]
         repeated = {n.args[0] for n in self.order if repeats_columns(n, self.full)}
         repeated |= {n.args[1] for n in dots}
@@ -45,7 +45,7 @@ class NativeRows(RowText):
         return [Operand(f"y{k}", not self.per_row(n), k, self.c.real) for k, n in made]
 
     def source(self, name: str) -> str:
-        """The row function and what NumPy calls."""
+        """The row function, and the function that NumPy calls."""
         self.write()
         inputs, outputs = self.operands(), self.results()
         head = row_head(name, inputs, outputs)
@@ -81,7 +81,7 @@ class NativeRows(RowText):
 def region_source(
     name: str, body: Graph, full: Shape, real: str
 ) -> tuple[str, str, list[Operand], NativeBody]:
-    """The text of a region; its signature; its arguments."""
+    """The text of a region, its signature, its operands, and its body."""
     rows = NativeRows(body, full, NativeBody(real))
     text = rows.source(name)
     assert isinstance(rows.c, NativeBody)

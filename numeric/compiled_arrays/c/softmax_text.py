@@ -1,7 +1,7 @@
-"""Softmax and its kin over rows: C text of generalized ufuncs.
+"""Softmax and related functions over rows: C text of generalized ufuncs.
 
-As in `symad.numeric.targets.helpers`, the largest element is subtracted first; where it is infinite
-or NaN nothing is, so that the result tells.
+As in `symad.numeric.targets.helpers`, the largest element is subtracted first, unless it is infinite or NaN;
+then nothing is subtracted, and the result shows the infinity or NaN.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SIGNATURES = {
 
 
 def softmax_source(kind: str, name: str, real: str) -> tuple[str, NativeBody]:
-    """The text of one of `ROWS`."""
+    """The text of one function of `ROWS`, and its body."""
     body = NativeBody(real)
     inputs = [Operand(f"x{k}", True, k, real) for k in range(2 if kind == "softmax_tangent" else 1)]
     outputs = [Operand("y0", kind != "log_sum_exp", 0, real)]

@@ -1,26 +1,26 @@
 """Elementary functions as branch-free C, so that a compiler turns loops over them into vector code.
 
-The C library's functions are calls, one element at a time. These are polynomials after a reduction of the
-argument, written with selections instead of branches:
+The C library's functions are calls on one element at a time. The functions here reduce the argument and
+evaluate a polynomial, with selections instead of branches:
 
-- exp x = 2ᵏ exp r, k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
-- tanh x = ±u/(1 + u) with u = (exp 2|x| − 1)/2, which keeps its leading digits near 0;
-- σ(x) = c/(c + c exp(−x)), with so small a c that c exp(−x) is finite where σ is a subnormal number;
-- log x = k log 2 + log(1 + f), √½ ≤ 1 + f < √2: a polynomial in single precision, in double
-  2 artanh(f/(2 + f));
-- sin and cos by r = x − n π/2 in three parts, |x| ≤ 2²⁰; beyond, the C library's;
-- log(1 + x) is log u for u = 1 + x rounded, what was lost added to f;
-- log(1 + exp x) = max(x, 0) + log(1 + exp(−|x|));
-- erfc z = t P(t) exp(−z²), t = c/(c + z), for z ≥ 0; z² = h² + (z − h)(z + h), h of few digits.
+- exp x = 2ᵏ exp r with k = round(x/log 2) and r = x − k log 2 computed in two parts, |r| ≤ (log 2)/2.
+- tanh x = ±u/(1 + u) with u = (exp 2|x| − 1)/2, which keeps its leading digits near 0.
+- σ(x) = c/(c + c exp(−x)), with c so small that c exp(−x) is finite where σ is a subnormal number.
+- log x = k log 2 + log(1 + f) with √½ ≤ 1 + f < √2: a polynomial in single precision, and
+  2 artanh(f/(2 + f)) in double.
+- sin and cos use r = x − n π/2, computed in three parts, for |x| ≤ 2²⁰, and the C library beyond.
+- log(1 + x) is log u for u = 1 + x rounded, with the rounding error added to f.
+- log(1 + exp x) = max(x, 0) + log(1 + exp(−|x|)).
+- erfc z = t P(t) exp(−z²) with t = c/(c + z), for z ≥ 0; z² = h² + (z − h)(z + h), where h has few digits.
 
-Adding 1.5·2ᵐ (m bits of mantissa) rounds to an integer, which the low bits then hold; a shift makes 2ᵏ of
-them. Range reduction after Cody and Waite, "Software Manual for the Elementary Functions" (1980), chapters 5,
-6, 8 and 13. Infinities, NaN, zeros and subnormal numbers are as in the C library. Errors are a few units in
-the last place, which tests/numeric/compiled/test_vector_math.py measures.
+Adding 1.5·2ᵐ (m bits of mantissa) rounds to an integer, which is then in the low bits; a shift turns it into
+2ᵏ. Range reduction follows Cody and Waite, "Software Manual for the Elementary Functions" (1980), chapters 5,
+6, 8 and 13. Infinities, NaN, zeros and subnormal numbers are treated as in the C library. Errors are a few
+units in the last place, which tests/numeric/compiled/test_vector_math.py measures.
 
-A loop over an array takes as long as it has vector instructions: Horner's scheme has the fewest,
-comparisons are avoided, and a division runs beside the rest for nothing. At one point the longest chain of
-dependent instructions counts: Estrin's scheme is the shortest.
+A loop over an array is limited by its number of vector instructions: therefore Horner's scheme is used, which
+has the fewest, comparisons are avoided, and a division, which runs in parallel, costs nothing. A single
+evaluation is limited by the longest chain of dependent instructions, and Estrin's scheme has the shortest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from symad.numeric.compiled_arrays.math.vector_tables import (
 from symad.numeric.compiler.c_templates import filled
 
 SINES = ("sin", "cos")
-"""Functions with a form for arguments that are not far, ``symad_near_sin``, which is free of branches."""
+"""Functions with a branch-free form for arguments that are not far, such as ``symad_near_sin``."""
 
 # $NAME is one of the constants below, $name a function of this module.
 TEXT: dict[str, str] = {
@@ -187,7 +187,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "cos": ("bits", "sines"),
     "erfc": ("bits", "exponential"),
 }
-"""What each function needs before it."""
+"""The functions that each function needs defined before it."""
 
 LOG_BY_ARTANH = """const $REAL s = f / (2 + f), z = s * s, h = ($REAL)0.5 * f * f;
   const $REAL rest = s * FMA(z, $LOG_TAIL, h);
@@ -280,11 +280,11 @@ static FLAT void ${name}_all(double *restrict p, size_t n)
 VECTORS = ("exp", "tanh", "sigmoid", "sech", "log", *SINES)
 
 LOOPS = {name: LOOP_OF_SINES if name in SINES else LOOP for name in VECTORS}
-"""Functions that scalar code evaluates several at a time."""
+"""The loops of functions that scalar code evaluates on several arguments at a time."""
 
 
 def array_name(name: str) -> str:
-    """What a function of this module is called in kernels of arrays."""
+    """The name of a function of this module in kernels of arrays."""
     return f"symad_{name}"
 
 
@@ -294,7 +294,7 @@ def definitions(
     series: Callable[..., str] | None = None,
     called: Callable[[str], str] = array_name,
 ) -> str:
-    """The C text of some functions, with what they need, in order; it needs math.h."""
+    """The C text of some functions and of the functions they need, in order; it needs math.h."""
     wanted = set(names)
     while missing := {need for name in wanted for need in NEEDS.get(name, ())} - wanted:
         wanted |= missing
@@ -307,7 +307,7 @@ def definitions(
 
 
 def math_source(names: Iterable[str], called: Callable[[str], str]) -> str:
-    """Doubles one at a time: C of a function of x, and of ``f_all(p, n)`` for n numbers in place.
+    """C in double precision: each function of x, and ``f_all(p, n)``, which applies it to n numbers in place.
 
     It needs math.h and stddef.h.
     """
@@ -324,7 +324,7 @@ def _polynomials(real: str, series: Callable[..., str]) -> dict[str, str]:
     made = {name: series(c, x, suffix) for name, (x, c) in SERIES[real].items()}
     _, tail = SERIES[real]["EXP_TAIL"]
     rise = [c * 2.0 ** (k + 1) for k, c in enumerate(tail)]  # (exp 2r - 1)/2 = r + r^2 (...)
-    # in one sweep where that rounds no more often
+    # in one polynomial if that takes no more roundings
     exp = horner((1.0, 1.0, *tail), "r", suffix) if series is horner else "(1 + FMA(r * r, $EXP_TAIL, r))"
     return made | {"RISE_TAIL": series(rise, "r", suffix), "EXP_OF_R": exp}
 
@@ -338,7 +338,7 @@ def horner(coefficients: Sequence[float], x: str, suffix: str) -> str:
 
 
 def estrin(coefficients: Sequence[float], x: str, suffix: str) -> str:
-    """Σ c_k x^k in C by Estrin's scheme: halves side by side."""
+    """Σ c_k x^k in C by Estrin's scheme: both halves are evaluated in parallel."""
     terms, power = [f"{c!r}{suffix}" for c in coefficients], x
     while len(terms) > 1:
         odd = terms[-1:] if len(terms) % 2 else []

@@ -1,6 +1,6 @@
 """Coefficients of the polynomials in symad.numeric.compiled_arrays.math.vector_math.
 
-Those for double precision interpolate at Chebyshev points, in 60 digits, unless they say something else.
+Those for double precision interpolate at Chebyshev points, in 60 digits, unless stated otherwise.
 """
 
 EXP = (
@@ -23,7 +23,7 @@ SHORT_LOG = (
     0.33333316891440773, -0.2500078311979796, 0.20002276483826895, -0.16625373697310125,
     0.14181680424006196, -0.13121961617489872, 0.12876615510806821, -0.07870836848401579,
 )  # fmt: skip
-"""(log(1 + f) − f + f²/2)/f³ in powers of f: the result to 6·10⁻⁹, after Remez."""
+"""(log(1 + f) − f + f²/2)/f³ in powers of f; the error of the result is 6·10⁻⁹, by the Remez algorithm."""
 
 SIN = (
     -0.16666666666666666, 0.008333333333330936, -0.00019841269836740532, 2.7557316093198404e-06,
@@ -32,7 +32,7 @@ SIN = (
 """(sin(r)/r − 1)/r² in powers of r², on |r| ≤ π/4."""
 
 SHORT_SIN = (-0.16666656025877433, 0.0083322274946362, -0.0001952252180858478)
-"""The same to 4·10⁻⁹, for single precision."""
+"""The coefficients of `SIN` to 4·10⁻⁹, for single precision."""
 
 COS = (
     0.041666666666666664, -0.0013888888888887389, 2.48015872987544e-05, -2.755731726587808e-07,
@@ -41,7 +41,7 @@ COS = (
 """(cos r − 1 + r²/2)/r⁴ in powers of r², on |r| ≤ π/4."""
 
 SHORT_COS = (0.041666652218230925, -0.0013887587284204283, 2.4460252823704978e-05)
-"""The same to 10⁻¹⁰, for single precision."""
+"""The coefficients of `COS` to 10⁻¹⁰, for single precision."""
 
 ERFC = (
     0.3580023023627799, 0.5889296354465882, 0.7869711428054602, 0.8279126984018953, 0.6374813935342736,
@@ -51,11 +51,11 @@ ERFC = (
     0.009491096507082887, 0.003908702384610681, -0.006684045591724546, -0.0006923802328835254,
     0.0023513608902736055,
 )  # fmt: skip
-"""erfc(z) exp(z²)/t, t = 3/(3 + z), in powers of t − ½ for z < 27.3: to 6·10⁻¹⁷, after Remez."""
+"""erfc(z) exp(z²)/t, t = 3/(3 + z), in powers of t − ½ for z < 27.3, to 6·10⁻¹⁷, by the Remez algorithm."""
 
 SHORT_ERFC = (
     0.4216127311985117, 0.64372141769093, 0.726261657968142, 0.5480120063019948, 0.181552630314136,
     -0.10775266431822937, -0.12366824586284372, 0.027152038637806696, 0.06791966331469862,
     -0.03340427919755116,
 )  # fmt: skip
-"""The same with t = 2.5/(2.5 + z) for z < 10.1: to 2·10⁻⁸, interpolated at Chebyshev points."""
+"""The function of `ERFC` with t = 2.5/(2.5 + z) for z < 10.1, to 2·10⁻⁸, from Chebyshev points."""

@@ -1,1 +1,1 @@
-"""Loops whose steps are compiled kernels: which loops, and how they are called."""
+"""Loops whose steps are compiled kernels: which loops are compiled, and how they are called."""

@@ -71,13 +71,13 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
 
 
 def _has_parts(state: Node, shape: Shape) -> bool:
-    """Whether a state, of known sizes, is put together from parts: then all steps of one lie together."""
+    """Whether a state of known size is assembled from parts, so that all steps of a part are contiguous."""
     known = all(isinstance(d, int) for d in shape)
     return known and isinstance(state.op, Stack) and state.op.axis == 0
 
 
 def _is_read_apart(value: Node, printer: InPlacePrinter) -> bool:
-    """Whether an array of all steps is only read with its second axis first: then it is stored so."""
+    """Whether an array over all steps is only read with its second axis first, and so stored that way."""
     users = printer.users.get(value, [])
     if users and all(u.shape and u is not value and backwards(u) is value for u in users):
         users = [u for turned in users for u in printer.users.get(turned, [])]

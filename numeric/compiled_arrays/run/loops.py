@@ -1,4 +1,4 @@
-"""Compiled loops at run time: their functions, BLAS's product, and the addresses of arrays."""
+"""Compiled loops at run time: their functions, the BLAS product, and the addresses of arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def compiled_loops(source: str, names: Sequence[str]) -> list[CFunction]:
     """The loops of a C source.
 
     Raises:
-        LoweringError: there is no compiler, or it refused the source.
+        LoweringError: there is no C compiler, or it refused the source.
     """
     library = load(source)
     if library is None:
@@ -38,17 +38,17 @@ def run_loop(
     """Run a compiled loop.
 
     Args:
-        loop: from `compiled_loops`.
-        dtype: of all arrays.
-        steps: how many.
-        state: the initial one; None if it stands before the others in the memory of the results.
+        loop: a function from `compiled_loops`.
+        dtype: the type of all arrays.
+        steps: the number of steps.
+        state: the initial state; None if it is stored before the others in the memory of the results.
         moving: arrays with one element of the first axis for each step.
-        fixed: what all steps read.
-        results: arrays to fill, in the order of their first axis; that of the states may have fewer
-            places than there are steps, which are then used in turn.
+        fixed: the arrays that all steps read.
+        results: arrays to fill, in the order of their first axis. That of the states may have fewer places
+            than there are steps; the places are then used in turn.
 
     Raises:
-        MemoryError: there is no memory for one step's values.
+        MemoryError: the values of one step do not fit in memory.
     """
     fixed = [np.ascontiguousarray(a, dtype) for a in fixed]
     moving = [_with_whole_steps(a, dtype) for a in moving]
@@ -67,7 +67,7 @@ def run_loop(
 
 
 def _with_whole_steps(array: ArrayLike, dtype: str) -> np.ndarray:
-    """The array, copied if the elements of one step do not lie together."""
+    """The array, copied if the elements of one step are not contiguous."""
     made = np.asarray(array, dtype)
     whole = not len(made) or made[0].flags.c_contiguous
     return made if whole and made.strides[0] % made.itemsize == 0 else np.ascontiguousarray(made)
