@@ -89,7 +89,7 @@ def _class_of(name: str, keys: Sequence[str], classes: Classes) -> type:
 
 
 def write_calling(graph: Graph) -> dict[str, Json]:
-    """How a graph is called where inputs are grouped, and what packed code of it makes flat."""
+    """The arguments of a graph if inputs are grouped, and what packed code of it flattens."""
     found: dict[str, Json] = {}
     if graph.grouping:
         found["arguments"] = [[a.name, a.code, write_structure(a.structure)] for a in graph.grouping]
@@ -107,7 +107,7 @@ def _write_results(results: Results) -> Json:
 def read_calling(
     saved: Mapping[str, Json], inputs: int, outputs: int, classes: Classes = ()
 ) -> tuple[tuple[Argument, ...], Packing | None]:
-    """The arguments and the packing of a graph with so many inputs and outputs.
+    """The arguments and the packing of a graph with these numbers of inputs and outputs.
 
     Raises:
         SavingError: they do not belong to such a graph.
@@ -144,7 +144,7 @@ def _argument(saved: Json, inputs: int, classes: Classes) -> Argument:
 
 
 def _read_results(saved: Json) -> tuple[Results, int]:
-    """The results, and how many outputs they stand for."""
+    """The results, and the number of outputs in them."""
     match saved:
         case {"kind": "value" | "vector" | "matrix" as kind, "count": int(count)} if count >= 0:
             return Part(kind, count), count

@@ -1,7 +1,7 @@
 """The fields of ops inside saved graphs: numbers, dimensions, symbols, functions, as plain JSON.
 
-Every value is a JSON literal or a list that begins with its kind. Reading looks up kinds, functions
-and classes in tables that exist beforehand; nothing is imported, evaluated or parsed as code.
+Every value is a JSON literal or a list that begins with its kind. Kinds, functions
+and classes are looked up in fixed tables; nothing is imported, evaluated or parsed as code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sparse differentiation: patterns, their detection, colorings, compression and recovery.
 
 `jacobian_sparsity` and `hessian_sparsity` find the pattern of a derivative. `color` groups the
-columns or rows of a pattern so that few products determine all its entries; the five kinds are also
-functions of their own. `sparse_jacobian` and `sparse_hessian` put it all together. Patterns are
+columns or rows of a pattern so that few products determine all its entries; there is also a function
+for each of the five kinds. `sparse_jacobian` and `sparse_hessian` combine all of this. Patterns are
 scipy.sparse matrices, dense matrices or NetworkX graphs.
 """
 

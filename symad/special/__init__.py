@@ -1,8 +1,8 @@
-"""Functions that NumPy and SciPy have under another convention, or not at all.
+"""Functions that NumPy and SciPy define by another convention, or lack.
 
 Each computes the SymPy function of the same name on real floats and arrays; SciPy is imported when
-one is called. A file holds one family: `elementary`, `gamma_functions`, `bessel`, `polynomials`,
-`integrals`, `logarithms`, `probability`, `activations`, `elliptic`; `users_functions` those that users give.
+one is called. A file has one family: `elementary`, `gamma_functions`, `bessel`, `polynomials`,
+`integrals`, `logarithms`, `probability`, `activations`, `elliptic`; `users_functions` has those of users.
 """
 
 from symad.special.activations import gelu, logcosh, relu, silu, softplus

@@ -13,7 +13,7 @@ def softplus(x: Array | float) -> Array | float:
 
 
 def logcosh(x: Array) -> Array:
-    """log(cosh(x)) = log(1 + 2 sinh(x/2)²), and |x| − log 2 where cosh overflows or the rest is lost."""
+    """log(cosh(x)) = log(1 + 2 sinh(x/2)²), and |x| − log 2 where cosh overflows or e^(−2|x|) is tiny."""
     small = np.minimum(np.abs(x), 20.0)
     return np.log1p(2 * np.sinh(0.5 * small) ** 2) + (np.abs(x) - small)
 

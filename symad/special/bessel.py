@@ -1,4 +1,4 @@
-"""Spherical Bessel functions, and those of Airy."""
+"""Spherical Bessel functions, and Airy functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from symad.core.arrays import Array, Number
 
 
 def spherical_jn(n: Number, x: Number) -> Number:
-    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; on the line for integer n.
+    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; for integer n on all reals.
 
-    The power series serves small x: that of SciPy loses digits there.
+    Small x use the power series, since SciPy's function loses digits there.
     """
     from scipy.special import jv, spherical_jn
 
@@ -30,7 +30,7 @@ def spherical_jn(n: Number, x: Number) -> Number:
 def spherical_yn(n: Array | float, x: Array | float) -> Array | float:
     """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}.
 
-    For integers n on the line, y_n(−x) = (−1)^(n+1) y_n(x) (DLMF 10.47.15); for others NaN at x < 0.
+    For integers n on all reals, y_n(−x) = (−1)^(n+1) y_n(x) (DLMF 10.47.15); for others NaN at x < 0.
     """
     from scipy.special import yv
 

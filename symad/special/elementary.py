@@ -81,10 +81,10 @@ def frac(x: Array | float) -> Array | float:
 
 
 def maximum(*values: Array | float) -> Array | float:
-    """The largest, elementwise; NaN wins."""
+    """The maximum, elementwise; NaN if an operand is NaN."""
     return reduce(np.maximum, values)
 
 
 def minimum(*values: Array | float) -> Array | float:
-    """The smallest, elementwise; NaN wins."""
+    """The minimum, elementwise; NaN if an operand is NaN."""
     return reduce(np.minimum, values)

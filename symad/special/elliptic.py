@@ -25,7 +25,7 @@ def elliptic_e(*args: Array | float) -> Array | float:
 def elliptic_pi(n: Any, *args: Any) -> Any:
     """Π(n | m), complete, or Π(n; z | m), in Carlson's forms (DLMF 19.25.14).
 
-    Beyond |z| = π/2 whole periods are added; where n sin² z > 1 on the way the value is NaN.
+    Beyond |z| = π/2 whole periods are added; if n sin² exceeds 1 between 0 and z, the value is NaN.
     """
     from scipy.special import elliprf, elliprj
 
@@ -43,7 +43,7 @@ def elliptic_pi(n: Any, *args: Any) -> Any:
 def elliptic_moment(p: Any, r: Any, q: Any, n: Any, *args: Any) -> Any:
     """∫_0^z sin^2p θ (1 − n sin² θ)^(−r) (1 − m sin² θ)^(−q − 1/2) dθ of (n, z, m); to z = π/2 of (n, m).
 
-    ∞ where the complete integral diverges, NaN where the integrand has no value on the way.
+    ∞ if the complete integral diverges, NaN if the integrand has no value somewhere between 0 and z.
     """
     z, m = args if len(args) == 2 else (np.inf, args[0])
     if not any(np.ndim(order) for order in (p, r, q)):
@@ -60,8 +60,8 @@ def elliptic_moment(p: Any, r: Any, q: Any, n: Any, *args: Any) -> Any:
 
 
 def _moments(orders: tuple[int, ...], n: Floats, z: Floats, m: Floats) -> Floats:
-    """Of arrays with one axis; z = ∞ stands for the complete integral."""
-    low = 6.123233995736766e-17  # π/2 less its float
+    """The moments for arrays with one axis; z = ∞ stands for the complete integral."""
+    low = 6.123233995736766e-17  # π/2 minus its float
     whole = np.isinf(z)
     turns = np.where(whole, 0.0, np.round(z / np.pi))
     to_angle = _by_carlson if orders in ((1, 0, 0), (1, 0, 1)) else _by_quadrature
@@ -79,7 +79,7 @@ def _moments(orders: tuple[int, ...], n: Floats, z: Floats, m: Floats) -> Floats
 def _where_defined(
     orders: tuple[int, ...], n: Floats, m: Floats, z: Floats, beside: Floats, total: Floats
 ) -> Floats:
-    """The integral where it is one."""
+    """The integral where it exists."""
     end = np.sin(z) ** 2
     widest = np.maximum(m, n) if orders[1] > 0 else m
     diverges = (beside == 0) & (widest == 1)
@@ -88,7 +88,7 @@ def _where_defined(
 
 
 def _without(k: Floats, sine: Floats, cosine: Floats) -> Floats:
-    """1 − k sin², of the squares of sine and cosine."""
+    """1 − k sin², from the squares of sine and cosine."""
     return np.where(k <= 0, 1 - k * sine, cosine + (1 - k) * sine)
 
 
@@ -106,7 +106,7 @@ def _by_carlson(orders: tuple[int, ...], n: Floats, m: Floats, z: Floats, beside
 
 @cache
 def _gauss(half: int) -> Rule:
-    """Nodes u and 1 − u of (0, 1), and weights by Christoffel's sum, which keeps their digits."""
+    """Nodes u and 1 − u of (0, 1), and weights by Christoffel's sum, which is accurate."""
     u = np.polynomial.legendre.leggauss(2 * half)[0][half:]
     values = np.polynomial.legendre.legvander(u, 2 * half - 1)
     return u, 1 - u, 1 / np.sum((np.arange(2 * half) + 0.5) * values**2, axis=1)
@@ -116,7 +116,7 @@ def _gauss(half: int) -> Rule:
 def _double_exponential() -> Rule:
     """Nodes u and 1 − u of (0, 1), and weights (Takahasi and Mori 1974).
 
-    Steps of 1/64 reach full precision also for integrands that have poles as close to an end as m allows.
+    Steps of 1/64 give full precision also for integrands with poles as close to an end as m allows.
     """
     t = np.arange(-237, 238) / 64
     q = np.exp(-np.pi * np.sinh(np.abs(t)))
@@ -126,10 +126,10 @@ def _double_exponential() -> Rule:
 
 
 def _by_quadrature(orders: tuple[int, ...], n: Floats, m: Floats, z: Floats, beside: Floats) -> Floats:
-    """The integral to z in [−π/2, π/2], where π/2 − |z| is ``beside``; each by the least rule that does.
+    """The integral to z in [−π/2, π/2], where π/2 − |z| is ``beside``; each by the smallest sufficient rule.
 
-    Gauss's rule with 2h nodes on [−z, z], where the integrand is even, errs by ρ^(−4h): exp(−40) is 4e-18,
-    and a pole of order k asks for 4k more.
+    The error of Gauss's rule with 2h nodes on [−z, z], where the integrand is even, is ρ^(−4h): exp(−40) is
+    4e-18, and a pole of order k requires 4k more.
     """
     made: Floats = np.empty_like(z)
     reach = _reach(m, z) if orders[1] == 0 else np.minimum(_reach(m, z), _reach(n, z))
@@ -139,7 +139,7 @@ def _by_quadrature(orders: tuple[int, ...], n: Floats, m: Floats, z: Floats, bes
         here = np.flatnonzero(left & (half * reach > needed) if half else left)
         left[here] = False
         rule = _gauss(half) if half else _double_exponential()
-        step = max(1, 16384 // len(rule[0]))  # values of the integrand that stay in the cache of a core
+        step = max(1, 16384 // len(rule[0]))  # values of the integrand that fit in the cache of a core
         for k in range(0, len(here), step):
             some = here[k : k + step]
             columns = [v[some, None] for v in (n, m, z, beside)]
@@ -161,7 +161,7 @@ def _whole_power(x: Floats, exponent: int) -> Floats:
 
 
 def _sum_of(rule: Rule, orders: tuple[int, ...], n: Floats, m: Floats, z: Floats, beside: Floats) -> Floats:
-    """A rule's sum for columns."""
+    """The sum of a rule, for columns."""
     (p, r, q), (u, rest, weights) = orders, rule
     sine, cosine = np.sin(np.abs(z) * u) ** 2, np.sin(beside + np.abs(z) * rest) ** 2
     under = _without(m, sine, cosine)

@@ -1,4 +1,4 @@
-"""The gamma function's family: its logarithm and derivatives, factorials, beta functions, incomplete ones."""
+"""The gamma function's family: its logarithm and derivatives, factorials, beta and incomplete functions."""
 
 from __future__ import annotations
 

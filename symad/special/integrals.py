@@ -8,7 +8,7 @@ from symad.core.arrays import Array, Number
 
 
 def expint(order: Number, x: Number) -> Number:
-    """E_ν(x) = ∫_1^∞ e^(−x t) t^(−ν) dt for x > 0; orders that are no integers ≥ 0 by mpmath."""
+    """E_ν(x) = ∫_1^∞ e^(−x t) t^(−ν) dt for x > 0; orders other than integers ≥ 0 by mpmath."""
     from scipy.special import expn
 
     order_, x_ = np.asarray(order, dtype=float), np.asarray(x, dtype=float)

@@ -1,4 +1,4 @@
-"""Relatives of the logarithm: Lambert's W, and polylogarithms."""
+"""Functions related to the logarithm: Lambert's W, and polylogarithms."""
 
 from __future__ import annotations
 

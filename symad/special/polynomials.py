@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, and the functions that continue them to other degrees."""
+"""Orthogonal polynomials, and the functions that extend them to other degrees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hermite(n: Array | float, x: Array | float) -> Array | float:
 
 
 def laguerre(n: Number, x: Number) -> Number:
-    """The Laguerre function L_n; degrees n ≥ 0 by the recurrence, as SciPy's series loses digits with n x."""
+    """The Laguerre function L_n; degrees n ≥ 0 by the recurrence: SciPy's series loses digits with n x."""
     from scipy.special import eval_laguerre
 
     degree = np.asarray(n, dtype=float)

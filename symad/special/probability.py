@@ -1,4 +1,4 @@
-"""Functions of the normal law and of Voigt's profile."""
+"""Functions of the normal distribution and of Voigt's profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symad.core.arrays import Array, Number
 
 
 def normal_ratio(x: Number) -> Number:
-    """φ(x)/Φ(x) = √(2/π)/erfcx(−x/√2) for the density and distribution function of the normal law."""
+    """φ(x)/Φ(x) = √(2/π)/erfcx(−x/√2), with density and distribution function of the normal distribution."""
     from scipy.special import erfcx
 
     return 0.7978845608028654 / erfcx(-0.7071067811865476 * x)

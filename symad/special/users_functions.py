@@ -1,4 +1,4 @@
-"""Functions that users give, on floats and arrays."""
+"""User-defined functions, on floats and arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def elementwise(name: str, function: Callable[..., object], *values: Array | flo
     """A user's function of floats and arrays: a new array of their common shape and type.
 
     Raises:
-        TypeError: the function does not take arrays, or what it returns are no real numbers.
-        ValueError: what it returns has another shape.
+        TypeError: the function does not accept arrays, or its results are not real numbers.
+        ValueError: its result has another shape.
     """
     shape = np.broadcast_shapes(*[np.shape(v) for v in values])
     try:

@@ -1,4 +1,4 @@
-"""The states of all nodes of a graph, arguments first. The rules stand in `symad.splitting.rules`."""
+"""The states of all nodes of a graph, arguments first. The rules are in `symad.splitting.rules`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Dim) -> dict[Node, State]:
-    """The state of every node that the outputs need.
+    """The state of every node on which the outputs depend.
 
     Args:
         outputs: the nodes.
         known: the states of the inputs that are split, and of placeholders.
-        n: the symbol of the length that is split.
+        n: the symbol for the length of the split axes.
     """
     found = dict(known)
     for node in topological(outputs):
@@ -49,8 +49,8 @@ def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Dim) -> d
 def state_of(node: Node, states: tuple[State, ...], n: Dim) -> State:
     """The state of one node, from those of its arguments.
 
-    What a rule does not say follows in general: what is made of data-free values is the same on every part,
-    and what is made of values known after one pass is known then, unless n is part of its shape.
+    Without a rule, the general case applies: a function of data-free values is the same on every part,
+    and a function of values known after one pass is known then too, unless its shape depends on n.
     """
     mixed = next((s for s in states if isinstance(s, Mixed)), None)
     if mixed is not None:
@@ -67,7 +67,7 @@ def state_of(node: Node, states: tuple[State, ...], n: Dim) -> State:
 
 
 def _fits(node: Node, state: State, n: Dim) -> bool:
-    """True if the shape is that of the state: one split axis of rows, none of others."""
+    """True if the shape matches the state: one split axis for rows, none for others."""
     axes = split_axes(node.shape, n)
     if isinstance(state, (Rows, Positions)):
         return axes == [state.axis] and is_multiple(node.shape[state.axis], n)
@@ -75,7 +75,7 @@ def _fits(node: Node, state: State, n: Dim) -> bool:
 
 
 def _has_length(node: Node, n: Dim) -> bool:
-    """True if a field of the op holds n."""
+    """True if a field of the op contains n."""
     if isinstance(node.op, (Constant, Input)):
         return False
     found: set[sp.Symbol] = set()
@@ -96,7 +96,7 @@ def _symbols(node: Node) -> set[sympy.Symbol]:
 
 
 def by_definition(node: Node, states: tuple[State, ...], n: Dim) -> State | None:
-    """The state of what the node stands for; None where it is a primitive, or its definition mixes parts."""
+    """The state of the node's definition; None if it is a primitive, or its definition mixes parts."""
     try:
         meaning = definition(node.op, node)
     except SymadError:  # shapes that only the definition checks
@@ -107,6 +107,6 @@ def by_definition(node: Node, states: tuple[State, ...], n: Dim) -> State | None
 
 
 def state_by(meaning: Node, known: Mapping[Node, State], n: Dim) -> State | None:
-    """The state of a node with the same value; None where that mixes parts."""
+    """The state of a node with the same value; None if this node mixes parts."""
     state = states_of([meaning], known, n)[meaning]
     return None if isinstance(state, (Mixed, Whole)) else state

@@ -20,10 +20,10 @@ from symad.verification.certificate.certificate import Certificate, Entry
 
 @dataclass(frozen=True, repr=False)
 class Splitting(Certificate):
-    """A certificate about parts of data; ``rules`` has one word for each output, as the entries have claims.
+    """A certificate about parts of data; ``rules`` has a name for each output, as the entries have claims.
 
     Attributes:
-        plan: how the function is computed part by part, where every output is proved.
+        plan: the plan for computing the function part by part, if every output is proved.
         rules: for each output "sum", "mean", "logsumexp", "maximum", "minimum", "product", "concatenation",
             "softmax-weighted mean", "same", "composed" (a function of several of these), or "" if not proved.
         over: the axes that were named.
@@ -36,30 +36,30 @@ class Splitting(Certificate):
 
     @property
     def rule(self) -> str:
-        """The rule, of a function with one output.
+        """The rule of a function with one output.
 
         Raises:
-            ValueError: there are several outputs: read ``rules``.
+            ValueError: there are several outputs; read ``rules``.
         """
         (rule,) = self.rules
         return rule
 
     def recheck(self, seed: int | None = None) -> Splitting:
-        """The same question asked again."""
+        """The certificate of the same claim, established anew."""
         return splits(self.graph, dict(self.over or {}))
 
 
 @without_collecting
 def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
-    """Whether f is a sum, mean, maximum, log Σ exp or concatenation of its values on parts of the data.
+    """Decide if f is a sum, mean, maximum, log Σ exp or concatenation of its values on parts of the data.
 
-    The data are the inputs named in ``over``, cut at the same places along the axes named there. The proof
+    The data are the inputs named in ``over``, cut at the same positions along the axes named there. The proof
     follows the graph, whose sizes are symbols: it holds for parts of all lengths ≥ 1. The rules are exact in
     real arithmetic; floating-point results differ by rounding.
 
     Args:
-        f: what `trace` takes.
-        over: for each input that holds data the axis that is cut, as in ``{"X": 0, "y": 0}``.
+        f: an argument of `trace`.
+        over: for each input with data the axis that is cut, as in ``{"X": 0, "y": 0}``.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Returns:
@@ -67,8 +67,8 @@ def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
         "refuted" with the op that mixes the parts and numbers at which every rule is wrong; or "undecided".
 
     Raises:
-        ShapeError: ``over`` names what is no input or no axis, an axis of fixed length, axes of different
-            lengths, or leaves out an axis of the same length.
+        ShapeError: ``over`` names an unknown input or axis, an axis of fixed length, or axes of different
+            lengths; or it omits an axis of the same length.
     """
     began = time.perf_counter()
     graph = as_graph(f, inputs=inputs)
@@ -98,7 +98,7 @@ def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
 
 
 def word_of(state: State) -> str:
-    """The rule of an output in one word."""
+    """The rule of an output as one word."""
     if isinstance(state, Whole) or (isinstance(state, Same) and state.weight is not None):
         return "composed"
     piece = _piece(state, [])
@@ -138,7 +138,7 @@ _WORDS = {
 
 
 def _mixing(node: Node, states: Mapping[Node, State]) -> str:
-    """The op that mixes parts, with what it is given."""
+    """The op that mixes parts, with its arguments."""
     kind = type(node.op).__name__
     given = [_given(states[a]) for a in node.args if a in states]
     shape = format_shape(node.shape) if node.shape else "()"

@@ -1,7 +1,7 @@
 """Combining the values of parts, two at a time, in floating point.
 
-A partial value of a weighted piece is a pair: a mean of what has been seen, and the weight it stands for. In
-logarithms that is the online rule of softmax (Milakov and Gimelshein 2018).
+A partial value of a weighted piece is a pair: the mean over the parts so far, and the weight of these parts.
+With logarithmic weights this is the online rule of softmax (Milakov and Gimelshein 2018).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _mean(
 
 
 def _times(value: Array | float, factor: Array | float, place: Sequence[int]) -> Array:
-    """A value times a factor along some of its axes; parts of weight 0 take no part."""
+    """A value times a factor along some of its axes; parts with weight 0 are ignored."""
     factor = _along(factor, place, np.ndim(value))
     return np.where(factor == 0, 0.0, value * factor)[()]
 
@@ -93,7 +93,7 @@ def _rows(piece: Piece, blocks: Sequence[tuple[Array, Array]], total: Array | fl
 
 
 def block_of(piece: Piece, value: Array, weight: Array, total: Any) -> Array:
-    """One part's rows, times its share of the whole weight."""
+    """The rows of one part, times its share of the total weight."""
     if piece.weight is None:
         return value
     with np.errstate(invalid="ignore"):

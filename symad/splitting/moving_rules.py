@@ -1,4 +1,4 @@
-"""How ops that move elements, matrix ops, recurrences and random numbers pass states on."""
+"""The states of ops that move elements, of matrix ops, recurrences and random numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from symad.transforms.tangents import push
 
 
 def moved(state: State, to: Mapping[int, int]) -> State | None:
-    """The state after axes have moved; None where one that it names is gone."""
+    """The state after axes have moved; None if an axis that it names is removed."""
     if isinstance(state, WEIGHTED) and state.weight is not None:
         kept = state.weight.moved(to)
         if kept is None:
@@ -57,7 +57,7 @@ def moved(state: State, to: Mapping[int, int]) -> State | None:
 
 @splitting.dispatch
 def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Length) -> Split:
-    """What is the same on every part, repeated along the split axis, is rows."""
+    """A value that is the same on every part and is repeated along the split axis is rows."""
     state = moved(states[0], dict(enumerate(op.axes)))
     new = [k for k in split_axes(op.shape, n) if k not in op.axes]
     if not new:
@@ -67,7 +67,7 @@ def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Length) -> Sp
 
 @splitting.dispatch
 def reshape_splitting(op: Reshape, y: Node, states: States, n: Length) -> Split:
-    """Rows stay rows where as many elements stand in front of their axis."""
+    """Rows stay rows if their axis has as many elements before it as it had."""
     before, state = y.args[0].shape, states[0]
     to: dict[int, int] = {}
     for axis in range(len(before)):
@@ -88,7 +88,7 @@ def _kept_axes(whole: Callable[[int], bool], rank: int) -> dict[int, int]:
 
 @splitting.dispatch
 def slice_splitting(op: Slice, y: Node, states: States, n: Length) -> Split:
-    """Of every row the same elements; some of the rows only, or another order of them, is no rule."""
+    """The same elements of every row; there is no rule for some of the rows only, or for another order."""
     before = y.args[0].shape
     if any(has(start, n) for start in op.start):
         return None
@@ -116,7 +116,7 @@ def pad_splitting(op: Pad, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def concatenate_splitting(op: Concatenate, y: Node, states: States, n: Length) -> Split:
-    """Side by side; one after the other along the rows mixes the order of the parts."""
+    """Concatenation along another axis; along the axis of rows it mixes the order of the parts."""
     state = _together(y, states)
     gone = state is not None and not _keeps(state, op.axis)
     return None if gone else state
@@ -146,11 +146,11 @@ def stack_splitting(op: Stack, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
-    """Rows of indices into one table, or a table of which every row is read alike."""
+    """Rows of indices into one table, or a table whose rows are all read in the same way."""
     (table, indices), lead = states, len(y.args[1].shape)
     if table == SAME:
         return indices if isinstance(indices, Rows) and indices.weight is None else None
-    if isinstance(indices, Positions):  # tables of every row, one after the other
+    if isinstance(indices, Positions):  # the concatenated tables of all rows
         rows = isinstance(table, Rows) and table.axis == 0 and _reads(indices, y.args[0].shape[0], n)
         to = {k: lead + k - 1 for k in range(1, len(y.args[0].shape))}
         return moved(table, {0: indices.axis, **to}) if rows else None
@@ -160,7 +160,7 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
 
 
 def _reads(positions: Positions, length: Dim, n: Dim) -> bool:
-    """True if positions run through an axis as the rows do: length = n stride."""
+    """True if positions run through an axis in step with the rows: length = n stride."""
     return same_dim(length, times(n, positions.stride))
 
 
@@ -185,7 +185,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) ->
 
 @splitting.dispatch
 def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> Split:
-    """The number of a row of all data, in front of indices of its own: strides add up."""
+    """The number of a row among all rows, combined with further indices: strides are added."""
     axes: set[int] = set()
     stride: Dim = 0
     for k, (arg, state) in enumerate(zip(y.args, states, strict=True)):
@@ -207,7 +207,7 @@ def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> 
 
 @splitting.dispatch
 def sorting_positions_splitting(op: SortingPositions, y: Node, states: States, n: Length) -> Split:
-    """Each line of the last axis by itself."""
+    """Each line of the last axis separately."""
     return _lines(states, len(y.shape) - 1)
 
 
@@ -237,7 +237,7 @@ def _is_sum(state: State) -> bool:
 
 @splitting.dispatch
 def matrix_splitting(op: MatrixOp, y: Node, states: States, n: Length) -> Split:
-    """Each matrix of a stack by itself."""
+    """Each matrix of a stack separately."""
     return _lines(states, min(rank for arg in y.args if (rank := len(arg.shape)) >= 2) - 2)
 
 
@@ -266,7 +266,7 @@ def triangular_solve_splitting(op: TriangularSolve, y: Node, states: States, n: 
 
 @splitting.dispatch
 def triangle_splitting(op: Triangle, y: Node, states: States, n: Length) -> Split:
-    """Linear, elementwise but for the zeros; a matrix of rows has no triangle part by part."""
+    """Linear, and elementwise except for the zeros; the rows of a matrix have no triangle part by part."""
     (state,) = states
     if isinstance(state, Rows):
         return _lines(states, len(y.shape) - 2)
@@ -289,21 +289,21 @@ def kept_splitting(op: Kept, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def chain_tangent_splitting(op: ChainTangent, y: Node, states: States, n: Length) -> Split:
-    """By the tangent of the `Scan` that the chain stands for: a recurrence of c_dot beside the states c.
+    """By the tangent of the chain's definition, a `Scan`: a recurrence of c_dot beside the states c.
 
-    The definition, one recurrence of (c, c_dot), would set rows of both one after the other.
+    The definition, one recurrence of (c, c_dot), would concatenate the rows of both.
     """
     points = tuple([fresh_input(a.shape) for a in y.args])
     args, _, dots = arguments(op, points)
     marked = [p for p, flag in zip(args, op.active, strict=True) if flag]
     (tangent,) = push([plain(op, args)], dict(zip(marked, dots, strict=True)))
-    if not isinstance(tangent, Node):  # a body that reads none of what moves
+    if not isinstance(tangent, Node):  # the body does not depend on the tangents
         return SAME
     return state_by(tangent, dict(zip(points, states, strict=True)), n)
 
 
 def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: sympy.Symbol) -> State | None:
-    """Row by row in every step: the state is rows, and the body keeps it so."""
+    """Row by row in every step: the state is rows, and remains rows in the body."""
     inner = [_in_step(s) if 1 <= k <= op.slices else s for k, s in enumerate(states)]
     if any(s is None for s in inner):
         return None
@@ -316,7 +316,7 @@ def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: sympy.Sy
 
 
 def _first_states(y: Node, inner: Sequence[State | None]) -> list[Rows]:
-    """What the state can be in every step: as it starts; zeros can start rows with any weight."""
+    """The possible states of the carried value in every step: the initial one; zeros may be weighted rows."""
     first = inner[0]
     if not isinstance(first, Rows):
         return []
@@ -325,7 +325,7 @@ def _first_states(y: Node, inner: Sequence[State | None]) -> list[Rows]:
 
 
 def _in_step(state: State) -> State | None:
-    """The state of one step's input, from that of all steps; None where the steps are what is split."""
+    """The state of one step's input, from that of all steps; None if the axis of steps is split."""
     if isinstance(state, (Rows, Positions)) and state.axis == 0:
         return None
     weight = getattr(state, "weight", None)
@@ -335,7 +335,7 @@ def _in_step(state: State) -> State | None:
 
 @splitting.dispatch
 def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Length) -> Split:
-    """Every axis but that of time by itself; linear in what is added."""
+    """Every axis except time separately; linear in the summand."""
     rank = len(y.shape)
     if states[0] == SAME:
         state = states[1]
@@ -351,7 +351,7 @@ def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Length) ->
 
 @splitting.dispatch
 def root_splitting(op: Root, y: Node, states: States, n: Length) -> Split:
-    """Independent problems along their axis."""
+    """Independent problems along the batch axis."""
     shared = all(s == SAME or (flag and s == Rows(0)) for s, flag in zip(states, op.batched, strict=True))
     return Rows(0) if shared else None
 

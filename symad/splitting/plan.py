@@ -22,14 +22,14 @@ from symad.splitting.states import Mixed, Rows, Same, State, Total, Weight, Whol
 
 @dataclass(frozen=True)
 class Piece:
-    """One value of the parts, and how it is combined.
+    """One value of the parts, and the rule that combines it.
 
     Attributes:
         kind: "same", "rows", or the kind of a `Total`.
-        axis: along which rows are put together.
-        weight: which of the local values weights it, or None.
-        log: whether that is a logarithm.
-        place: the axes of the value that the axes of the weight are.
+        axis: the axis along which rows are concatenated.
+        weight: the number of the local value that weights it, or None.
+        log: true if the weight is a logarithm.
+        place: the axes of the value to which the axes of the weight belong.
     """
 
     kind: str
@@ -55,14 +55,14 @@ def _weighted(log: bool) -> str:
 
 @dataclass(frozen=True)
 class Cut:
-    """Which axes of which inputs are cut, all of one symbolic length."""
+    """The axes of inputs that are cut, all of one symbolic length."""
 
     axes: tuple[tuple[int, int], ...]
     """Pairs of the position of an input and its axis."""
     length: sympy.Symbol
 
     def axis(self, position: int) -> int | None:
-        """The axis of an input that is cut, if one is."""
+        """The cut axis of an input, if there is one."""
         return dict(self.axes).get(position)
 
 
@@ -70,8 +70,8 @@ def cut_of(graph: Graph, over: Over) -> Cut:
     """The axes named by the user.
 
     Raises:
-        ShapeError: names that are no inputs, axes that do not exist, have a fixed length or different ones,
-            or an input whose length is the same symbol and that is not named.
+        ShapeError: unknown inputs, axes that do not exist, have a fixed length or different lengths,
+            or an input that is not named and whose length is the same symbol.
     """
     names = [str(s) for s in graph.inputs]
     if not isinstance(over, Mapping):
@@ -121,12 +121,12 @@ class Plan:
 
     Attributes:
         graph: the function.
-        cut: what is cut.
-        local: what is computed of every part; its outputs are the values combined, then weights.
-        pieces: how each of its outputs is combined.
+        cut: the axes that are cut.
+        local: the graph computed on every part; its outputs are the values to combine, then weights.
+        pieces: the rule that combines each of its outputs.
         after: the function of the combined values and the inputs that are not cut, in the order of ``needs``;
             its first inputs are the combined values.
-        needs: the positions among the inputs of those that ``after`` takes as well.
+        needs: the positions of the inputs that ``after`` also takes.
     """
 
     graph: Graph
@@ -138,12 +138,13 @@ class Plan:
 
     @cached_property
     def direct(self) -> bool:
-        """True if every output is one of the combined values itself."""
+        """True if every output is one of the combined values."""
         return all(isinstance(o.op, Input) for o in self.after.output_nodes)
 
 
 def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
-    """The graph with the length only where it is a sum over the parts, and the states of its nodes."""
+    """The graph in which the length occurs only as a sum over the parts, and the states of its nodes."""
+    """The plan of a graph whose nodes have these states; None if an output mixes parts."""
     outputs = _plain_lengths(graph.output_nodes, cut.length)
     whole = graph.with_outputs(outputs, graph.structure)
     known: dict[Node, State] = {graph.input_nodes[k]: Rows(axis) for k, axis in cut.axes}
@@ -195,7 +196,7 @@ def plan_of(graph: Graph, cut: Cut, states: Mapping[Node, State]) -> Plan | None
 
 
 def _frontier(outputs: tuple[Node, ...], states: Mapping[Node, State]) -> list[Node]:
-    """The values that are combined: where the function stops being a reduction of the parts."""
+    """The values to combine: the last reductions over the parts on the paths to the outputs."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()
     stack = list(reversed(outputs))
@@ -226,5 +227,5 @@ def _piece(state: State, nodes: list[Node]) -> Piece:
 
 
 def _is_log(node: Node, states: Mapping[Node, State], nodes: list[Node]) -> bool:
-    """True if an added weight is a log Σ exp: a length is the other kind."""
+    """True if an added weight is a log Σ exp; the other kind is a length."""
     return not isinstance(node.op, Dimension)

@@ -1,4 +1,4 @@
-"""How ops pass states on: elementwise ops, contractions and reductions; see `symad.splitting.states`."""
+"""The states of elementwise ops, contractions and reductions; see `symad.splitting.states`."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def general_splitting(op: Op, y: Node, states: States, n: Length) -> Split:
     return by_definition(y, states, n)
 
 
-# ---- what several rules share -------------------------------------------------------------------
+# ---- shared by several rules --------------------------------------------------------------------
 
 
 def is_zero(node: Node) -> bool:
-    """True if a node is 0 in every element: then it is a sum, a mean and rows alike."""
+    """True if a node is 0 in every element; it is then a sum, a mean and rows at once."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -59,10 +59,10 @@ def is_zero(node: Node) -> bool:
 
 
 def added(args: Sequence[Node], states: Sequence[State]) -> State | None:
-    """The state of what is linear in all arguments together and treats them alike, such as their sum.
+    """The state of an op that is linear in all arguments jointly and symmetric in them, such as a sum.
 
-    Σ_p (a_p + b_p) = Σ_p a_p + Σ_p b_p, and the same for rows; a mean of parts may add what is the same on
-    every part, since its weights add up to 1.
+    Σ_p (a_p + b_p) = Σ_p a_p + Σ_p b_p, and the same for rows; a summand that is the same on every part may
+    be added to a mean of parts, since its weights add up to 1.
     """
     present = [s for a, s in zip(args, states, strict=True) if not is_zero(a)]
     if any(isinstance(s, Positions) for s in present):
@@ -83,7 +83,7 @@ def added(args: Sequence[Node], states: Sequence[State]) -> State | None:
 
 
 def multiplied(states: Sequence[State]) -> State | None:
-    """The state of what is linear in each argument, such as an elementwise product, axes aside.
+    """The state of an op that is linear in each argument, such as an elementwise product, without axes.
 
     (Σ_p a_p) c = Σ_p (a_p c); a weight may come from one factor.
     """
@@ -102,7 +102,7 @@ def multiplied(states: Sequence[State]) -> State | None:
 
 
 def is_length(node: Node, n: Dim) -> bool:
-    """True if a node is a multiple of the length that is split, which is positive on every part."""
+    """True if a node is a multiple of the length n, which is positive on every part."""
     return isinstance(node.op, Dimension) and is_multiple(node.op.expression, n)
 
 
@@ -119,13 +119,13 @@ def dimension_splitting(op: Dimension, y: Node, states: States, n: Length) -> Sp
 
 @splitting.dispatch
 def iota_splitting(op: Iota, y: Node, states: States, n: Length) -> Split:
-    """The position of a row among all rows is that in its part after the rows before the part."""
+    """The position of a row among all rows is its position in its part plus the rows before the part."""
     return Positions(0) if is_multiple(op.size, n) else None
 
 
 @splitting.dispatch
 def eye_splitting(op: Eye, y: Node, states: States, n: Length) -> Split:
-    """A matrix of pairs of rows."""
+    """A matrix over pairs of rows."""
     return None
 
 
@@ -158,7 +158,7 @@ def add_splitting(op: Add, y: Node, states: States, n: Length) -> Split:
 
 
 def _positions_added(op: Add, states: Sequence[State]) -> State | None:
-    """The strides add up; rows without a weight and constants leave them as they are."""
+    """The strides are added; rows without a weight and constants do not change them."""
     moving = [(sign, s) for sign, s in zip(op.signs, states, strict=True) if s != SAME]
     if not all(isinstance(s, Positions) or (isinstance(s, Rows) and s.weight is None) for _, s in moving):
         return None
@@ -168,7 +168,7 @@ def _positions_added(op: Add, states: Sequence[State]) -> State | None:
 
 
 def _with_sign(sign: int, kind: str) -> State | None:
-    """The state of an extreme, or of log Σ exp, times ±1, plus what is the same on every part."""
+    """The state of an extreme, or of log Σ exp, times ±1, plus a value that is the same on every part."""
     turned = kind if sign > 0 else {"maximum": "minimum", "minimum": "maximum"}.get(kind)
     return Total(turned) if turned else None
 
@@ -220,18 +220,18 @@ def select_splitting(op: Select, y: Node, states: States, n: Length) -> Split:
         return state
     if state == SAME:
         return condition
-    if isinstance(state, Same):  # a scalar with a weight, chosen row by row
+    if isinstance(state, Same):  # a scalar with a weight, selected row by row
         return Rows(condition.axis, state.weight) if isinstance(condition, Rows) else None
     return state if isinstance(state, Rows) and replace(state, weight=None) == condition else None
 
 
 GROWING = (sympy.exp, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
-"""On all numbers: the logarithm of the largest is there where that of some part's largest is not."""
+"""Functions that increase on all reals. Not log: it may exist for the maximum, but not for that of a part."""
 
 
 @splitting.dispatch
 def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
-    """Row by row; a growing function keeps extremes; exp log Σ exp = Σ exp."""
+    """Row by row; a monotonically increasing function preserves extremes; exp log Σ exp = Σ exp."""
     (state, *rest) = states
     if rest or not isinstance(state, Total):
         return _row_by_row(states)
@@ -272,14 +272,14 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Length) -> Split:
 
 
 def _labelled(state: State, labels: tuple[int, ...]) -> State:
-    """The state with labels for axes."""
+    """The state with labels in place of axes."""
     if isinstance(state, WEIGHTED) and state.weight is not None:
         state = replace(state, weight=state.weight.moved(dict(enumerate(labels))))
     return replace(state, axis=labels[state.axis]) if isinstance(state, Rows) else state
 
 
 def _placed(state: State, output: tuple[int, ...]) -> State | None:
-    """The state with axes for labels; None where the output has lost one of them."""
+    """The state with axes in place of labels; None if the output lacks one of them."""
     places = {label: k for k, label in enumerate(output)}
     if isinstance(state, Rows):
         state = replace(state, axis=places[state.axis])

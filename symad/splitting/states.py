@@ -1,14 +1,14 @@
-"""How the value of a node on all data comes from its values on parts of the data.
+"""How the value of a node on all data follows from its values on parts of the data.
 
 The data are cut along named axes into parts p = 1, ..., P. A node has the value V on all data and v_p on
-part p. Its state says how the first comes from the others:
+part p. Its state says how V follows from the v_p:
 
     Same              V = v_p, for every p
     Rows(axis)        V is the concatenation of the v_p along an axis
     Total(kind)       V is the sum, maximum, minimum, product or log Σ exp of the v_p
-    Positions(axis)   the same, of numbers that count rows from the first one of all
+    Positions(axis)   the same, for numbers that count rows from the first row of all data
     Whole             V is a function of nodes with one of these states: known after one pass over the data
-    Mixed             no rule says: an op has mixed elements of several parts
+    Mixed             no rule: an op has mixed elements of several parts
 
 `Same`, `Rows` and sums may carry a weight W, itself a sum (or, in logarithms, a log Σ exp): every v_p is then
 multiplied by w_p/W. A mean is a sum with the weight n, the softmax of rows is `Rows` with a weight log Σ exp.
@@ -29,9 +29,9 @@ KINDS = ("sum", "maximum", "minimum", "logsumexp", "product")
 
 @dataclass(frozen=True)
 class Weight:
-    """What the parts are weighted by: w_p/W, or exp(L_p − L) if ``log``.
+    """The weights of the parts: w_p/W, or exp(L_p − L) if ``log``.
 
-    Axis k of ``node`` is axis ``place[k]`` of the value that is weighted.
+    Axis k of ``node`` is axis ``place[k]`` of the weighted value.
     """
 
     node: Node
@@ -39,7 +39,7 @@ class Weight:
     place: tuple[int, ...] = ()
 
     def moved(self, to: Mapping[int, int]) -> Weight | None:
-        """The weight after axes have moved; None where one of its axes is gone."""
+        """The weight after axes have moved; None if one of its axes is removed."""
         if not all(k in to for k in self.place):
             return None
         return Weight(self.node, self.log, tuple(to[k] for k in self.place))
@@ -47,7 +47,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class State:
-    """How V comes from the v_p."""
+    """How V follows from the v_p."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Rows(State):
 
 @dataclass(frozen=True)
 class Positions(State):
-    """V is the concatenation of the v_p + stride · (how many rows stand before part p): positions of rows."""
+    """V is the concatenation of the v_p + stride · (the number of rows before part p): positions of rows."""
 
     axis: int
     stride: Dim = 1
@@ -88,24 +88,24 @@ class Whole(State):
 
 @dataclass(frozen=True)
 class Mixed(State):
-    """An op has mixed elements of several parts: ``node`` is where."""
+    """An op has mixed elements of several parts: ``node``."""
 
     node: Node
 
 
 WEIGHTED = (Same, Rows, Total)
-"""What may have a weight."""
+"""The states that may have a weight."""
 
 SAME, SUM, WHOLE = Same(), Total(), Whole()
 
 
 def has(dim: Dim, n: Dim) -> bool:
-    """True if a dimension depends on the length n that is split."""
+    """True if a dimension depends on the length n."""
     return n in dim_symbols((dim,))
 
 
 def is_multiple(dim: Dim, n: Dim) -> bool:
-    """True if a dimension is n times something free of n: then the parts' lengths add up to it."""
+    """True if a dimension is n times a factor free of n; the parts' lengths then add up to it."""
     return has(dim, n) and n not in sympy.cancel(dim / n).free_symbols
 
 
@@ -115,13 +115,13 @@ def split_axes(shape: Shape, n: Dim) -> list[int]:
 
 
 def axis_after_reshape(before: Shape, after: Shape, axis: int, exactly: bool = True) -> int | None:
-    """The axis that ``axis`` becomes: the one with as many elements in front of it.
+    """The axis that ``axis`` becomes: the one with as many elements before it.
 
     Args:
         before: the shape.
         after: the new shape, with as many elements.
         axis: an axis of ``before``.
-        exactly: whether it keeps its length.
+        exactly: true if it has to keep its length.
     """
     lead = size(before[:axis])
     for k, dim in enumerate(after):

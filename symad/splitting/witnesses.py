@@ -1,4 +1,4 @@
-"""Numbers that show that no rule combines a function's values on parts of the data."""
+"""Numbers at which no rule combines a function's values on parts of the data."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PARTS = ((2, 3), (4, 1), (1, 2, 3), (5, 6))
 """Lengths of the parts."""
 
 DIFFERENT = 1e-6
-"""A larger relative difference shows that a rule is wrong."""
+"""The relative difference above which a rule is wrong."""
 
 FLOOR = 1e-3
-"""Differences of smaller values, of inputs about 1, are compared with this: rounding refutes nothing."""
+"""The minimum scale for differences, for inputs about 1, so that rounding refutes no rule."""
 
 
 NO_SHAPE = "none, for no rule has a value of its shape"
@@ -35,13 +35,13 @@ NO_SHAPE = "none, for no rule has a value of its shape"
 
 @dataclass(frozen=True)
 class Found:
-    """What the search for one output found.
+    """The result of the search for one output.
 
     Attributes:
-        witness: a point at which the rule that comes closest is wrong, if every rule is wrong somewhere.
+        witness: a point at which the closest rule is wrong, if every rule is wrong at some point.
         nearest: the name of that rule.
         standing: the rules that agreed at every point.
-        points: how many points there were.
+        points: the number of points.
     """
 
     witness: Witness | None
@@ -51,11 +51,11 @@ class Found:
 
 
 Record: TypeAlias = "tuple[dict[str, float], Any]"
-"""For each rule the gap at a point, and the point with what was found."""
+"""For each rule the gap at a point, and this point."""
 
 
 def search(graph: Graph, cut: Cut) -> list[Found]:
-    """For each output, whether numbers contradict every rule."""
+    """For each output, the rules that numbers contradict and those that they do not."""
     records: list[list[Record]] = [[] for _ in graph.output_nodes]
     for lengths, values in _points(graph, cut):
         try:
@@ -107,7 +107,7 @@ def _gap(value: Array, made: Array | float) -> float:
 
 
 def _combinations(parts: list[Array], lengths: Sequence[int]) -> Iterator[tuple[str, np.ndarray]]:
-    """Every rule's value, of those whose shape fits."""
+    """The value of every rule whose shape matches."""
     total = sum(lengths)
     shares = [length / total for length in lengths]
     if len({np.shape(p) for p in parts}) == 1:
@@ -162,14 +162,14 @@ def _parts(values: Sequence[Array], cut: Cut, lengths: Sequence[int]) -> list[li
 
 
 def _points(graph: Graph, cut: Cut) -> Iterator[tuple[Sequence[int], list[Array]]]:
-    """Values of the inputs: positive ones and ones of both signs; integers where they are indices."""
+    """Values of the inputs: positive ones and ones of both signs; integers for indices."""
     others = sorted(graph.dims - {cut.length}, key=str)
     for number, lengths in enumerate(PARTS):
         sizes = {s: 2 + (k + number) % 3 for k, s in enumerate(others)} | {cut.length: sum(lengths)}
         try:
             concrete = graph.at({s: v for s, v in sizes.items() if s in _symbols(graph)})
             ranges = integer_inputs(concrete.output_nodes)
-        except SymadError:  # a function of longer arrays only
+        except SymadError:  # the function needs longer arrays
             continue
         for kind in ("positive", "any"):
             rng = np.random.default_rng([number, kind == "any"])

@@ -1,7 +1,7 @@
-"""Stable forms: what loses digits or overflows is replaced by what is equal and does not.
+"""Stable forms: expressions that lose digits or overflow are replaced by equal ones that do not.
 
-`stabilize` rewrites a graph before it is evaluated in floating point. `smooth` rewrites what is
-differentiated: the derivative of log Σ exp(x) holds a softmax, that of its parts a quotient ∞/∞.
+`stabilize` rewrites a graph before it is evaluated in floating point. `smooth` rewrites a graph before
+differentiation: the derivative of log Σ exp(x) contains a softmax, that of its operands a quotient ∞/∞.
 """
 
 from __future__ import annotations

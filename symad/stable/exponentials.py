@@ -1,9 +1,9 @@
-"""Logarithms and quotients of positive values that are made of exponentials.
+"""Logarithms and quotients of positive values that consist of exponentials.
 
-A node is *positive by its exponentials* if it is exp(L) for an L that is known: exponentials, positive
-numbers, products, powers and sums of such, sums over axes, σ and softmax. Its logarithm is L, whatever
-way it is written, and a quotient of two of them is exp(L₁ − L₂); neither overflows where the value does
-not. Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions"
+A node is *positive by its exponentials* if it is exp(L) for a known L: exponentials, positive
+numbers, products, powers and sums of such nodes, sums over axes, σ and softmax. Its logarithm is L in every
+notation, and a quotient of two of them is exp(L₁ − L₂); neither overflows unless the value does.
+Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions"
 (2021), algorithms 3.1 and 3.2, for any number of terms.
 """
 
@@ -34,10 +34,10 @@ else:  # plum dispatches on the op alone
     Logarithm = Any
 
 DEPTH = 6
-"""Levels of products, powers and sums that are looked through."""
+"""The maximum depth of products, powers and sums that are examined."""
 
 LARGEST = 64
-"""Terms of a sum whose logarithm is written as a chain."""
+"""The maximum number of terms of a sum whose logarithm is written as a chain."""
 
 
 def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, ...]:
@@ -45,7 +45,7 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, 
 
     Args:
         outputs: nodes that are to be differentiated.
-        kept: nodes that stay as they are, with all below them.
+        kept: nodes that stay unchanged, with all nodes below them.
     """
     order = topological(outputs)
     if not any(_head(node) in (sympy.log, log1p) or _divides(node.op) for node in order):
@@ -54,7 +54,7 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, 
 
 
 def smooth_node(node: Node, args: Nodes) -> Node:
-    """The node of new arguments in its stable form."""
+    """The node with new arguments, in its stable form."""
     made = of_exponentials(node.op, args)
     if made is not None:
         return made
@@ -62,7 +62,7 @@ def smooth_node(node: Node, args: Nodes) -> Node:
 
 
 def of_exponentials(op: Op, args: Nodes) -> Node | None:
-    """The stable form of a logarithm, difference or quotient of exponentials; None for anything else."""
+    """The stable form of a logarithm, difference or quotient of exponentials; None for other nodes."""
     if isinstance(op, Apply) and op.head in (sympy.log, log1p):
         (inside,) = args
         if op.head is log1p:
@@ -77,14 +77,15 @@ def of_exponentials(op: Op, args: Nodes) -> Node | None:
 
 
 def logarithm_of(node: Node) -> Node | None:
-    """L where the node is exp(L) and an exponential is in it; None elsewhere."""
+    """L if the node is exp(L) and contains an exponential; None otherwise."""
     return logarithm(node.op, node, DEPTH) if _holds_exponential(node, DEPTH) else None
 
 
 def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
-    """The logarithm of exp a − exp b, or of one times positive values: NaN where they are negative, as it is.
+    """The logarithm of exp a − exp b, also times positive values; NaN where the value is negative.
 
-    Only of the whole: a term of a sum, a base or a second factor may be negative where the whole is positive.
+    Only for the whole operand: a term of a sum, a base or a second factor may be negative if the whole is
+    positive.
     """
     if not depth:
         return None
@@ -111,12 +112,12 @@ def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
 
 @question
 def logarithm(op: Op, node: Node, depth: int) -> Any:
-    """L where the node is exp(L), through ``depth`` levels; None where that is not known."""
+    """L if the node is exp(L), through ``depth`` levels; None if L is not known."""
 
 
 @logarithm.dispatch
 def unknown_logarithm(op: Op, node: Node, depth: int) -> Logarithm:
-    """A positive number has one; of other values nothing is known."""
+    """L of a positive number; None for other values."""
     value = constant_value(node)
     if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value > 0:
         return constant(0) if value == 1 else apply(sympy.log, constant(value))
@@ -144,7 +145,7 @@ def softmax_logarithm(op: Softmax, node: Node, depth: int) -> Logarithm:
 
 @logarithm.dispatch
 def broadcast_logarithm(op: Broadcast, node: Node, depth: int) -> Logarithm:
-    """L of what is repeated, repeated."""
+    """L of the repeated value, repeated."""
     return _below(node, depth)
 
 
@@ -216,7 +217,7 @@ def einsum_logarithm(op: Einsum, node: Node, depth: int) -> Logarithm:
 
 
 def summed_axes(total: Node) -> tuple[int, ...] | None:
-    """The axes of a plain sum over axes that keeps the others in order; None for anything else."""
+    """The axes of a plain sum over axes that keeps the order of the others; None for other nodes."""
     spec = total.op
     if not isinstance(spec, Einsum) or len(spec.inputs) != 1:
         return None
@@ -228,7 +229,7 @@ def summed_axes(total: Node) -> tuple[int, ...] | None:
 
 
 def _holds_exponential(node: Node, depth: int) -> bool:
-    """True if an exponential stands where `logarithm` finds it."""
+    """True if there is an exponential where `logarithm` finds it."""
     level, seen = [node], {node}
     for _ in range(depth + 1):
         if any(isinstance(n.op, Softmax) or _head(n) in EXPONENTIALS for n in level):
@@ -263,7 +264,7 @@ def _log_softmax(x: Node, total: Node) -> Node | None:
 
 
 def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
-    """True if a value per row stands in every element of the row."""
+    """True if each value of ``total`` is repeated along the axes of its sum."""
     kept = tuple(k for k in range(len(inner.args[0].shape)) if k not in axes)
     return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept
 
@@ -296,7 +297,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _is_elementwise(node: Node) -> bool:
-    """True if a sum has its terms side by side, and not along axes of an array."""
+    """True if a sum adds its arguments, and not elements along axes of an array."""
     return isinstance(node.op, Add) or (isinstance(node.op, Pow) and isinstance(node.args[0].op, Add))
 
 

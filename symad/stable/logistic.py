@@ -1,7 +1,8 @@
-"""1/(1 + exp(u)) as one function, σ(−u), for backends that have a σ with all digits.
+"""1/(1 + exp(u)) as one function, σ(−u), for backends with a σ that is accurate everywhere.
 
-Derivatives of it hold exp(u) σ(−u)², with sums and other factors between: exp(u) overflows where σ(−u) is
-zero, and the product would be NaN. Since exp(u) σ(−u) = σ(u), a factor σ(−u) leaves with an exp(u) it meets.
+Its derivatives contain exp(u) σ(−u)², with sums and other factors between: exp(u) overflows where σ(−u) is
+zero, and the product would be NaN. Since exp(u) σ(−u) = σ(u), each pair of factors σ(−u) and exp(u) is
+replaced.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from symad.ops.elementwise.powers import Pow
 from symad.stable.rules import head_of
 
 DEPTH = 4
-"""So many sums and products deep a factor is looked for; powers up to it are taken apart."""
+"""The maximum depth of sums and products in which a factor is searched, and of powers that are expanded."""
 
 
 def with_logistic(graph: Graph) -> Graph:
-    """The graph with σ in the place of its quotients."""
+    """The graph with σ in place of its quotients."""
     if not any(head_of(node) is sigmoid or _is_logistic(node) for node in graph.nodes):
         return graph
     made = rebuild(graph.output_nodes, {}, _logistic_node)
@@ -41,7 +42,7 @@ def _logistic_node(node: Node, args: Nodes) -> Node:
 
 
 def _quotients(power: int, factor: Node) -> list[tuple[int, Node]]:
-    """σ(−u) for the divisor 1 + exp(u), and as often for its small powers; other factors as they are."""
+    """σ(−u) for the divisor 1 + exp(u), repeated for its small powers; other factors unchanged."""
     exponent = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else 1
     base = factor.args[0] if isinstance(factor.op, Pow) else factor
     few = power == -1 and isinstance(exponent, int) and 1 <= exponent <= DEPTH
@@ -57,7 +58,7 @@ def _is_logistic(node: Node) -> bool:
 
 
 def _meet(factors: list[tuple[int, Node]]) -> Node | None:
-    """Π factors with σ(u) in the place of exp(u) and σ(−u) in two of them; None if they do not meet."""
+    """Π factors with σ(u) in place of a pair exp(u), σ(−u); None if there is no such pair."""
     for k, (power, factor) in enumerate(factors):
         for exponential in _exponentials(factor, DEPTH) if power == 1 else ():
             u = exponential.args[0]
@@ -83,7 +84,7 @@ def _exponentials(node: Node, depth: int) -> list[Node]:
 
 
 def without(node: Node, factor: Node, depth: int) -> Node | None:
-    """``node/factor`` where the factor stands in a product, or in every term of a sum; None elsewhere."""
+    """``node/factor`` if the factor occurs in a product, or in every term of a sum; None otherwise."""
     if node is factor:
         return constant(1)
     if depth == 0:

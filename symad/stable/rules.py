@@ -1,6 +1,6 @@
-"""Stable rewrites: forms that lose digits, or overflow, are replaced by equal ones that do not.
+"""Stable rewrites: expressions that lose digits, or overflow, are replaced by equal ones that do not.
 
-Each rule looks at one node and its arguments and answers with a better node or None. Sources:
+Each rule takes one node and its arguments and returns a better node or None. Sources:
 Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7 and 1.14; Blanchard,
 Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (2021), algorithm 3.1.
 """
@@ -68,7 +68,7 @@ def stable(op: Op, args: Nodes) -> MaybeNode:
 
 @stable.dispatch
 def keep(op: Op, args: Nodes) -> MaybeNode:
-    """An op without a rule stays."""
+    """None: an op without a rule is not changed."""
     return None
 
 
@@ -116,7 +116,7 @@ def stable_add(op: Add, args: Nodes) -> MaybeNode:
 
 
 def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
-    """N + Σ x = N (1 + Σ x/N) for an exact N that is larger than all floats: a quotient may bring it back."""
+    """N + Σ x = N (1 + Σ x/N) for an exact N larger than all floats: a later quotient may be finite again."""
     for k, (sign, term) in enumerate(terms):
         if _is_huge(term) and len(terms) > 1:
             value = constant_value(term)
@@ -172,7 +172,7 @@ def _is_root(node: Node) -> bool:
 
 
 def _root_difference(plus: Node, minus: Node) -> Node | None:
-    """√u − √v = (u − v)/(√u + √v) where u − v is simple: √(1 + x) − 1 = x/(√(1 + x) + 1)."""
+    """√u − √v = (u − v)/(√u + √v) if u − v is simple: √(1 + x) − 1 = x/(√(1 + x) + 1)."""
     inside = minus.args[0] if _is_root(minus) else constant(1)
     terms = _terms(plus.args[0])
     for k, (sign, term) in enumerate(terms):

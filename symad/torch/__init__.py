@@ -1,7 +1,7 @@
-"""The bridge to PyTorch, loaded on use: graphs as autograd functions, verified functions, modules as graphs.
+"""The bridge to PyTorch, imported on use: autograd functions from graphs, their verification, modules.
 
 `as_function` makes a graph a function of tensors, differentiable any number of times; `verify_function`
-certifies the forward and backward pass of somebody's ``torch.autograd.Function``; `from_torch` reads a
+certifies the forward and backward pass of a ``torch.autograd.Function``; `from_torch` reads a
 module with its weights, and `layer` is the question that every kind of module answers.
 """
 

@@ -1,4 +1,4 @@
-"""Attention and transformer layers, as PyTorch arranges them."""
+"""Attention and transformer layers, in PyTorch's layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symad.torch.modules import Array, Result, Weights, layer, refuse
 from symad.tracing import wrapped
 
 Masks = tuple[Any, Any]
-"""A mask of pairs (n, m) or (N·H, n, m), one of keys (N, m): conditions (True hides), numbers, None."""
+"""A mask of pairs (n, m) or (N·H, n, m), and one of keys (N, m): conditions (True hides), numbers, None."""
 
 
 def projected(module: torch.nn.Module, at: Weights, data: tuple[Array, ...]) -> list[Array]:
@@ -50,12 +50,12 @@ def heads(module: torch.nn.Module, x: Array) -> Array:
 def hidden_keys(
     module: torch.nn.Module, masks: Masks, shape: tuple[int, ...]
 ) -> tuple[Array | None, Array | None]:
-    """Conditions of what may be seen and numbers to add, (N, H, n, m) or what broadcasts to it.
+    """Conditions for visible pairs and numbers to add, (N, H, n, m) or arrays that broadcast to it.
 
     Args:
         module: the attention, which may add keys.
         masks: of pairs and of keys.
-        shape: (N, H, n, m), or (H, n, m), with the keys that are given.
+        shape: (N, H, n, m), or (H, n, m), without the keys that the module adds.
     """
     *batch, count, n, m = shape
     seen, added = None, None
@@ -73,7 +73,7 @@ def hidden_keys(
         elif len(mask.shape) == 3:
             mask = mask.reshape(*shape)
         always = (module.bias_k is not None) + bool(module.add_zero_attn)
-        if always:  # what the module adds is seen
+        if always:  # the keys that the module adds are visible
             rows = [(0, 0)] * (len(mask.shape) - 1)
             mask = np.pad(mask, [*rows, (0, always)])
         if is_condition(mask):
@@ -108,7 +108,7 @@ def attend(
 
 @layer.dispatch
 def multi_head(module: nn.MultiheadAttention, at: Weights, *data: Array) -> Result:
-    """(output, weights): the mean of the weights over the heads, or all, or None, as the options say.
+    """(output, weights): weights are their mean over the heads, all of them, or None, by the options.
 
     Data: query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal.
     """
@@ -117,7 +117,7 @@ def multi_head(module: nn.MultiheadAttention, at: Weights, *data: Array) -> Resu
         raise TraceError("from_torch: MultiheadAttention takes query, key and value")
     masks = given.get("attn_mask"), given.get("key_padding_mask")
     if masks[0] is None:
-        refuse(module, is_causal=given.get("is_causal"))  # a hint about a mask, which PyTorch wants too
+        refuse(module, is_causal=given.get("is_causal"))  # a hint about a mask, which PyTorch requires too
     output, weights = attend(module, at, data[:3], masks)
     if not given.get("need_weights", True):
         return output, None
@@ -161,7 +161,7 @@ def itself(module: torch.nn.Module, at: Weights, masks: Masks) -> Any:
 
 
 def masks_of(data: tuple[Array | None, ...], *places: int) -> tuple[Any, ...]:
-    """What stands at these positions of the arguments, None where nothing does."""
+    """The arguments at these positions, None for missing ones."""
     return tuple(data[k] if k < len(data) else None for k in places)
 
 
@@ -178,7 +178,7 @@ def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Array)
 
 @layer.dispatch
 def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Array) -> Result:
-    """Attention to oneself and to a memory, then a block.
+    """Self-attention and attention to a memory, then a feed-forward block.
 
     Data: tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, is_causal twice.
     """
@@ -198,13 +198,13 @@ def decoder_layer(module: nn.TransformerDecoderLayer, at: Weights, *data: Array)
 
 @layer.dispatch
 def encoder(module: nn.TransformerEncoder, at: Weights, *data: Array) -> Result:
-    """Layers one after the other, and perhaps a norm."""
+    """The layers in sequence, and possibly a norm."""
     return stack(module, at, *data)
 
 
 @layer.dispatch
 def decoder(module: nn.TransformerDecoder, at: Weights, *data: Array) -> Result:
-    """Layers one after the other, and perhaps a norm."""
+    """The layers in sequence, and possibly a norm."""
     return stack(module, at, *data)
 
 

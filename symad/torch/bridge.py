@@ -1,6 +1,6 @@
-"""A graph as one ``torch.autograd.Function``: forward is the lowered graph, backward the lowered pullback.
+"""A graph as a ``torch.autograd.Function``: forward is the lowered graph, backward the lowered pullback.
 
-The backward pass calls the pullback as such a function again: derivatives of every order exist. The
+The backward pass calls the pullback as such a function again, so derivatives of every order exist. The
 same holds for forward mode (pushforward) and for batches (vmap): ``torch.func`` composes as with PyTorch's
 own operations.
 """
@@ -30,7 +30,7 @@ class Bridge:
     """A graph of flat inputs and flat outputs, with its kernels and the bridges of its derivatives."""
 
     def __init__(self, graph: Graph, backend: str) -> None:
-        """``backend`` computes what lies on the CPU; "cupy" what lies on a CUDA device."""
+        """``backend`` computes on the CPU; "cupy" computes on a CUDA device."""
         count = len(graph.output_nodes)
         self.graph = graph.ungrouped().with_outputs(graph.output_nodes, TupleOf((None,) * count), graph.name)
         self.backend = backend
@@ -45,7 +45,7 @@ class Bridge:
 
     @cached_property
     def pointwise(self) -> bool:
-        """True if all inputs are numbers: then tensors of points may come, which broadcast together."""
+        """True if all inputs are numbers; they may then be tensors of points, which broadcast together."""
         return bool(self.graph.input_nodes) and not any(node.shape for node in self.graph.input_nodes)
 
     def _kernel(self, backend: str, dtype: str) -> Kernel:
@@ -80,7 +80,7 @@ def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[torch.device
     """The device of all tensors, and the name of their dtype.
 
     Raises:
-        EvaluationError: they lie on several devices, or on one that no backend computes on.
+        EvaluationError: the tensors are on several devices, or on one without a backend.
     """
     devices = list(dict.fromkeys(t.device for t in tensors))
     if len(devices) != 1 or devices[0].type not in ("cpu", "cuda"):
@@ -93,7 +93,7 @@ def _common(graph: Graph, tensors: Sequence[torch.Tensor]) -> tuple[torch.device
 def _on_cuda(
     kernel: Kernel, tensors: Sequence[torch.Tensor], device: torch.device
 ) -> tuple[torch.Tensor, ...]:
-    """After what PyTorch has queued on its stream, before what it queues next."""
+    """Run on a CUDA device: after the work that PyTorch has queued on its stream, before later work."""
     cupy = library()
     stream = torch.cuda.current_stream(device).cuda_stream
     with cupy.cuda.Device(device.index), cupy.cuda.ExternalStream(stream):
@@ -102,7 +102,7 @@ def _on_cuda(
 
 
 class Call(torch.autograd.Function):
-    """The bridge as PyTorch's autograd sees it."""
+    """The bridge as a function of PyTorch's autograd."""
 
     @staticmethod
     def forward(bridge: Bridge, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -111,7 +111,7 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
-        """The inputs are kept: residuals are computed again by the pullback, in one kernel with the rest."""
+        """Save the inputs: the pullback recomputes residuals, in one kernel with the rest."""
         ctx.bridge = inputs[0]
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
@@ -125,7 +125,7 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: FunctionCtx, *tangents: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
-        """ẏ from the tangents that there are."""
+        """ẏ from the tangents that are given."""
         wrt = tuple(k for k, tangent in enumerate(tangents[1:]) if tangent is not None)
         given = [tangent for tangent in tangents[1:] if tangent is not None]
         return tuple(ctx.bridge.pushforward(wrt)(*ctx.saved_tensors, *given))
@@ -146,7 +146,7 @@ class Call(torch.autograd.Function):
 
 
 def _aligned(tensor: torch.Tensor, batched: bool, rank: int) -> torch.Tensor:
-    """A tensor of points with axes of length 1 behind that of the batch, up to a rank."""
+    """A tensor of points with axes of length 1 after the batch axis, up to a rank."""
     if not batched:
         return tensor
     return tensor.reshape(tensor.shape[:1] + (1,) * (rank - tensor.ndim) + tensor.shape[1:])

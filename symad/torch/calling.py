@@ -1,4 +1,4 @@
-"""`as_function`: a graph, or what can be traced, as a differentiable function of tensors."""
+"""`as_function`: a graph, or an argument of `symad.trace`, as a differentiable function of tensors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from symad.tracing import trace
 def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "numpy") -> TorchFunction:
     """``f`` as a function of tensors that PyTorch differentiates, any number of times and in every mode.
 
-    Forward is the lowered graph; backward the lowered pullback, which is such a function again, so that
+    Forward is the lowered graph; backward is the lowered pullback, which is again such a function, so that
     Hessians, gradient penalties and ``torch.func`` work. Tensors share their memory with the kernels
     (DLPack): on the CPU with NumPy or compiled code, on a CUDA device with CuPy and its kernels.
 
     Args:
-        f: what `symad.trace` takes: a graph, a SymPy object, or a Python function with ``inputs``.
+        f: an argument of `symad.trace`: a graph, a SymPy object, or a Python function with ``inputs``.
         inputs: order and grouping of the arguments, as in `symad.trace`; a dict of tensors is one argument.
         backend: "numpy" or "c", for tensors on the CPU, in float64 or float32. On a CUDA device it is "cupy".
 
@@ -38,8 +38,8 @@ def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "nump
 class TorchFunction:
     """A graph as a function of tensors; results have the structure of the graph's.
 
-    Tensors of several floating-point dtypes are promoted as PyTorch does. Numbers stand for tensors. Where
-    all inputs of the graph are scalars, tensors of points may come, which broadcast together.
+    Tensors of several floating-point dtypes are promoted as PyTorch does. Numbers may be given for tensors.
+    If all inputs of the graph are scalars, they may be tensors of points, which broadcast together.
     """
 
     __signature__ = SignatureOf()

@@ -1,4 +1,4 @@
-"""Convolutions and pools, of channels before places as PyTorch has them."""
+"""Convolutions and pools, with channels before positions, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def channels_last(x: Any, axes: int) -> Array:
-    """(..., C, places) -> (..., places, C)."""
+    """(..., C, positions) -> (..., positions, C)."""
     return np.moveaxis(x, len(x.shape) - axes - 1, -1)
 
 
 def channels_first(x: Any, axes: int) -> Array:
-    """(..., places, C) -> (..., C, places)."""
+    """(..., positions, C) -> (..., C, positions)."""
     return np.moveaxis(x, -1, len(x.shape) - axes - 1)
 
 
@@ -35,14 +35,14 @@ def one_of(module: torch.nn.Module, **options: tuple[int, ...]) -> list[int]:
     """The options, each the same for all axes.
 
     Raises:
-        TraceError: they are not.
+        TraceError: they differ between axes.
     """
     refuse(module, **{name: value for name, value in options.items() if len(set(value)) > 1})
     return [value[0] for value in options.values()]
 
 
 def padding_of(module: torch.nn.Module, axes: int) -> list[tuple[int, int]]:
-    """Zeros before and after, for each axis of places."""
+    """The zeros before and after, for each axis of positions."""
     refuse(module, padding_mode=module.padding_mode if module.padding_mode != "zeros" else "")
     if module.padding == "valid":
         return [(0, 0)] * axes
@@ -108,7 +108,7 @@ def transposed_2d(module: nn.ConvTranspose2d, at: Weights, *data: Array) -> Resu
 
 
 def pooled(module: torch.nn.Module, x: Array, axes: int, dilation: int) -> Array:
-    """The windows of every channel: (..., places, taps, C)."""
+    """The windows of every channel: (..., positions, taps, C)."""
     taps = tuple_of(module.kernel_size, axes)
     (stride,) = one_of(module, stride=tuple_of(module.stride, axes))
     refuse(module, padding=any(tuple_of(module.padding, axes)), ceil_mode=module.ceil_mode)
@@ -118,7 +118,7 @@ def pooled(module: torch.nn.Module, x: Array, axes: int, dilation: int) -> Array
 
 
 def largest(module: torch.nn.Module, x: Array, axes: int) -> Array:
-    """The largest of each window."""
+    """The maximum of each window."""
     refuse(module, return_indices=module.return_indices)
     (dilation,) = one_of(module, dilation=tuple_of(module.dilation, axes))
     return channels_first(np.max(pooled(module, x, axes, dilation), axis=-2), axes)
@@ -151,7 +151,7 @@ def mean_pool_2d(module: nn.AvgPool2d, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def global_mean_pool(module: nn.AdaptiveAvgPool2d, at: Weights, *data: Array) -> Result:
-    """The mean over all places, for an output of one place."""
+    """The mean over all positions, for an output of one position."""
     if tuple_of(module.output_size, 2) != (1, 1):
         raise TraceError(f"from_torch: AdaptiveAvgPool2d({module.output_size}) has no rule; (1, 1) has")
     return np.mean(data[0], axis=(-2, -1), keepdims=True)

@@ -1,4 +1,4 @@
-"""Layers without neighbours: linear maps, tables, activations, losses, stacks of layers."""
+"""Layers that act on each element or feature vector: linear maps, tables, activations, and `Sequential`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @layer.dispatch
 def sequential(module: nn.Sequential, at: Weights, *data: Array) -> Result:
-    """One after the other."""
+    """The layers in sequence."""
     for part in module:
         data = (layer(part, at, *data),)
     return data[0]
@@ -72,10 +72,10 @@ def flatten(module: nn.Flatten, at: Weights, *data: Array) -> Result:
 
 
 def dropout(module: torch.nn.Module, x: Array, rate: str = "p") -> Array:
-    """X, in evaluation; ``rate`` is the option of the module that holds the probability.
+    """X, in evaluation; ``rate`` is the option of the module with the probability.
 
     Raises:
-        TraceError: it is active.
+        TraceError: the dropout is active.
     """
     if module.training and getattr(module, rate):
         raise TraceError(
@@ -109,7 +109,7 @@ def leaky_relu(module: nn.LeakyReLU, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def prelu(module: nn.PReLU, at: Weights, *data: Array) -> Result:
-    """The same with parameters, along axis 1."""
+    """Leaky ReLU with parameters, along axis 1."""
     (x,) = data
     slope = at(module.weight)
     if module.num_parameters > 1 and len(x.shape) > 1:
@@ -167,19 +167,19 @@ def tanh(module: nn.Tanh, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def hard_tanh(module: nn.Hardtanh, at: Weights, *data: Array) -> Result:
-    """X between two limits; ReLU6 is one."""
+    """X, clipped to two limits; ReLU6 is a special case."""
     return np.minimum(np.maximum(data[0], module.min_val), module.max_val)
 
 
 @layer.dispatch
 def softmax(module: nn.Softmax, at: Weights, *data: Array) -> Result:
-    """Along ``dim``."""
+    """The softmax along ``dim``."""
     return functions.softmax(data[0], axis=_axis(module))
 
 
 @layer.dispatch
 def log_softmax(module: nn.LogSoftmax, at: Weights, *data: Array) -> Result:
-    """Along ``dim``."""
+    """The log-softmax along ``dim``."""
     return functions.log_softmax(data[0], axis=_axis(module))
 
 

@@ -1,6 +1,6 @@
-"""Losses of PyTorch: modules with their options, whose mathematics is that of `symad.models`.
+"""Losses of PyTorch: modules with their options, computed by `symad.models`.
 
-A rule names the options of its module; `reduced` does what its ``reduction`` says.
+A rule names the options of its module; `reduced` applies its ``reduction``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def reduced(module: torch.nn.Module, values: Array, weight: Array | None = None) -> Array:
-    """The mean or sum of all elements, or these; ``weight`` multiplies them."""
+    """The mean or sum of all elements, or the elements; ``weight`` multiplies them."""
     return pointwise.reduced(values if weight is None else values * weight, module.reduction)
 
 
@@ -72,7 +72,7 @@ def divergence(module: nn.KLDivLoss, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Array) -> Result:
-    """eᶻ − y z, or μ − y log(μ + ε), perhaps with Stirling's formula."""
+    """eᶻ − y z, or μ − y log(μ + ε), optionally with Stirling's formula."""
     options = {"logarithmic": module.log_input, "epsilon": module.eps, "full": module.full}
     return reduced(module, pointwise.poisson(data[0], data[1], **options))
 
@@ -139,7 +139,7 @@ def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *d
 
 @layer.dispatch
 def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Array) -> Result:
-    """max(0, m + d(a, p) − d(a, n)) with the distance of a power."""
+    """max(0, m + d(a, p) − d(a, n)) with the distance of order p."""
 
     def between(a: Array, b: Array) -> Array:
         return margin.distance(a, b, module.p, module.eps)
@@ -152,7 +152,7 @@ def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Array) -> R
 def triplet_margin_of_a_distance(
     module: nn.TripletMarginWithDistanceLoss, at: Weights, *data: Array
 ) -> Result:
-    """The same with ``distance_function``: of arrays, a module with a rule, or PyTorch's default."""
+    """The triplet loss with ``distance_function``: of arrays, a module with a rule, or PyTorch's default."""
     given: Any = module.distance_function
     if isinstance(given, nn.PairwiseDistance):
 
@@ -166,7 +166,7 @@ def triplet_margin_of_a_distance(
 
 
 def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:
-    """Scores with the classes last, targets in that order, and whether these are probabilities."""
+    """Scores with the classes last, targets in that order, and true if the targets are probabilities."""
     soft = len(targets.shape) == len(scores.shape)
     if len(scores.shape) > 2:
         scores, targets = np.moveaxis(scores, 1, -1), np.moveaxis(targets, 1, -1) if soft else targets
@@ -174,7 +174,7 @@ def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:
 
 
 def classified(module: torch.nn.Module, loss: Array, weight: Array) -> Array:
-    """The reduction of losses of classes, whose mean is weighted."""
+    """The reduction of losses of classes; their mean is weighted."""
     return losses.mean_of_classes(loss, weight) if module.reduction == "mean" else reduced(module, loss)
 
 
@@ -214,7 +214,7 @@ if hasattr(nn, "LinearCrossEntropyLoss"):
 
 @layer.dispatch
 def adaptive(module: nn.AdaptiveLogSoftmaxWithLoss, at: Weights, *data: Array) -> Result:
-    """(log p of the targets, −their mean): rare classes stand in clusters, log p = log p_c + log p_k."""
+    """(log p of the targets, −their mean): rare classes are in clusters, log p = log p_c + log p_k."""
     x, targets = data
     head = log_softmax(layer(module.head, at, x), axis=-1)
     parts = [head[..., : module.shortlist_size]]
@@ -242,7 +242,7 @@ def connectionist(module: nn.CTCLoss, at: Weights, *data: Array) -> Result:
 
 
 def padded(labels: Array, counts: Array) -> Array:
-    """Labels one after the other, as PyTorch takes them too, as rows (N, S)."""
+    """Concatenated labels, which PyTorch also accepts, as rows (N, S)."""
     if not isinstance(labels, np.ndarray) or not isinstance(counts, np.ndarray):
         raise TraceError("from_torch: CTCLoss of joined labels reads them when it is traced: give arrays")
     rows = np.zeros((len(counts), int(counts.max())), dtype=labels.dtype)

@@ -1,7 +1,7 @@
 """`from_torch`: a module of PyTorch with its weights, as a function that symad traces.
 
-`layer` is a question that every kind of module answers, in the language of arrays: a rule computes what
-the module's ``forward`` does. ``@symad.torch.layer.dispatch`` registers the answer for a module of one's own.
+`layer` is a question that every kind of module answers, in terms of arrays: a rule computes the result of
+the module's ``forward``. ``@symad.torch.layer.dispatch`` registers the answer for a user's module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symad.core.questions import question
 from symad.errors import SymadError, TraceError
 from symad.tracing import trace
 
-# For the type checker these say what layers compute; plum dispatches on the module alone.
+# For the type checker these are the result types of layers; plum dispatches on the module alone.
 if TYPE_CHECKING:
     import torch
 
@@ -32,7 +32,7 @@ else:
 
 
 class Weights:
-    """The arrays that stand for a module's tensors: ``at(module.weight)`` in a rule.
+    """The arrays for a module's tensors: ``at(module.weight)`` in a rule.
 
     Parameters are traced values, buffers and other tensors constants; None stays None.
     """
@@ -42,7 +42,7 @@ class Weights:
         self.names, self.values = names, values
 
     def __call__(self, tensor: torch.Tensor | None) -> Any:
-        """The array in the place of a tensor."""
+        """The array for a tensor."""
         if tensor is None:
             return None
         name = self.names.get(id(tensor))
@@ -51,7 +51,7 @@ class Weights:
 
 @question
 def layer(module: nn.Module, at: Weights, *data: Array) -> Result:
-    """What ``module(*data)`` computes, for arrays and traced values; ``at`` has its parameters."""
+    """The result of ``module(*data)``, for arrays and traced values; ``at`` has its parameters."""
 
 
 @layer.dispatch
@@ -79,15 +79,15 @@ class Model:
     names: Mapping[int, str] = field(repr=False)
 
     def apply(self, parameters: Mapping[str, Array], *data: Array, **named: Array) -> Any:
-        """What the module computes, with these parameters: arrays or traced values.
+        """The result of the module with these parameters: arrays or traced values.
 
-        Arguments are those of the module's ``forward``, by position or by name. Recurrent layers take
-        ``lengths`` (N,) too, the lengths of packed sequences.
+        Arguments are those of the module's ``forward``, by position or by name. Recurrent layers also accept
+        ``lengths`` (N,), the lengths of packed sequences.
         """
         return layer(self.module, Weights(self.names, parameters), *self._bound(data, named))
 
     def _bound(self, data: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array | None, ...]:
-        """All arguments by position, as ``forward`` orders them."""
+        """All arguments by position, in the order of ``forward``."""
         if not named:
             return data
         own = [p for p in self._forward if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -111,8 +111,9 @@ class Model:
         """The graph of (parameters, *data); parameters are one argument, a dict by dotted names.
 
         Args:
-            data: for each input of the module what `symad.trace` takes: a shape, a symbol, an example.
-            named: further arguments of ``forward`` that stay as they are: masks as arrays, options.
+            data: for each input of the module an entry of `symad.trace`'s inputs: a shape, a symbol, an
+                example.
+            named: further, constant arguments of ``forward``: masks as arrays, options.
         """
         shapes = {name: value.shape for name, value in self.parameters.items()}
         names = [p.name for p in self._forward if p.kind is p.POSITIONAL_OR_KEYWORD][: len(data)]
@@ -122,7 +123,7 @@ class Model:
             made = self.apply(*values, **named) if shapes else self.apply({}, *values, **named)
             if not isinstance(made, tuple) or None not in made:
                 return made
-            there = tuple(part for part in made if part is not None)  # such as weights that nobody needs
+            there = tuple(part for part in made if part is not None)  # None: weights that were not requested
             return there[0] if len(there) == 1 else there
 
         names = ["parameters", *names] if shapes else names
@@ -141,17 +142,17 @@ class Model:
 def from_torch(module: nn.Module) -> Model:
     """A module of PyTorch as mathematics: its graph, its parameters by their dotted names, its numbers.
 
-    Known are linear, bilinear and embedding layers, normalisations, convolutions and pools, activations,
+    Supported are linear, bilinear and embedding layers, normalisations, convolutions and pools, activations,
     losses, RNN, LSTM, GRU, multi-head attention, transformer layers and stacks, and `nn.Sequential` of them.
-    Modules stand as they are for training or evaluation; a dropout that is active is refused. Parameters are
-    copied as float64; tied ones are one.
+    Modules are read in their current mode, training or evaluation; an active dropout is refused. Parameters
+    are copied as float64; tied parameters are one.
 
     Args:
-        module: the module; it stays as it is.
+        module: the module; it is not changed.
 
     Raises:
-        SymadError: it is no module, or has parameters that are not yet initialised.
-        TraceError: when traced, of modules without a rule (`layer`).
+        SymadError: it is not a module, or has parameters that are not yet initialised.
+        TraceError: for modules without a rule (`layer`), when the model is traced.
     """
     if not isinstance(module, nn.Module):
         raise SymadError(f"from_torch takes a torch.nn.Module, not {type(module).__name__}")
@@ -164,7 +165,7 @@ def from_torch(module: nn.Module) -> Model:
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray:
-    """A tensor's numbers as float64, in memory of their own.
+    """A tensor's numbers as float64, in separate memory.
 
     Raises:
         SymadError: complex numbers.
@@ -176,6 +177,6 @@ def array_of(tensor: torch.Tensor) -> np.ndarray:
 
 
 def refuse(module: nn.Module, **options: object) -> None:
-    """Raises TraceError for options of a module that no rule reads, named with their values."""
+    """Raise TraceError for options of a module that no rule supports, named with their values."""
     if given := [f"{name}={value!r}" for name, value in options.items() if value]:
         raise TraceError(f"from_torch: {type(module).__name__} with {', '.join(given)} has no rule")

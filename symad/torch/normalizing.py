@@ -1,4 +1,4 @@
-"""Normalisations, and what runs along features."""
+"""Normalisations, over features, channels or the batch."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 
 
 def scaled(x: Array, weight: Array | None, bias: Array | None) -> Array:
-    """γ x + β; without those that are None."""
+    """γ x + β; a parameter that is None is omitted."""
     if weight is not None:
         x = x * weight
     return x if bias is None else x + bias
 
 
 def over_channels(parameter: Array | None, x: Array) -> Array | None:
-    """A parameter (C,) along axis 1 of x; None stays."""
+    """A parameter (C,) along axis 1 of x; None for None."""
     return None if parameter is None else parameter.reshape(x.shape[1], *(1,) * (len(x.shape) - 2))
 
 
 @layer.dispatch
 def layer_norm(module: nn.LayerNorm, at: Weights, *data: Array) -> Result:
-    """Over the last axes."""
+    """The normalisation over the last axes."""
     axes = tuple(range(-len(module.normalized_shape), 0))
     return scaled(normalized(data[0], axes, module.eps), at(module.weight), at(module.bias))
 
@@ -50,7 +50,7 @@ def rms_norm(module: nn.RMSNorm, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
-    """Over the channels of each group, and all places."""
+    """The normalisation over the channels of each group, and all positions."""
     (x,) = data
     count = module.num_groups
     parts = x.reshape(x.shape[0], count, x.shape[1] // count, *x.shape[2:])

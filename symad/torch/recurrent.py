@@ -1,4 +1,4 @@
-"""Recurrent layers: `symad.models.sequences.recurrent` has PyTorch's layout, names and order of gates."""
+"""Recurrent layers; `symad.models.sequences.recurrent` has PyTorch's layout, names and order of gates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symad.torch.modules import Array, Result, Weights, layer
 
 @layer.dispatch
 def recurrent(module: nn.RNNBase, at: Weights, *data: Array) -> Result:
-    """x, and perhaps the first states and lengths -> (output, last states), as PyTorch returns them."""
+    """x, optionally first states and lengths -> (output, last states), in PyTorch's form."""
     if module.num_layers > 1:
         dropout(module, data[0], "dropout")
     model = model_of(module)
@@ -20,7 +20,7 @@ def recurrent(module: nn.RNNBase, at: Weights, *data: Array) -> Result:
 
 
 def model_of(module: nn.RNNBase) -> Recurrent:
-    """The layers with the options of a module."""
+    """The model with the options of a module."""
     return Recurrent(
         kind=module.mode.split("_")[0].lower(),
         inputs=module.input_size,
@@ -36,7 +36,7 @@ def model_of(module: nn.RNNBase) -> Recurrent:
 
 @layer.dispatch
 def cell(module: nn.RNNCellBase, at: Weights, *data: Array) -> Result:
-    """One step: x (N, d_in) or (d_in,), and perhaps the state before it -> the state, or (h, c)."""
+    """One step: x (N, d_in) or (d_in,), optionally the previous state -> the state, or (h, c)."""
     kind = {nn.LSTMCell: "lstm", nn.GRUCell: "gru"}.get(type(module), "rnn")
     sigma = getattr(module, "nonlinearity", "tanh")
     model = Recurrent(kind, module.input_size, module.hidden_size, bias=module.bias, activation=sigma)

@@ -1,4 +1,4 @@
-"""`verify_function`: a certificate for somebody's forward and backward pass."""
+"""`verify_function`: a certificate for the forward and backward pass of an autograd function."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def verify_function(
     hostile: bool = True,
     budget: Budget | None = None,
 ) -> Certificate:
-    """A certificate of an autograd function against a formula: its values, and what its backward returns.
+    """A certificate of an autograd function against a formula: its values, and the results of backward.
 
     The function is called with float64 tensors in the order of the graph's arguments (integer inputs as
-    int64) and differentiated by PyTorch with random cotangents: what its backward saves and returns is
-    measured; the reference has 50 digits.
+    int64) and differentiated by PyTorch with random cotangents: this measures what its backward saves and
+    returns. The reference has 50 digits.
 
     Args:
         function: a subclass of ``torch.autograd.Function``, a module, or a function of tensors.
-        f: what it should compute, as `symad.trace` takes it.
+        f: its formula, an argument of `symad.trace`.
         wrt: the inputs whose cotangents are compared, all by default.
         inputs: order and grouping of the arguments, as in `symad.trace`.
-        where: the domain in which the claim is made, as in `symad.verify`.
-        order: 2 compares the derivative of the backward pass too (double backward).
+        where: the domain of the claim, as in `symad.verify`.
+        order: 2 also compares the derivative of the backward pass (double backward).
         hostile: as in `symad.verify`.
         budget: limits of work.
 
     Raises:
         ValueError: order is neither 1 nor 2.
-        TypeError: the function returns something of another kind or shape.
+        TypeError: the function returns a value of another kind or shape.
     """
     if order not in (1, 2):
         raise ValueError(f"verify_function: order is 1, or 2 for double backward, not {order!r}")
@@ -99,7 +99,7 @@ def cotangents(graph: Graph, wrt: Wrt | None) -> Graph:
 
 
 def _joined(title: str, parts: Sequence[Certificate]) -> Certificate:
-    """One certificate of several."""
+    """One certificate with the entries of several."""
     entries = tuple(e for part in parts for e in part.entries)
     return replace(
         parts[0],
@@ -117,7 +117,7 @@ class Passes:
     """The passes of a function of tensors, as functions of arrays."""
 
     def __init__(self, function: Callable[..., Any], graph: Graph, wrt: Wrt | None) -> None:
-        """``graph`` says how many inputs and outputs there are, ``wrt`` by which it is differentiated."""
+        """``graph`` gives the numbers of inputs and outputs, ``wrt`` the inputs to differentiate by."""
         self.function = function
         self.count = len(graph.arguments)
         self.outputs = len(graph.output_nodes)
@@ -132,7 +132,7 @@ class Passes:
         return mapped(self.function(*self.tensors(values)), lambda t: t.detach().numpy())
 
     def backward(self, *values: Any) -> Any:
-        """(inputs..., ȳ...) -> x̄ of every argument, as PyTorch finds them."""
+        """(inputs..., ȳ...) -> x̄ of every argument, computed by PyTorch."""
         given = self.tensors(values[: self.count])
         x = leaves_of(given)
         bars = [tensor_of(v) for v in values[self.count :]]
@@ -152,7 +152,7 @@ class Passes:
         return [mapped(value, lambda t: next(found).detach().numpy()) for value in (*given, *bars)]
 
     def tensors(self, values: Sequence[Any]) -> list[Any]:
-        """The arguments as tensors; those of integers need no gradient."""
+        """The arguments as tensors; integer tensors need no gradient."""
         return [
             mapped(value, integers if k in self.whole else lambda v: tensor_of(v).requires_grad_())
             for k, value in enumerate(values)

@@ -1,6 +1,7 @@
 """Colorings of patterns: columns, rows, star, acyclic, bidirectional, with lower bounds and validators.
 
-`color` is the start: one function for each kind. `result` is what a coloring is for; `columns`, `star`,
-`acyclic` and `bidirectional` are the algorithms, `orders` and `tabu` make them better, `lower_bounds` says
-how good they are, and `oracles` are the literal definitions that they are tested against.
+Start with `color`, and one function for each kind. `result` has compression and recovery; `columns`, `star`,
+`acyclic` and `bidirectional` are the algorithms, `orders` and `tabu` improve them, `lower_bounds` bound the
+number of colors from below, and `oracles` are the literal definitions against which the algorithms are
+tested.
 """

@@ -24,7 +24,7 @@ ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "rand
 
 
 def color_trees(graph: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
-    """Acyclic colors (n,) from 0 of a graph; with ``orders`` None everything known is tried."""
+    """Acyclic colors (n,) from 0 of a graph; with ``orders`` None all methods are tried."""
     if orders is None:
         chordal = _color_chordal(graph)
         if chordal is not None:
@@ -80,9 +80,9 @@ def first_fit_proper(graph: Pattern, order: IntArray) -> IntArray:
 def first_fit_trees(graph: Pattern, order: IntArray) -> IntArray:
     """Each vertex in turn gets the least color that keeps the coloring acyclic (algorithm 3.1).
 
-    A color c is barred for v when a neighbor has it, or when two neighbors of v of one color lie in
+    A color c is barred for v when a neighbor has it, or when two neighbors of v of one color are in
     the same tree of that color and c: v would close a cycle. ``tree[w][c]`` names the tree of the
-    colors of w and c that w lies in; trees that grow together are joined by union-find.
+    colors of w and c that contains w; trees that are connected are merged by union-find.
     """
     neighbors = graph.lists()
     n = len(neighbors)

@@ -22,15 +22,15 @@ def compact(colors: IntArray) -> IntArray:
 
 
 def order_name(order: OrderLike) -> str:
-    """How an order is called in reports."""
+    """The name of an order in reports."""
     return order if isinstance(order, str) else getattr(order, "__name__", "given order")
 
 
 @dataclass
 class Race:
-    """The best coloring seen so far; of equals the first stays, so that the result is determined.
+    """The best coloring so far; of equal ones the first is kept, so that the result is deterministic.
 
-    ``bound`` is a lower bound on the number of colors: once it is reached nothing else is tried.
+    ``bound`` is a lower bound on the number of colors: once it is reached no other coloring is tried.
     """
 
     bound: int
@@ -39,7 +39,7 @@ class Race:
     winner: str = ""
 
     def offer(self, name: str, colors: Any, count: int | None = None) -> bool:
-        """Enter a coloring (None is none); returns whether the bound is reached."""
+        """Compare a coloring (None: no coloring) with the best; returns true if the bound is reached."""
         if colors is not None:
             count = color_count(colors) if count is None else count
             if count < self.count:

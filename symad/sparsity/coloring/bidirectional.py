@@ -8,8 +8,8 @@ way or the other.
 Two constructions compete. *Peeling* spends row products on the fullest rows and column products on
 the rest, or the other way round, for every threshold. *Star bicoloring* is first-fit star coloring
 of the bipartite graph of the pattern, the adjacency graph of [0 Aᵀ; A 0], with separate colors for
-the two sides. What is superfluous then is removed: an entry that can be read both ways is a choice
-between two colors, so the fewest colors that serve all entries are a vertex cover.
+the two sides. Superfluous colors are then removed: an entry that can be read both ways is a choice
+between two colors, so a minimum set of colors that determines all entries is a vertex cover.
 
 Sources: T. F. Coleman and A. Verma, SIAM J. Sci. Comput. 19 (1998) 1210 (bidirectional
 determination); A. H. Gebremedhin, F. Manne and A. Pothen, SIAM Review 47 (2005) 629, section 6
@@ -41,7 +41,7 @@ MOST_THRESHOLDS = 64
 
 
 def color_both(pattern: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
-    """Colors of both sides; with ``orders`` None peeling and several star bicolorings compete."""
+    """Colors of both sides; with ``orders`` None peeling and several star bicolorings are compared."""
     race = Race(bidirectional_bound(pattern))
     for name, sides in _candidates(pattern, orders, race):
         if race.offer(name, sides, product_count(sides)):
@@ -71,7 +71,7 @@ def _candidates(
 
 
 def _peelings(pattern: Pattern, race: Race) -> Iterator[tuple[str, Sides]]:
-    """First quick colorings for all thresholds, then the best of them colored with all effort."""
+    """First fast colorings for all thresholds, then the best of them colored thoroughly."""
     best: tuple[Pattern, int, bool] | None = None
     for flipped, tall in enumerate((pattern, pattern.transposed)):
         for threshold in _thresholds(tall):
@@ -91,7 +91,7 @@ def _flip(sides: Sides, swap: bool) -> Sides:
 
 
 def _thresholds(pattern: Pattern) -> list[int]:
-    """Row degrees above which rows are peeled off; the largest peels nothing, 0 every row."""
+    """Row degrees above which rows are peeled off; the largest threshold peels no row, 0 every row."""
     degrees = np.unique(np.append(pattern.row_degrees, 0))
     if len(degrees) > MOST_THRESHOLDS:
         degrees = degrees[np.unique(np.linspace(0, len(degrees) - 1, MOST_THRESHOLDS).astype(int))]
@@ -138,7 +138,7 @@ def bipartite_graph(pattern: Pattern) -> Pattern:
 
 
 def star_bicoloring(pattern: Pattern, graph: Pattern, order: IntArray) -> Sides:
-    """First-fit star coloring of the bipartite graph, both sides with colors of their own."""
+    """First-fit star coloring of the bipartite graph, with separate colors for both sides."""
     n = pattern.shape[1]
     colors = first_fit_stars(graph, order, bipartite=True) + 1
     return colors[n:], colors[:n]
@@ -148,7 +148,7 @@ def star_bicoloring(pattern: Pattern, graph: Pattern, order: IntArray) -> Sides:
 
 
 def readable(pattern: Pattern, sides: Sides) -> tuple[BoolArray, BoolArray]:
-    """For every stored entry: whether a row product gives it, whether a column product does."""
+    """For every stored entry: true if a row product determines it; true if a column product does."""
     row_colors, column_colors = sides
     by_column = (column_colors[pattern.indices] > 0) & alone_in_row(pattern, column_colors)
     flipped = pattern.transposed
@@ -158,7 +158,7 @@ def readable(pattern: Pattern, sides: Sides) -> tuple[BoolArray, BoolArray]:
 
 
 def without_superfluous(pattern: Pattern, sides: Sides) -> Sides:
-    """The same colors without those that no entry needs; as few of them stay as can."""
+    """The same colors without those that no entry needs; a minimum set of them is kept."""
     by_row, by_column = readable(pattern, sides)
     row_of, column_of = sides[0][pattern.rows], sides[1][pattern.indices]
     kept_rows = set(np.unique(row_of[~by_column]).tolist())
@@ -171,7 +171,7 @@ def without_superfluous(pattern: Pattern, sides: Sides) -> Sides:
 
 
 def _vertex_cover(pairs: list[tuple[int, int]]) -> set[tuple[str, int]]:
-    """A least set of row and column colors that touches every pair."""
+    """A minimum set of row and column colors that covers every pair."""
     if not pairs:
         return set()
     import networkx
@@ -190,7 +190,7 @@ def _kept(colors: IntArray, kept: set[int]) -> IntArray:
 
 
 def _recolored(pattern: Pattern, sides: Sides) -> Sides:
-    """Each entry is left to the side that gives it now, and either side colored again for that."""
+    """Assign each entry to the side that determines it now, and color either side again for its entries."""
     by_row, by_column = readable(pattern, sides)
     served = by_column & ~(by_row & (pattern.row_degrees > pattern.row_degrees.mean())[pattern.rows])
     columns = _serving_columns(pattern, served, sides[1])
@@ -200,10 +200,10 @@ def _recolored(pattern: Pattern, sides: Sides) -> Sides:
 
 
 def _serving_columns(pattern: Pattern, served: BoolArray, old: IntArray) -> IntArray:
-    """Column colors so that every served entry can be read, the others need not be.
+    """Column colors so that every served entry can be read; the other entries need not be.
 
     Two columns differ when one has a served and the other any entry in a row; a column without
-    served entries gets 0 and disturbs nobody.
+    served entries gets 0 and affects no other.
     """
     n = pattern.shape[1]
     used = np.bincount(pattern.indices[served], minlength=n) > 0

@@ -6,7 +6,7 @@ group with h(δ) ≠ 0 for every difference δ is a proper coloring: the color o
 So (i + 2j) mod 5 colors the columns of a 5-point stencil, (i + 3j) mod 9 or (i mod 3, j mod 3)
 those of a 9-point one. Wrapped differences of periodic grids are just further differences.
 
-Nothing about the grid is told: strides are read off the differences of adjacent vertex numbers, and
+The grid is not an input: strides are found from the differences of adjacent vertex numbers, and
 the groups tried are Z_p and Z_s × Z_t with st = p, for p from the lower bound upwards. Differences
 are collected from a sample of the vertices; every coloring is checked on the whole graph before
 use.
@@ -24,7 +24,7 @@ from symad.sparsity.coloring.lower_bound_search import middle_vertex, neighborho
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 MOST_OFFSETS = 250
-"""A graph with more differences of vertex numbers than this, or than n/2, is no stencil."""
+"""A graph with more differences of vertex numbers than this, or than n/2, is not a stencil."""
 
 MOST_READINGS = 16
 """At most this many choices of strides are tried."""
@@ -33,7 +33,7 @@ WORK = 20_000_000
 """At most this many values of homomorphisms on differences are computed in one search."""
 
 SAMPLE = 2000
-"""About this many vertices show the differences."""
+"""The approximate number of vertices in the sample for the differences."""
 
 NEAR = 150
 """Vertices of the neighborhood on which candidates are judged first."""
@@ -42,21 +42,21 @@ Matrix = NDArray[np.int64]
 
 
 Judge = Callable[[Pattern, IntArray], bool]
-"""True if the colors of a graph are what is wanted."""
+"""A function that returns true if the colors of a graph are acceptable."""
 
 
 def lattice_coloring(graph: Pattern, low: int, high: int, is_good: Judge, most: int) -> IntArray | None:
     """A good coloring of a stencil graph with at least ``low`` and less than ``high`` colors.
 
-    The least number of colors for which some homomorphism is good; None if there is none. Each
-    candidate is judged on the neighborhood of a vertex first, and then on the whole graph.
+    The result has the minimum number of colors for which some homomorphism is good; None if there is none.
+    Each candidate is tested on the neighborhood of a vertex first, and then on the whole graph.
 
     Args:
         graph: symmetric, without diagonal.
         low: the least number of colors to try.
         high: fewer colors than this.
-        is_good: the judge; colors that are not proper are never judged.
-        most: candidates for each group and each reading of the vertex numbers as points.
+        is_good: the test; it is not called for colors that are not proper.
+        most: candidates for each group and each interpretation of the vertex numbers as points.
     """
     near, around = neighborhood(graph, middle_vertex(graph), NEAR) if graph.nnz else (None, graph)
     for _, colors in lattice_colorings(graph, low, high, most):
@@ -69,9 +69,9 @@ def cyclic_blocks(graph: Pattern) -> IntArray:
     """The optimal coloring of a band that is closed to a ring, proper for every graph.
 
     If adjacent numbers differ by at most w around the ring, the n vertices are cut into ⌊n/(w+1)⌋ blocks
-    of nearly equal length, and the color is the place in the block: vertices of one color are at least
-    w + 1 apart. Where every vertex is adjacent to all within w no fewer colors do, as a class has at most
-    ⌊n/(w+1)⌋ vertices.
+    of nearly equal length, and the color is the position in the block: vertices of one color are at least
+    w + 1 apart. If every vertex is adjacent to all within w, fewer colors are impossible, as a class has at
+    most ⌊n/(w+1)⌋ vertices.
     """
     n = graph.shape[0]
     apart = np.abs(graph.rows - graph.indices)
@@ -89,7 +89,7 @@ def is_proper(graph: Pattern, colors: IntArray) -> bool:
 def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterator[tuple[int, IntArray]]:
     """Candidates (p, colors), proper on the sampled vertices, fewest colors first.
 
-    At most ``most`` for each group and each reading of the vertex numbers as points.
+    At most ``most`` for each group and each interpretation of the vertex numbers as points.
     """
     readings = list(_readings(graph)) if low < high else []
     work = WORK
@@ -103,7 +103,7 @@ def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterato
 
 
 def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:
-    """Vertex numbers read as points (n, d) of a box, each reading with its differences (k, d)."""
+    """Vertex numbers interpreted as points (n, d) of a box, with the differences (k, d) of each case."""
     n = graph.shape[0]
     rows, columns = _sample(graph)
     offsets = np.unique(np.abs(columns - rows))
@@ -170,5 +170,5 @@ def _vectors(p: int, d: int) -> Matrix:
 
 
 def _kernel(vectors: Matrix, differences: Matrix, p: int) -> NDArray[np.float32]:
-    """Which maps (by row) send which differences (by column) to 0, as 0 and 1."""
+    """For each map (row) and each difference (column) 1 if the map sends it to 0, else 0."""
     return (vectors @ differences.T % p == 0).astype(np.float32)

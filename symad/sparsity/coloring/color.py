@@ -1,4 +1,4 @@
-"""The public face: `color`, and one function for each kind of coloring."""
+"""The public functions: `color`, and one function for each kind of coloring."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def color(
     - "bidirectional": rows and columns together, read directly; for matrices with some full rows
       and columns.
 
-    "star" and "acyclic" need a symmetric pattern (and, to be of use, symmetric values) and take the
+    "star" and "acyclic" need a symmetric pattern (and symmetric values to be useful) and treat the
     diagonal as present. Colors are numbered from 0, for "bidirectional" from 1 with 0 for unused.
 
     Args:
@@ -43,7 +43,7 @@ def color(
             `symad.sparsity.ORDERS` by name, a NetworkX strategy, a permutation of the vertices, or
             a tuple of such: greedy coloring in just these orders. The vertices are the columns, for
             "row" the rows, for "bidirectional" the columns followed by the rows.
-        colors: a coloring to take instead, checked: an array, or a dict from the nodes of the
+        colors: a coloring to use instead, which is checked: an array, or a dict from the nodes of the
             graph; for "bidirectional" a pair (row colors, column colors).
 
     Returns:
@@ -51,8 +51,9 @@ def color(
         ``decompress``.
 
     Raises:
-        PatternError: no pattern, or not a symmetric one for "star" and "acyclic".
-        ColoringError: unknown kind or order; ``colors`` breaks its promise, with a pair at fault.
+        PatternError: not a pattern, or not a symmetric one for "star" and "acyclic".
+        ColoringError: unknown kind or order; ``colors`` violates the condition of its kind; the message
+            names a conflicting pair.
     """
     if kind not in KINDS:
         raise ColoringError(f"kind={kind!r} is not one of {', '.join(map(repr, KINDS))}")

@@ -1,7 +1,7 @@
 """Column coloring: a partial distance-2 coloring of the bipartite graph of a pattern.
 
-Columns of one color have no row in common, so the product of the matrix with their sum holds every
-entry of theirs unmixed (A. R. Curtis, M. J. D. Powell and J. K. Reid, J. Inst. Math. Appl. 13
+Columns of one color have no row in common, so the product of the matrix with their sum contains every
+one of their entries (A. R. Curtis, M. J. D. Powell and J. K. Reid, J. Inst. Math. Appl. 13
 (1974) 117; T. F. Coleman and J. J. Moré, SIAM J. Numer. Anal. 20 (1983) 187).
 """
 
@@ -19,19 +19,19 @@ from symad.sparsity.coloring.tabu import fewer_colors
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 GRAPH_WORK = 30_000_000
-"""The column intersection graph is built while it has at most this many entries."""
+"""The maximum number of entries of a column intersection graph that is built."""
 
 REORDERING_WORK = 40_000_000
-"""Entries visited by iterated greedy, over all its rounds."""
+"""The maximum number of entries visited by iterated greedy, over all its rounds."""
 
 MORE_WORK = 300_000
-"""Entries visited by the extra orders tried for star and acyclic colorings."""
+"""The maximum number of entries visited by the extra orders for star and acyclic colorings."""
 
 
 def color_columns(pattern: Pattern, orders: tuple[OrderLike, ...] | None, search: bool = False) -> Race:
-    """Colors (n,) from 0 for the columns; with ``orders`` None everything known is tried.
+    """Colors (n,) from 0 for the columns; with ``orders`` None all methods are tried.
 
-    ``search``: small graphs are also searched for colorings that no order finds.
+    ``search``: if true, small graphs are also searched for colorings that no order finds.
     """
     race = Race(column_bound(pattern))
     if orders is not None:
@@ -80,7 +80,7 @@ def _without_graph(pattern: Pattern, race: Race) -> None:
 
 
 def _reordered(pattern: Pattern, race: Race) -> None:
-    """Iterated greedy: first-fit again, class by class, which never takes more colors.
+    """Iterated greedy: first-fit again, class by class, which never increases the number of colors.
 
     Source: J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, Technical
     Report 92-07, University of Alberta (1992).
@@ -116,16 +116,16 @@ def try_more_orders(graph: Pattern, race: Race, greedy: Callable[[Pattern, IntAr
 
 
 def first_fit(pattern: Pattern, order: IntArray) -> IntArray:
-    """Each column in turn gets the least color free in all its rows: colors (n,) from 0.
+    """Each column in turn gets the minimum color free in all its rows: colors (n,) from 0.
 
-    SciPy's compiled grouping does just this for few colors, and takes over where it is there.
+    SciPy's compiled grouping computes the same for few colors, and is used if it exists.
     """
     fast = _grouped_by_scipy(pattern, order)
     return first_fit_bits(pattern, order) if fast is None else fast
 
 
 def first_fit_bits(pattern: Pattern, order: IntArray) -> IntArray:
-    """`first_fit` in Python: every row holds its colors as the bits of one integer."""
+    """`first_fit` in Python: every row stores its colors as the bits of one integer."""
     rows_of = pattern.transposed.lists()
     used = [0] * pattern.shape[0]
     color = [0] * pattern.shape[1]
@@ -141,9 +141,9 @@ def first_fit_bits(pattern: Pattern, order: IntArray) -> IntArray:
 
 
 def _grouped_by_scipy(pattern: Pattern, order: IntArray) -> IntArray | None:
-    """`first_fit` by ``scipy.optimize._group_columns``, which is private: None where it fails.
+    """`first_fit` by ``scipy.optimize._group_columns``, which is private: None if it fails.
 
-    It passes over all columns once for each color, so it is left alone where colors are many.
+    It passes over all columns once for each color, so it is not used if there are many colors.
     """
     if not pattern.nnz or pattern.row_degrees.max() > 256:
         return None

@@ -1,4 +1,4 @@
-"""Colorings that a user brings along: checked, with a conflicting pair in the error."""
+"""Colorings given by a user: checked, with a conflicting pair in the error."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def given_coloring(pattern: Pattern, kind: str, colors: Any) -> Coloring:
     """A `Coloring` with the user's colors, renumbered without gaps.
 
     Raises:
-        ColoringError: wrong length, negative colors, or the kind's condition is broken; the message
-            names a pair of rows or columns that may not have the colors they have.
+        ColoringError: wrong length, negative colors, or the condition of the kind is violated; the message
+            names a conflicting pair of rows or columns.
     """
     if kind == "bidirectional":
         return _given_both(pattern, colors)

@@ -1,6 +1,6 @@
-"""Proved lower bounds on star colorings, by exhausting the colorings of a small subgraph.
+"""Proved lower bounds on star colorings, by exhaustive search on a small subgraph.
 
-Whatever colors an induced subgraph needs, the graph needs. A ball of 36 vertices proves that
+A graph needs at least as many colors as an induced subgraph. A ball of 36 vertices proves that
 5-point grids need 5 star colors and bands of half-width k ≤ 4 need 2k + 1, in some milliseconds.
 """
 
@@ -11,17 +11,17 @@ import numpy as np
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 BALL, SMALL_BALL = 36, 20
-"""Vertices of the subgraph."""
+"""The number of vertices of the subgraph."""
 
 PATIENT = 1000
-"""Graphs of more vertices are worth several attempts."""
+"""The number of vertices from which several subgraphs are tried."""
 
 STEPS = 20_000
-"""The search gives up after this many attempts to color a vertex."""
+"""The maximum number of attempts to color a vertex in one search."""
 
 
 def local_star_bound(graph: Pattern, low: int, high: int) -> int:
-    """A number of star colors between ``low`` (known to be needed) and ``high`` that is needed."""
+    """A proved lower bound on the star colors, between ``low`` (known) and ``high``."""
     if low >= high or graph.nnz == 0:
         return low
     for size in (BALL, SMALL_BALL) if graph.shape[0] > PATIENT else (BALL,):
@@ -33,7 +33,7 @@ def local_star_bound(graph: Pattern, low: int, high: int) -> int:
 
 
 def _least_possible(neighbors: list[list[int]], low: int, high: int) -> int:
-    """The least number of colors from ``low`` on that is not found impossible."""
+    """The smallest number of colors from ``low`` on that is not proved impossible."""
     steps = STEPS
     while low < high:
         possible, used = _star_colorable(neighbors, low, steps)
@@ -51,7 +51,7 @@ def _renumbered(graph: Pattern, order: IntArray) -> list[list[int]]:
 
 
 def middle_vertex(graph: Pattern) -> int:
-    """Of the vertices of largest degree the one whose number is in the middle."""
+    """Of the vertices of maximum degree, the one whose number is in the middle."""
     fullest = np.flatnonzero(graph.row_degrees == graph.row_degrees.max())
     n = graph.shape[0]
     side = int(np.sqrt(n))  # half a side further, so as not to start at the edge of a square grid
@@ -79,9 +79,9 @@ def neighborhood(graph: Pattern, center: int, size: int) -> tuple[IntArray, Patt
 
 
 def _star_colorable(neighbors: list[list[int]], p: int, most: int) -> tuple[bool | None, int]:
-    """Whether p star colors do for a small graph (None: not known after ``most`` steps), and steps.
+    """True if p star colors suffice for a small graph (None: not known after ``most`` steps), and steps.
 
-    Backtracking over the vertices in their order; a new color is only ever the next one, as colors
+    Backtracking over the vertices in their order; a new color is always the next unused one, because colors
     are interchangeable.
     """
     n = len(neighbors)

@@ -12,8 +12,8 @@ def column_bound(pattern: Pattern) -> int:
     """A lower bound for structurally orthogonal column groups of an m×n pattern.
 
     The larger of: the entries of the fullest row; and, for every t, the counting bound
-    ⌈#{columns with at least t entries} / ⌊m/t⌋⌉, as the columns of one group share no row, so that
-    at most ⌊m/t⌋ columns of t or more entries fit into one.
+    ⌈#{columns with at least t entries} / ⌊m/t⌋⌉, since the columns of one group share no row, so that
+    one group has at most ⌊m/t⌋ columns of t or more entries.
     """
     m, n = pattern.shape
     if n == 0:
@@ -29,7 +29,7 @@ def column_bound(pattern: Pattern) -> int:
 def acyclic_bound(graph: Pattern) -> int:
     """A lower bound for acyclic, hence also for star, colorings of a graph.
 
-    The larger of: a clique found greedily; and the least p with (p − 1) n − p (p − 1)/2 ≥ edges for
+    The larger of: a clique found greedily; and the minimum p with (p − 1) n − p (p − 1)/2 ≥ edges for
     the graph and for every subgraph left by smallest-last removal: two color classes of sizes a and
     b induce a forest, which has at most a + b − 1 edges.
     """
@@ -47,7 +47,7 @@ def acyclic_bound(graph: Pattern) -> int:
 
 
 def star_bound(graph: Pattern) -> int:
-    """A lower bound for star colorings: `acyclic_bound`, or 3 where a path has four vertices."""
+    """A lower bound for star colorings: `acyclic_bound`, or 3 if there is a path on four vertices."""
     bound = acyclic_bound(graph)
     degree = graph.row_degrees
     if bound >= 3:
@@ -59,7 +59,7 @@ def star_bound(graph: Pattern) -> int:
 
 
 def _forest_bound(vertices: IntArray, edges: IntArray) -> int:
-    """The least p with (p − 1) n − p (p − 1)/2 ≥ e, the largest over the pairs (n, e)."""
+    """The minimum p with (p − 1) n − p (p − 1)/2 ≥ e, and its maximum over the pairs (n, e)."""
     p = 1
     while ((p - 1) * vertices - p * (p - 1) // 2 < edges)[vertices >= p].any():
         p += 1
@@ -69,7 +69,7 @@ def _forest_bound(vertices: IntArray, edges: IntArray) -> int:
 def _clique_size(graph: Pattern, position: IntArray) -> int:
     """The largest of the cliques grown from each vertex among its neighbors earlier in the order.
 
-    Only the vertices with most earlier neighbors are tried, each clique being grown greedily.
+    Only the vertices with the most earlier neighbors are tried, and each clique is grown greedily.
     """
     earlier = position[graph.indices] < position[graph.rows]
     count = np.bincount(graph.rows[earlier], minlength=graph.shape[0])
@@ -93,8 +93,8 @@ def _clique_size(graph: Pattern, position: IntArray) -> int:
 def bidirectional_bound(pattern: Pattern) -> int:
     """A lower bound on row colors plus column colors for direct recovery.
 
-    p column products give at most min(p, entries of row i) entries of row i directly, q row
-    products at most min(q, entries of column j) of column j; both together have to give all
+    p column products determine at most min(p, entries of row i) entries of row i directly, q row
+    products at most min(q, entries of column j) of column j; both together have to determine all
     entries.
     """
     if pattern.nnz == 0:
@@ -102,7 +102,7 @@ def bidirectional_bound(pattern: Pattern) -> int:
     by_columns = _recovered(pattern.row_degrees)
     by_rows = _recovered(pattern.column_degrees)
     q = np.arange(len(by_rows))
-    p = np.searchsorted(by_columns, pattern.nnz - by_rows)  # the least p that gives the rest
+    p = np.searchsorted(by_columns, pattern.nnz - by_rows)  # the minimum p for the remaining entries
     return int((p + q).min())
 
 

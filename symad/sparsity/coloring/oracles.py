@@ -1,8 +1,8 @@
 """Slow, literal definitions of the five kinds of coloring: oracles for the fast algorithms.
 
-Each function walks over rows, vertices or paths with Python sets, shares no code with the
-algorithms it judges, and returns None for a good coloring or else a tuple of what is at fault.
-``entries`` is a set of pairs (i, j), ``edges`` one of pairs with both directions and no loops.
+Each function iterates over rows, vertices or paths with Python sets, shares no code with the
+algorithms it tests, and returns None for a valid coloring, otherwise a tuple with a conflict.
+``entries`` is a set of pairs (i, j), ``edges`` one of pairs in both directions and without loops.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def acyclic_fault(edges: Entries, colors: Colors) -> tuple[int, ...] | None:
     """Acyclic: proper, and the vertices of any two colors induce a forest.
 
     Returns:
-        The edge at fault, or the vertices of the two-colored components left when leaves are taken
-        off for as long as there are any.
+        The edge at fault, or the vertices of the two-colored components that remain when leaves are removed
+        repeatedly.
     """
     fault = proper_fault(edges, colors)
     if fault is not None:

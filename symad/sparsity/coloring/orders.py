@@ -36,7 +36,7 @@ _OURS: set[Order] = set()
 
 
 def _order(rule: Callable[[Pattern], IntArray]) -> Order:
-    """Let an order on patterns take NetworkX graphs too, as a NetworkX strategy."""
+    """An order on patterns that also accepts NetworkX graphs, as a NetworkX strategy."""
 
     @wraps(rule)
     def order(graph: Pattern | nx.Graph[Hashable], colors: object = None) -> Any:
@@ -53,7 +53,7 @@ def _order(rule: Callable[[Pattern], IntArray]) -> Order:
 
 @_order
 def natural(graph: Pattern) -> IntArray:
-    """The vertices as they are numbered: optimal for bands."""
+    """The vertices in the order of their numbers: optimal for bands."""
     return np.arange(graph.shape[0])
 
 
@@ -65,7 +65,7 @@ def largest_first(graph: Pattern) -> IntArray:
 
 @_order
 def smallest_last(graph: Pattern) -> IntArray:
-    """A vertex of least degree goes last, then likewise in the graph without it.
+    """A vertex of minimum degree comes last, then likewise in the graph without it.
 
     First-fit in this order needs at most one color more than the degeneracy of the graph. Linear
     time, by a bucket for each degree.
@@ -96,7 +96,7 @@ def smallest_last(graph: Pattern) -> IntArray:
 
 @_order
 def incidence_degree(graph: Pattern) -> IntArray:
-    """Next comes a vertex with most neighbors already ordered (maximum cardinality search)."""
+    """Next comes a vertex with the most neighbors already ordered (maximum cardinality search)."""
     n = graph.shape[0]
     neighbors = graph.lists()
     buckets: list[list[int]] = [[] for _ in range(int(graph.row_degrees.max(initial=0)) + 1)]
@@ -124,7 +124,7 @@ def incidence_degree(graph: Pattern) -> IntArray:
 
 @_order
 def saturation(graph: Pattern) -> IntArray:
-    """Next comes a vertex whose neighbors show most colors under first-fit (DSATUR).
+    """Next comes a vertex whose neighbors have the most colors under first-fit (DSATUR).
 
     Ties go to the larger degree, then to the smaller number. A heap makes this
     O((n + edges) log n), where NetworkX's ``saturation_largest_first`` takes O(n · edges).
@@ -147,7 +147,7 @@ def _saturation(graph: Pattern) -> tuple[IntArray, IntArray]:
     seen = [0] * n  # colors of the neighbors, as bits
     color = [-1] * n
     order: list[int] = []
-    # One integer is compared faster than a tuple: saturation first, then the tie rank.
+    # One integer is compared faster than a tuple: saturation first, then the rank for ties.
     heap = list(range(n))
     heapify(heap)
     while heap:

@@ -1,4 +1,4 @@
-"""`Coloring`: what a coloring of a pattern is for, compression and recovery."""
+"""`Coloring`: a coloring of a pattern, with compression and recovery."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Coloring:
-    """A coloring of a sparsity pattern, and what it is for: compression and recovery.
+    """A coloring of a sparsity pattern, with compression and recovery.
 
     Attributes:
         kind: "column", "row", "star", "acyclic" or "bidirectional".
         pattern: the m×n pattern; for "star" and "acyclic" with every diagonal entry stored.
         colors: one color from 0 for each column (kinds "column", "star" and "acyclic", an array
             (n,)) or for each row (kind "row", (m,)); for "bidirectional" the pair (row colors,
-            column colors), from 1, where 0 means that no product is spent on that row or column.
+            column colors), from 1; 0 means that no product is used for that row or column.
         num_colors: the number of products; row colors plus column colors for "bidirectional".
         lower_bound: no coloring of this kind has fewer colors.
-        method: which order or closed form found it.
+        method: the order or closed form that found it.
     """
 
     kind: str
@@ -92,11 +92,11 @@ class Coloring:
         return compression.indicator(self.colors, self.num_colors, 0, dtype)
 
     def compress(self, matrix: Array) -> Any:
-        """The products of a matrix A (m, n) with the seeds: what a few JVPs, VJPs or HVPs compute.
+        """The products of a matrix A (m, n) with the seeds, which a few JVPs, VJPs or HVPs also compute.
 
         A S (m, num_colors) for "column", "star" and "acyclic"; Sᵀ A (num_colors, n) for "row"; the
         pair (S_rowsᵀ A, A S_columns) for "bidirectional". A is a NumPy, CuPy or SciPy sparse array;
-        entries outside the pattern are taken to be zero and are not looked for.
+        entries outside the pattern are assumed to be zero; this is not checked.
 
         Raises:
             ColoringError: A has another shape than the pattern.
@@ -127,8 +127,8 @@ class Coloring:
     def positions(self) -> IntArray:
         """For each stored entry (nnz,) its flat position in the compressed matrix.
 
-        For "bidirectional" in the row products followed by the column products, both flattened. The
-        kind "acyclic" has none.
+        For "bidirectional" in the row products followed by the column products, both flattened. Not defined
+        for the kind "acyclic".
         """
         p = self.num_colors
         if self.kind == "column":
@@ -154,10 +154,10 @@ class Coloring:
         """The stored entries (..., nnz), in CSR order, from the compressed matrix.
 
         Args:
-            compressed: what `compress` gives, also with leading batch axes; NumPy or CuPy arrays.
+            compressed: the result of `compress`, also with leading batch axes; NumPy or CuPy arrays.
             method: for "acyclic": "substitution", from leaves to roots, or "prefix", by prefix
-                sums, with the caveats of `symad.sparsity.recovery.substitution`. The other kinds are direct:
-                one gather, which changes no number.
+                sums, with the caveats of `symad.sparsity.recovery.substitution`. For the other kinds recovery
+                is one gather, which changes no number.
 
         Raises:
             ColoringError: a shape does not fit, or the method is unknown.

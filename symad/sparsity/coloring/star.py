@@ -23,11 +23,11 @@ from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "random")
 
 SQUARE_WORK = 3_000_000
-"""A distance-2 coloring, which is a star coloring too, is tried up to this much work."""
+"""The maximum work for a distance-2 coloring, which is a star coloring too."""
 
 
 def color_stars(graph: Pattern, orders: tuple[OrderLike, ...] | None) -> Race:
-    """Star colors (n,) from 0 of a graph; with ``orders`` None everything known is tried."""
+    """Star colors (n,) from 0 of a graph; with ``orders`` None all methods are tried."""
     race = Race(star_bound(graph))
     for k, order in enumerate(ORDERS if orders is None else orders):
         if race.offer(order_name(order), first_fit_stars(graph, order_named(order)(graph))):
@@ -54,7 +54,7 @@ def _beyond_orders(graph: Pattern, race: Race) -> None:
 
 
 def first_fit_stars(graph: Pattern, order: IntArray, bipartite: bool = False) -> IntArray:
-    """Each vertex in turn gets the least color that keeps the coloring a star coloring.
+    """Each vertex in turn gets the minimum color that keeps the coloring a star coloring.
 
     The colors are those of algorithm 4.1 with the same order. A color c is barred for v
 
@@ -69,7 +69,7 @@ def first_fit_stars(graph: Pattern, order: IntArray, bipartite: bool = False) ->
     Args:
         graph: symmetric, without diagonal.
         order: a permutation of the vertices.
-        bipartite: whether the graph is bipartite and the two sides have colors of their own, so
+        bipartite: true if the graph is bipartite and the two sides have separate colors, so
             that neighbors never bar each other; colors are then numbered from 0 on either side.
     """
     neighbors = graph.lists()
@@ -116,7 +116,7 @@ def first_bad_path(graph: Pattern, colors: IntArray) -> tuple[int, int] | None:
     """
     u, v = graph.rows, graph.indices
     alone = alone_in_row(graph, colors)
-    # In a symmetric pattern the transposing order leads from each entry (u, v) to (v, u).
+    # In a symmetric pattern the transposing order maps each entry (u, v) to (v, u).
     bad = (colors[u] == colors[v]) | ~(alone | alone[graph.transposing_order])
     if not bad.any():
         return None
@@ -125,7 +125,7 @@ def first_bad_path(graph: Pattern, colors: IntArray) -> tuple[int, int] | None:
 
 
 def alone_in_row(pattern: Pattern, colors: IntArray) -> BoolArray:
-    """For every stored entry (i, j): whether no other column of color ``colors[j]`` is in row i."""
+    """For every stored entry (i, j): true if no other column of color ``colors[j]`` is in row i."""
     keys = pattern.rows * (int(colors.max(initial=0)) + 1) + colors[pattern.indices]
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return np.asarray(counts[inverse] == 1)

@@ -13,14 +13,14 @@ from symad.sparsity.coloring.best_of import compact
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 LEAST_VERTICES, MOST_VERTICES = 40, 600
-"""Graphs of so many vertices are searched."""
+"""The maximum number of vertices of a graph that is searched."""
 
 ROUNDS = 1000
-"""Moves for one number of colors."""
+"""The maximum number of moves for one number of colors."""
 
 
 def fewer_colors(graph: Pattern, colors: IntArray, bound: int) -> IntArray:
-    """A proper coloring with as few colors from ``bound`` on as the search finds; at worst ``colors``.
+    """A proper coloring with the fewest colors ≥ ``bound`` that the search finds; at worst ``colors``.
 
     Args:
         graph: symmetric, without diagonal.
@@ -38,14 +38,14 @@ def fewer_colors(graph: Pattern, colors: IntArray, bound: int) -> IntArray:
 
 
 def _conflicts(graph: Pattern, colors: IntArray, p: int) -> IntArray:
-    """How many neighbors of each vertex have each color, (n, p)."""
+    """The number of neighbors of each vertex with each color, (n, p)."""
     table = np.zeros((graph.shape[0], p), np.int64)
     np.add.at(table, (graph.rows, colors[graph.indices]), 1)
     return table
 
 
 def _without_smallest_class(graph: Pattern, colors: IntArray, p: int) -> IntArray:
-    """The vertices of the smallest class move to where they are in the fewest conflicts."""
+    """Each vertex of the smallest class moves to the class with the fewest conflicts."""
     smallest = int(np.argmin(np.bincount(colors, minlength=p)))
     last = np.where(colors == smallest, p - 1, np.where(colors == p - 1, smallest, colors))
     table = _conflicts(graph, last, p)[:, : p - 1]
@@ -67,7 +67,7 @@ def _repaired(graph: Pattern, colors: IntArray, p: int) -> IntArray | None:
             return colors
         vertices = np.flatnonzero(own)
         change = table[vertices] - own[vertices, None]
-        wins = total + 2 * change < least  # better than anything before: allowed in any case
+        wins = total + 2 * change < least  # better than anything before: always allowed
         forbidden = (barred[vertices] > turn) & ~wins
         forbidden[np.arange(len(vertices)), colors[vertices]] = True
         worth = np.where(forbidden, n, change)

@@ -13,13 +13,13 @@ from symad.sparsity.patterns.pattern import Pattern
 from symad.sparsity.recovery.colored_products import jacobian_products, recovered
 
 POINTS = 3
-"""Random points at which missing entries are looked at."""
+"""The number of random points at which missing entries are computed."""
 
 
 def check_pattern(
     graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: Pattern, detected: Pattern
 ) -> None:
-    """Raise when an entry of the derivative that is not zero is missing from the pattern given.
+    """Raise an error if an entry of the derivative that is not zero is missing from the given pattern.
 
     Only entries of the detected pattern can differ from zero. Those that are missing are computed
     at random points, by compressed products of the detected pattern.

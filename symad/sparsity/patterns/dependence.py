@@ -1,4 +1,4 @@
-"""Dependency sets: which inputs each element of an array depends on, as boolean CSR patterns.
+"""Dependency sets: the inputs on which each element of an array depends, as boolean CSR patterns.
 
 A node of the graph with s elements has a `Pattern` of shape (s, inputs), its elements in row-major
 order. Ops act on them as sparse boolean matrices: moving elements selects rows, adding unites rows,
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MANY = 4
-"""From this many patterns on, a union is one sort instead of a chain of merges."""
+"""The number of patterns from which a union is one sort instead of a chain of merges."""
 
 
 def nothing(size: int, inputs: int) -> Pattern:
-    """No element depends on anything."""
+    """The pattern in which no element depends on an input."""
     return Pattern((size, inputs), np.zeros(size + 1, np.int64), np.zeros(0, np.int64))
 
 
 def seeds(size: int, inputs: int, first: int) -> Pattern:
-    """Element k is input ``first + k``."""
+    """The pattern in which element k is input ``first + k``."""
     return Pattern((size, inputs), np.arange(size + 1), np.arange(first, first + size))
 
 
@@ -39,7 +39,7 @@ def of_scipy(matrix: csr_array) -> Pattern:
 
 
 def select_rows(pattern: Pattern, rows: IntArray) -> Pattern:
-    """The rows at these numbers, in this order; −1 stands for a row without entries."""
+    """The rows with these numbers, in this order; −1 stands for a row without entries."""
     if len(rows) == pattern.shape[0] and np.array_equal(rows, np.arange(len(rows))):
         return pattern
     degrees = pattern.row_degrees[rows] if pattern.shape[0] else np.zeros(len(rows), np.int64)
@@ -59,7 +59,7 @@ def keep_rows(pattern: Pattern, kept: BoolArray | None) -> Pattern:
 
 
 def union(patterns: Sequence[Pattern]) -> Pattern:
-    """Entries of any of the patterns, which have one shape."""
+    """The entries of any of the patterns, which have one shape."""
     distinct = list({id(p): p for p in patterns}.values())
     if len(distinct) >= MANY:
         rows = np.concatenate([p.rows for p in distinct])
@@ -87,7 +87,7 @@ def link_matrix(shape: tuple[int, int], rows: Array, columns: Array) -> csr_arra
 
 
 def stacked(patterns: Sequence[Pattern]) -> Pattern:
-    """The rows of all patterns, one below the other."""
+    """The rows of all patterns, concatenated."""
     if len(patterns) == 1:
         return patterns[0]
     indptr = np.concatenate([[0], *(p.row_degrees for p in patterns)]).cumsum()
@@ -111,7 +111,7 @@ def of_bits(sets: Sequence[int], inputs: int) -> Pattern:
 
 
 def _positions(bits: int, width: int) -> IntArray:
-    """The positions of the ones, by bytes: few operations also for large sets."""
+    """The positions of the ones, byte by byte: few operations also for large sets."""
     raw = np.frombuffer(bits.to_bytes(width, "little"), np.uint8)
     used = np.flatnonzero(raw)
     place, bit = np.nonzero(np.unpackbits(raw[used][:, None], axis=1, bitorder="little"))

@@ -1,8 +1,8 @@
 """Detection of sparsity patterns on linearized graphs.
 
-A pattern is found by sending dependency sets through the linear graph of the tangents: the seeds of
-the inputs depend on themselves, and every linear op passes sets on. So a pattern cannot disagree
-with the derivative: it is read off the very graph that computes it. It contains every entry that
+A pattern is found by propagating dependency sets through the linear graph of the tangents: the seeds of
+the inputs depend on themselves, and every linear op propagates the sets. So a pattern cannot disagree
+with the derivative, because both come from the same graph. It contains every entry that
 can differ from zero at some point (global detection), or that does not vanish through zero
 coefficients at a given point (local detection).
 """
@@ -46,10 +46,10 @@ def jacobian_sparsity(
     Entries that are not stored are zero for all inputs.
 
     Args:
-        f: what `trace` takes.
+        f: an argument of `trace`.
         wrt: inputs, all by default.
-        at: values of all arguments; then the pattern is that at this point, which other points may
-            exceed.
+        at: values of all arguments; the pattern is then that at this point, and other points may have more
+            entries.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
@@ -85,7 +85,7 @@ def jacobian_pattern(
     at: Sequence[Number] | None = None,
     like: Sequence[Node] | None = None,
 ) -> Pattern:
-    """The pattern of ∂outputs/∂wrt; where an output is ZERO, ``like`` tells its shape."""
+    """The pattern of ∂outputs/∂wrt; ``like`` gives the shape of an output that is ZERO."""
     shapes = list(like) if like is not None else [y for y in outputs if isinstance(y, Node)]
     check_dimensions(graph, [*shapes, *wrt])
     placeholders = [fresh_seed(x) for x in wrt]
@@ -100,7 +100,7 @@ def jacobian_pattern(
 
 
 def check_dimensions(graph: Graph, nodes: Sequence[Node]) -> None:
-    """Raises ShapeError where a size is a symbol: patterns are made for numbers."""
+    """Raise ShapeError if a size is a symbol: patterns need numbers."""
     for node in nodes:
         if not is_concrete(node.shape):
             names = ", ".join(sorted(map(str, graph.dims)))
@@ -135,7 +135,7 @@ def dependencies(
 ) -> Pattern:
     """The pattern of a linear map, given by its outputs and the seeds that it is linear in.
 
-    Scalar nodes carry their sets as the bits of an integer, arrays as sparse matrices: graphs of
+    Scalar nodes store their sets as the bits of an integer, arrays as sparse matrices: graphs of
     10⁵ scalars and graphs of a few large arrays are both common.
     """
     inputs = sum(size_of(p) for p in placeholders)

@@ -6,8 +6,8 @@ from symad.errors import SymadError
 
 
 class PatternError(SymadError, ValueError):
-    """A matrix or graph given as a sparsity pattern cannot serve as one."""
+    """A matrix or graph given as a sparsity pattern is not one."""
 
 
 class ColoringError(SymadError, ValueError):
-    """A coloring that does not do what its kind promises, or was asked for in unknown words."""
+    """A coloring violates the condition of its kind, or was requested by an unknown name."""

@@ -1,7 +1,7 @@
 """Sparsity patterns: boolean matrices in one canonical compressed-row form.
 
-A stored entry (i, j) means: the element *may* be different from zero. Nothing is ever dropped
-because its value happens to be zero, so that a pattern never depends on the point of evaluation.
+A stored entry (i, j) means: the element *may* be different from zero. No entry is ever dropped
+because its value happens to be zero, so a pattern never depends on the point of evaluation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IntArray: TypeAlias = "NDArray[np.int64]"
 BoolArray: TypeAlias = "NDArray[np.bool_]"
 
 PatternLike: TypeAlias = "Pattern | sparray | nx.Graph[Hashable] | ArrayLike"
-"""What has a pattern: a matrix of SciPy, a graph of NetworkX, an array, nested lists."""
+"""Objects with a pattern: a matrix of SciPy, a graph of NetworkX, an array, nested lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Pattern:
     indptr: IntArray
     indices: IntArray
     row_labels: tuple[Hashable, ...] | None = None
-    """The nodes of a NetworkX graph that the rows stand for."""
+    """The nodes of a NetworkX graph to which the rows belong."""
     column_labels: tuple[Hashable, ...] | None = None
 
     @staticmethod
@@ -102,7 +102,7 @@ class Pattern:
         return Pattern(shape, indptr, self.rows[order], self.column_labels, self.row_labels)
 
     def lists(self) -> list[list[int]]:
-        """The columns of each row, as Python lists: what a greedy loop reads fastest."""
+        """The columns of each row, as Python lists, which a greedy loop reads fastest."""
         flat, ends = self.indices.tolist(), self.indptr.tolist()
         return [flat[a:b] for a, b in pairwise(ends)]
 
@@ -161,10 +161,10 @@ class Pattern:
         return self if off.all() else self.selected(off)
 
     def column_intersection(self) -> Pattern:
-        """The graph on the columns in which two are adjacent when some row holds both (AᵀA).
+        """The graph on the columns in which two are adjacent if some row contains both (AᵀA).
 
         Its proper colorings are the partial distance-2 colorings of the columns. The number of
-        entries is at most Σ_i (entries of row i)²; `intersection_work` tells it beforehand.
+        entries is at most Σ_i (entries of row i)²; `intersection_work` computes it in advance.
         """
         product = self.transposed.to_scipy() @ self.to_scipy()
         product.sort_indices()
@@ -195,22 +195,22 @@ def _times(shape: Sequence[int]) -> str:
 
 
 def as_pattern(matrix: PatternLike, bipartite: bool = True) -> Pattern:
-    """The pattern of anything that has one.
+    """The pattern of any object that has one.
 
     Args:
         matrix: a `Pattern`; a scipy.sparse array or matrix of any format (stored zeros are
             entries); a dense array, SymPy matrix or list of lists (elements that differ from 0 are
             entries); or a NetworkX graph.
-        bipartite: whether a NetworkX graph whose nodes all carry ``bipartite=0`` or ``1`` stands
-            for the rectangular matrix with its 0-nodes as rows and its 1-nodes as columns. All
-            other graphs stand for their adjacency matrix, self-loops being the diagonal.
+        bipartite: true if a NetworkX graph whose nodes all have ``bipartite=0`` or ``1`` represents
+            the rectangular matrix with its 0-nodes as rows and its 1-nodes as columns. All
+            other graphs represent their adjacency matrix, with self-loops as the diagonal.
 
     Raises:
         PatternError: it is none of these, or not two-dimensional.
     """
     if isinstance(matrix, Pattern):
         return matrix
-    networkx = sys.modules.get("networkx")  # where it is not loaded, nobody can hold a graph
+    networkx = sys.modules.get("networkx")  # if it is not loaded, the argument cannot be a graph
     if networkx is not None and isinstance(matrix, networkx.Graph):
         return _of_graph(matrix, bipartite)
     if hasattr(matrix, "tocoo"):

@@ -1,8 +1,8 @@
-"""How linear ops pass dependencies on: the answers to the question `symad.core.questions.sparsity`.
+"""How linear ops propagate dependencies: the answers to the question `symad.core.questions.sparsity`.
 
-Only linear ops are asked, as detection runs on linearized graphs. An op without an answer of its
-own is treated as its definition, and one that has none as dense, which is never wrong but may be
-wide.
+Only linear ops are asked, since detection runs on linearized graphs. An op without a rule is
+treated as its definition, and an op without a definition as dense, which is always correct but may have
+too many entries.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 from symad.sparsity.patterns.structural_zeros import constant_of, may_be_nonzero, may_be_true
 
 Patterns = Any
-"""For each argument its `Pattern`, or None; plum sees a plain class."""
+"""For each argument its `Pattern`, or None; plum dispatches on a plain class."""
 
 MOST_LINKS = 20_000_000
-"""A contraction with zeros in its other operands is resolved element by element up to this size."""
+"""The maximum size up to which a contraction with zeros in its other operands is resolved by element."""
 
 
 def size_of(node: Node) -> int:
@@ -47,7 +47,7 @@ def size_of(node: Node) -> int:
 
 
 def propagate(outputs: list[Node], known: dict[Node, Pattern | None], inputs: int) -> list[Pattern | None]:
-    """The dependencies of some nodes, from those of others (None: on nothing)."""
+    """The dependencies of some nodes, from those of others (None: no dependencies)."""
     found = dict(known)
     for node in topological(outputs):
         if node in found:
@@ -59,7 +59,7 @@ def propagate(outputs: list[Node], known: dict[Node, Pattern | None], inputs: in
 
 @sparsity.dispatch
 def general_sparsity(op: Op, y: Node, patterns: Patterns) -> Pattern | None:
-    """By the definition; without one, every element depends on all that any argument depends on."""
+    """By the definition; without one, every element depends on all inputs of all arguments."""
     meaning = definition(op, y)
     inputs = next(p.shape[1] for p in patterns if p is not None)
     if meaning is not None:
@@ -75,14 +75,14 @@ def general_sparsity(op: Op, y: Node, patterns: Patterns) -> Pattern | None:
 
 
 def _spread(pattern: Pattern, arg: Node, y: Node) -> Pattern:
-    """An argument without axes joins every element."""
+    """The pattern of an argument without axes, repeated for every element."""
     if arg.shape or not y.shape:
         return pattern
     return select_rows(pattern, np.zeros(size_of(y), np.int64))
 
 
 def _of_any(y: Node, patterns: Patterns) -> Pattern:
-    """An element depends on what the same element of any argument depends on."""
+    """Each element depends on all inputs on which this element of any argument depends."""
     return union([_spread(p, arg, y) for p, arg in zip(patterns, y.args, strict=True) if p is not None])
 
 
@@ -93,9 +93,10 @@ def elementwise_sparsity(op: ElementwiseOp, y: Node, patterns: Patterns) -> Patt
 
 @sparsity.dispatch
 def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Pattern:
-    """Rows where a factor is zero for every input are empty.
+    """Rows in which a factor is zero for every input are empty.
 
-    Inside a recurrence whose state is moved as a whole several factors may depend on the seeds.
+    Inside a recurrence, if all elements of the state are seeded at once, several factors may depend on the
+    seeds.
     """
     result = _of_any(y, patterns)
     for i, (power, arg) in enumerate(zip(op.powers, y.args, strict=True)):
@@ -108,7 +109,7 @@ def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Pattern:
 
 @sparsity.dispatch
 def select_sparsity(op: Select, y: Node, patterns: Patterns) -> Pattern:
-    """Each branch only where the condition may choose it."""
+    """Each branch only where the condition may select it."""
     condition = y.args[0]
     chosen = []
     for pattern, arg, kept in zip(patterns[1:], y.args[1:], may_be_true(condition), strict=True):
@@ -134,7 +135,7 @@ def _constant(y: Node, patterns: Patterns) -> Pattern:
 
 @sparsity.dispatch
 def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Pattern:
-    """The op itself, on the numbers of the rows: 0 is what it fills in."""
+    """The op itself, applied to the numbers of the rows; 0 is the number of added elements."""
     present = [p for p in patterns if p is not None]
     numbers, first = [], 1
     for arg, pattern in zip(y.args, patterns, strict=True):
@@ -148,7 +149,7 @@ def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Pattern:
 
 @sparsity.dispatch
 def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Pattern:
-    """The rows gathered; from unknown indices any row of the table."""
+    """The rows gathered; for unknown indices any row of the table."""
     if patterns[0] is None:
         return _constant(y, patterns)
     table, indices = y.args
@@ -164,7 +165,7 @@ def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Pattern:
 
 @sparsity.dispatch
 def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Pattern:
-    """Rows of the result unite what is added into them; unknown indices reach every row."""
+    """Each row of the result unites the rows added to it; unknown indices reach every row."""
     if patterns[1] is None:
         return _constant(y, patterns)
     indices, updates = y.args
@@ -184,9 +185,10 @@ def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Pattern
 
 @sparsity.dispatch
 def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Pattern:
-    """Dependence on the elements of the linear operand that have a coefficient ≠ 0.
+    """Dependence on the elements of the linear operand with a coefficient ≠ 0.
 
-    Inside a recurrence whose state is moved as a whole several operands may depend on the seeds.
+    Inside a recurrence, if all elements of the state are seeded at once, several operands may depend on the
+    seeds.
     """
     moving = [i for i, p in enumerate(patterns) if p is not None]
     return union([_of_operand(op, y, patterns[k], k) for k in moving])
@@ -221,7 +223,7 @@ def _contracted(
     if grid is not None:
         link = link_matrix((wanted, pattern.shape[0]), _flat(grid, out, dims), _flat(grid, own, dims))
         return through(link, pattern)
-    # Every coefficient may be there: unite over the labels that disappear, then repeat.
+    # Any coefficient may be nonzero: unite over the labels that are summed, then repeat.
     shared = tuple(label for label in dict.fromkeys(own) if label in out)
     inner = _full_grid(tuple(dict.fromkeys(own)), dims)
     link = link_matrix(
@@ -234,7 +236,7 @@ def _contracted(
 def _label_grid(
     own: Labels, out: Labels, dims: dict[int, int], coefficients: list[tuple[Labels, Any]]
 ) -> dict[int, IntArray] | None:
-    """Label values at which the known coefficients are not zero; None if that is too much."""
+    """Label values at which the known coefficients are not zero; None if there are too many."""
     labels = tuple(sorted({label for part, _ in coefficients for label in part}))
     rest = tuple(label for label in dict.fromkeys(own + out) if label not in labels)
     if not coefficients or _count(labels, dims) > MOST_LINKS:
@@ -312,7 +314,7 @@ def scan_sparsity(op: Scan, y: Node, patterns: Patterns) -> Pattern:
     local = op.body.input_nodes
     linked = [k for k, p in enumerate(patterns) if p is not None]
     if 0 not in linked:
-        linked.insert(0, 0)  # the state moves even where the first one does not
+        linked.insert(0, 0)  # the state depends on the seeds even if the first one does not
     widths = [size_of(local[k]) for k in linked]
     starts = np.concatenate([[0], np.cumsum(widths)])
     known: dict[Node, Pattern | None] = {node: None for node in local}

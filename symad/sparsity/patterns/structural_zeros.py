@@ -1,4 +1,4 @@
-"""Where coefficients are zero whatever the inputs are.
+"""Coefficients that are zero for all inputs.
 
 A linear graph multiplies tangents by coefficients. Some of those vanish by construction: masks,
 padded zeros, constant matrices, softmax weights of scores that were set to −∞. Every element of a
@@ -50,7 +50,7 @@ _point: ContextVar[Mapping[Node, Number] | None] = ContextVar("point", default=N
 
 @contextmanager
 def at_point(values: Mapping[Node, Number]) -> Iterator[None]:
-    """Take the states of coefficients from their values at a point."""
+    """A context in which the states of coefficients come from their values at a point."""
     token = _point.set(values)
     try:
         yield
@@ -59,12 +59,12 @@ def at_point(values: Mapping[Node, Number]) -> Iterator[None]:
 
 
 def is_local() -> bool:
-    """True if states are taken at a point."""
+    """True if states come from the values at a point."""
     return _point.get() is not None
 
 
 def may_be_nonzero(node: Node) -> NDArray[np.bool_] | None:
-    """For each element, flat, whether it may differ from zero; None where all may."""
+    """For each element, flat, true if it may differ from zero; None if all may."""
     values = _point.get()
     if values is not None:
         return np.broadcast_to(np.asarray(values[node]) != 0, node.shape).ravel()
@@ -73,7 +73,7 @@ def may_be_nonzero(node: Node) -> NDArray[np.bool_] | None:
 
 
 def may_be_true(condition: Node) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-    """For each element, flat, whether a condition may hold, and whether it may fail."""
+    """For each element, flat, true if a condition may hold, and true if it may fail."""
     values = _point.get()
     value = values[condition] if values is not None else constant_of(condition)
     if value is None:
@@ -88,7 +88,7 @@ def constant_of(node: Node) -> Array | None:
 
 
 def states_of(node: Node) -> States | None:
-    """The states of all elements, in the node's shape; None where all are ANY."""
+    """The states of all elements, in the node's shape; None if all are ANY."""
     return _look_up(node)[1]
 
 

@@ -26,7 +26,7 @@ from symad.transforms.seeding import flat_columns
 from symad.transforms.tangents import push
 
 MOST_LEVELS = 200
-"""Substitution along deeper trees would make a graph of too many nodes."""
+"""The maximum depth of trees for substitution; deeper ones would make a graph of too many nodes."""
 
 Linear = Callable[[list[Node]], "list[Tangent]"]
 """A linear map from seeds to outputs."""
@@ -35,9 +35,9 @@ Linear = Callable[[list[Node]], "list[Tangent]"]
 def jacobian_products(
     outputs: Sequence[Node], wrt: Sequence[Node], coloring: Coloring, chunk: int | None = None
 ) -> list[Node]:
-    """The products that a coloring asks for: Sᵀ J (p, N) by rows, then (J S)ᵀ (q, M) by columns.
+    """The products that a coloring requires: Sᵀ J (p, N) by rows, then (J S)ᵀ (q, M) by columns.
 
-    ``chunk``: so many products are computed at a time; all at once for None.
+    ``chunk``: the number of products that are computed at a time; None for all.
     """
     seeds = coloring.seeds()
     both = seeds if coloring.kind == "bidirectional" else (None, seeds)
@@ -64,7 +64,7 @@ def hessian_products(
 ) -> Node:
     """(H S)ᵀ (p, N) for the seeds S (N, p) of a coloring, by one of the four compositions.
 
-    ``chunk``: so many products are computed at a time; all at once for None.
+    ``chunk``: the number of products that are computed at a time; None for all.
     """
 
     def pushed(of: Sequence[Node]) -> Linear:
@@ -91,7 +91,7 @@ def _lanes(
 ) -> Node:
     """A linear map applied to all columns of a seed matrix (inputs, p): (p, outputs).
 
-    In chunks the map is the body of a loop, so that its intermediate values exist for ``chunk`` lanes at
+    With ``chunk`` the map is the body of a loop, so that its intermediate values exist for ``chunk`` lanes at
     a time.
     """
     count = seeds.shape[1]
@@ -122,7 +122,7 @@ def _lanes(
 
 
 def recovered(products: Sequence[Node], coloring: Coloring) -> Node:
-    """The stored entries (nnz,), in CSR order, from the products, which stand by lanes."""
+    """The stored entries (nnz,), in CSR order, from the products, which are stored by lanes."""
     if not products:
         return array_constant(np.zeros(coloring.pattern.nnz))
     flat = concatenate([flatten(product) for product in products])

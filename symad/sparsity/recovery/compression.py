@@ -1,7 +1,7 @@
 """Compression and decompression: seed matrices, compressed products, recovery of the entries.
 
-Direct recovery is one gather: every stored entry stands alone somewhere in the compressed matrix,
-at a flat position that depends on the coloring only. The positions are computed once.
+Direct recovery is one gather: every stored entry is alone at some position of the compressed matrix,
+a flat position that depends on the coloring only. The positions are computed once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slices of computed arrays, taken as early as possible: of the parts of a sum, inside the padding."""
+"""Slices of computed arrays, moved as far as possible towards the operands of sums and paddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
 
 MOST_DEPTH = 8
-"""Slices are pushed through at most this many ops."""
+"""The maximum number of ops through which a slice is moved."""
 
 Ints = Sequence[int]
 
@@ -23,7 +23,7 @@ Ints = Sequence[int]
 def sliced(a: Node, start: Ints, count: Ints, step: Ints, depth: int = MOST_DEPTH) -> Node:
     """``count`` elements of each axis from ``start`` with ``step``.
 
-    Where ``a`` is padded with zeros that are cut off again, neither happens; a sum with such a term is
+    If ``a`` is padded with zeros that the slice removes, neither op is used; a sum with such a term is
     sliced term by term. Slices are views, while padding copies.
     """
     if isinstance(a.op, Broadcast) and not a.op.axes:
@@ -57,10 +57,10 @@ def moved_slice(op: Slice, a: Node) -> Node:
 
 
 def chosen(a: Node, positions: IntArray) -> Node:
-    """The elements at some flat positions, ascending, in this order.
+    """The elements at some ascending flat positions, in this order.
 
-    A slice, in as many axes as ``a`` has, where they fill a box; else a gather with one axis. An array of
-    equal elements gives their number.
+    A slice, in all axes of ``a``, if the positions fill a box; otherwise a gather with one axis. For an array
+    of equal elements the result is their number.
     """
     if isinstance(a.op, Broadcast) and not a.op.axes:
         return a.args[0]
@@ -80,7 +80,7 @@ def chosen(a: Node, positions: IntArray) -> Node:
 def sum_of(values: Sequence[Node]) -> Node:
     """The sum of arrays; equal slices of arrays of one shape are taken after adding.
 
-    Whole arrays are added faster than slices of them, unless most of them is cut off.
+    Whole arrays are added faster than slices of them, unless the slice removes most of the array.
     """
     terms = [_signed(value) for value in values]
     first = terms[0][1]

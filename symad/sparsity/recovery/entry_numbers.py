@@ -1,4 +1,4 @@
-"""From which product each stored entry of a derivative is read."""
+"""The product from which each stored entry of a derivative is read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sparse Jacobians and Hessians: graphs whose value is a scipy ``csr_array`` on a fixed pattern.
 
-Three ways lead there; where the mode leaves it open, the first that applies is taken:
+There are three methods; if the mode leaves the choice open, the first applicable one is used:
 
 - scalars: one unit seed for each scalar input is folded into the graph, so that only the
   expressions of the entries remain;
@@ -46,7 +46,7 @@ HESSIAN_MODES = (
 )
 
 REVERSE_COST = 1.5
-"""A pullback costs about this many pushforwards."""
+"""The cost of a pullback in pushforwards, approximately."""
 
 
 @without_collecting
@@ -62,19 +62,19 @@ def sparse_jacobian(
     """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
 
     Args:
-        f: what `trace` takes.
+        f: an argument of `trace`.
         wrt: inputs, all by default.
         mode: "forward" (column colors, pushforwards), "reverse" (row colors, pullbacks), "mixed"
-            (bidirectional colors) or "auto": no seeds where the graph allows, else the cheapest
-            coloring. What was chosen is told in ``graph.report``.
+            (bidirectional colors) or "auto": no seeds if the graph allows this, otherwise the cheapest
+            coloring. ``graph.report`` names the choice.
         pattern: a known pattern instead of the detected one; it is checked at random points.
         coloring: a `Coloring` to use, of kind "column", "row" or "bidirectional".
-        chunk: compute so many compressed products at a time, one after another, so that memory is
-            bounded; by default all at once. Derivatives without seeds have none to cut.
+        chunk: the number of compressed products that are computed at a time, which bounds the memory; by
+            default all. Derivatives without seeds have no products.
         inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
-        DerivativeError: the mode is unknown, or the chunk is no positive integer.
+        DerivativeError: the mode is unknown, or the chunk is not a positive integer.
         PatternError: the pattern given misses an entry of the Jacobian; the message names it.
     """
     _check("mode", mode, JACOBIAN_MODES)
@@ -112,13 +112,13 @@ def sparse_hessian(
 ) -> Graph:
     """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
 
-    Forward-over-reverse needs no seeds where the graph allows. Otherwise, and in the other modes,
-    the products with the seeds of a star coloring are computed, or of the coloring given ("star",
-    "acyclic" or "column"). ``chunk`` and ``inputs`` as in `sparse_jacobian`. The choice is told
-    in ``graph.report``.
+    Forward-over-reverse needs no seeds if the graph allows this. Otherwise, and in the other modes,
+    the products with the seeds of a star coloring are computed, or of the given coloring ("star",
+    "acyclic" or "column"). ``chunk`` and ``inputs`` as in `sparse_jacobian`. ``graph.report`` names
+    the choice.
 
     Raises:
-        DerivativeError: ``f`` is not scalar, the mode is unknown, or the chunk is no positive integer.
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or the chunk is not a positive integer.
         PatternError: the pattern given misses an entry of the Hessian; the message names it.
     """
     _check("mode", mode, HESSIAN_MODES)
@@ -134,7 +134,7 @@ def sparse_hessian(
             return _graph_of(graph, *seedless, name)
     if coloring is None:
         known = _known_pattern(graph, gradient, nodes, pattern)
-        # A pattern that is not symmetric belongs to no Hessian of smooth values: nothing is
+        # A pattern that is not symmetric does not belong to a Hessian of smooth values: symmetry is not
         # assumed.
         coloring = color(known, "star" if known.first_asymmetry() is None else "column")
     else:
@@ -147,7 +147,7 @@ def sparse_hessian(
 
 
 def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
-    """The graph, which knows what packed code of its derivative makes flat, and the inputs of ``wrt``."""
+    """The graph, with what packed code of its derivative flattens, and the inputs of ``wrt``."""
     selection = select(graph, wrt)
     packing = packing_of(graph, selection, Part("matrix"))
     known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
@@ -175,7 +175,7 @@ def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
 def _known_pattern(
     graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: PatternLike | None
 ) -> Pattern:
-    """The detected pattern, or the one given when it holds every entry."""
+    """The detected pattern, or the given one if it contains every entry."""
     detected = jacobian_pattern(graph, outputs, wrt)
     if given is None:
         return detected
@@ -185,7 +185,7 @@ def _known_pattern(
 
 
 def _cheapest(pattern: Pattern, mode: str) -> tuple[Coloring, str]:
-    """The coloring of a mode, or of all modes the one whose products cost least; and why."""
+    """The coloring of a mode, or the cheapest one of all modes, with the reason."""
     if mode != "auto":
         kind = {"forward": "column", "reverse": "row", "mixed": "bidirectional"}[mode]
         return color(pattern, kind), ""
@@ -215,7 +215,7 @@ def _report(coloring: Coloring, why: str) -> str:
 def _on_pattern(
     graph: Graph, coloring: Coloring, entries: Node, wanted: Pattern, report: str, name: str
 ) -> Graph:
-    """The sparse matrix of the entries of the coloring's pattern that are wanted."""
+    """The sparse matrix of those entries of the coloring's pattern that belong to the result."""
     have = coloring.pattern
     if wanted.nnz < have.nnz:  # a symmetric coloring has the whole diagonal
         n = have.shape[1]

@@ -23,13 +23,13 @@ Parts = list[tuple[Node, IntArray]]
 """Nodes of entries (k,), and the positions (k,) of these among the stored ones."""
 
 Entries = tuple[Pattern, Parts, str]
-"""The pattern, its entries, and what to report."""
+"""The pattern, its entries, and the report."""
 
 
 def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool = False) -> Entries | None:
-    """∂outputs/∂wrt entry by entry; None where the graph is neither of scalars nor a stencil.
+    """∂outputs/∂wrt entry by entry; None if the graph neither consists of scalars nor is a stencil.
 
-    Of a ``symmetric`` matrix only the upper triangle is computed, and put into both places.
+    For a ``symmetric`` matrix only the upper triangle is computed, and used for both triangles.
     """
     parts = scalar_parts(outputs)
     if parts is not None and not any(x.shape for x in wrt):
@@ -40,7 +40,7 @@ def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
 
 
 def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
-    """One pushforward of a folded unit seed for each input, through its heirs only."""
+    """One pushforward of a folded unit seed for each input, through its dependent nodes only."""
     conditions = use_conditions(descent.order, descent.outputs)
     rows_of: dict[Node, list[int]] = {}
     for i, output in enumerate(descent.outputs):
@@ -77,13 +77,13 @@ def _heirs(descent: Descent, w: Node) -> list[Node]:
 
 
 def _positions(pattern: Pattern, rows: IntArray, columns: IntArray) -> IntArray:
-    """Where entries stand among the stored ones."""
+    """The positions of entries among the stored ones."""
     n = pattern.shape[1]
     return np.searchsorted(pattern.rows * n + pattern.indices, rows * n + columns)
 
 
 def _on_both_sides(pattern: Pattern, entries: Sequence[tuple[Node, IntArray, IntArray]], half: bool) -> Parts:
-    """Entries (values, rows, columns) with their positions; also mirrored, if they are one half."""
+    """Entries (values, rows, columns) with their positions; mirrored too, if they are one half."""
     parts: Parts = [(values, _positions(pattern, i, j)) for values, i, j in entries]
     if not half:
         return parts

@@ -1,10 +1,10 @@
-"""Sparse Jacobians of stencil-like linear maps, written down without seeds or colors.
+"""Sparse Jacobians of stencil-like linear maps, constructed without seeds or colors.
 
 A linear map L whose ops move elements and multiply them is a short sum L = Σ_k diag(v_k) S_k: S_k
-picks for each element of the output one element of the inputs (or none), v_k is an array of the
+selects for each element of the output one element of the inputs (or none), v_k is an array of the
 output's shape. Each op acts on the terms: a product multiplies v_k, a slice slices v_k and S_k, a
-sum joins the terms and adds the v_k of terms that pick alike. So the derivative of a stencil comes
-out as one array expression for each diagonal, with no product that a seed of zeros would waste; the
+sum concatenates the terms and adds the v_k of terms with equal selections. So the derivative of a stencil is
+one array expression for each diagonal, without products with zeros of a seed; the
 arrays v_k are nodes of the graph.
 """
 
@@ -30,18 +30,18 @@ from symad.sparsity.patterns.structural_zeros import constant_of, may_be_nonzero
 from symad.sparsity.recovery.early_slices import moved_slice, sum_of
 
 MOST_TERMS = 64
-"""A map with more terms is no stencil."""
+"""The maximum number of terms of a stencil."""
 
 MOST_SUMMED = 16
-"""A sum over more elements than this makes too many terms."""
+"""The maximum number of elements of a sum; more would make too many terms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
     """diag(value) S: element i of the output, flat, depends on input ``picks[i]``, or none for −1.
 
-    ``value`` has the output's shape; it may be anything where nothing is picked. So the ones that a
-    slice or padding leaves of a seed are no arrays of ones and zeros, but the number 1.
+    ``value`` has the output's shape; elements without a selection are arbitrary. So the ones that a
+    slice or padding leaves of a seed are not an array of ones and zeros, but the number 1.
     """
 
     value: Node
@@ -52,11 +52,11 @@ Terms = tuple[Term, ...]
 
 
 class NotStencil(Exception):
-    """The map is no short sum of terms."""
+    """The map is not a short sum of terms."""
 
 
 def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> list[Terms] | None:
-    """The terms of each output of a linear map; None where it is no stencil."""
+    """The terms of each output of a linear map; None if it is not a stencil."""
     found: dict[Node, Terms] = {}
     first = 0
     for seed in placeholders:
@@ -73,7 +73,7 @@ def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> 
 
 
 def _merged(terms: Sequence[Term], node: Node) -> Terms:
-    """Terms that pick alike are added up; if too many are left, also those that do not contradict."""
+    """Terms with equal selections are added; if too many remain, compatible ones are merged too."""
     groups: dict[bytes, list[Term]] = {}
     for term in terms:
         if (term.picks >= 0).any():
@@ -91,7 +91,7 @@ def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
 
 
 def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
-    """Terms that pick the same or nothing as one, with zeros where they pick nothing."""
+    """Terms that select the same element or none, merged into one, with zeros where they select none."""
     groups: list[tuple[IntArray, list[Node]]] = []
     for term in terms:
         inside = array_constant((term.picks >= 0).reshape(node.shape))
@@ -128,7 +128,7 @@ def _terms_of(node: Node, terms: list[Terms | None]) -> list[Term]:
 
 
 def _spread(terms: Terms, arg: Node, node: Node) -> list[Term]:
-    """An argument without axes joins every element."""
+    """The terms of an argument without axes, for every element."""
     if arg.shape or not node.shape:
         return list(terms)
     return [Term(broadcast_to(t.value, node.shape), np.repeat(t.picks, size_of(node))) for t in terms]
@@ -164,7 +164,7 @@ def _selected(node: Node, terms: list[Terms | None]) -> list[Term]:
 
 
 def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
-    """The op on the values and on the picks; terms of several arguments are taken side by side."""
+    """The op on the values and on the selections; terms of several arguments are paired."""
     longest = max(len(own) for own in terms if own is not None)
     moved = []
     for k in range(longest):
@@ -172,7 +172,7 @@ def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
         for arg, own in zip(node.args, terms, strict=True):
             if own is not None and k < len(own):
                 values.append(own[k].value)
-                picks.append(own[k].picks.reshape(arg.shape) + 1)  # what is filled in becomes −1
+                picks.append(own[k].picks.reshape(arg.shape) + 1)  # added elements become −1
             else:
                 values.append(broadcast_to(constant(0), arg.shape))
                 picks.append(np.zeros(arg.shape, np.int64))
@@ -182,7 +182,7 @@ def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
 
 
 def _same_op(op: ShapingOp, values: list[Node], node: Node) -> Node:
-    """The op on the values of terms; equal elements stay equal however they are moved."""
+    """The op on the values of terms; arrays of equal elements stay such when they are moved."""
     repeated = {v.args[0] for v in values if isinstance(v.op, Broadcast) and not v.op.axes}
     if len(repeated) == 1 and all(isinstance(v.op, Broadcast) and not v.op.axes for v in values):
         return broadcast_to(repeated.pop(), node.shape)
@@ -206,7 +206,7 @@ def _gathered(node: Node, terms: list[Terms | None]) -> list[Term]:
 
 
 def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]:
-    """Labels of the operand that are summed over are written out, the rest is elementwise."""
+    """Labels of the operand that are summed are unrolled, the rest is elementwise."""
     (k,) = [i for i, own in enumerate(terms) if own is not None]
     own = op.inputs[k]
     summed = [label for label in dict.fromkeys(own) if label not in op.output]
@@ -249,7 +249,7 @@ def _picked(
     at: dict[int, int],
     node: Node,
 ) -> IntArray:
-    """What each element of the output picks, some labels of the operand being fixed."""
+    """The selection of each element of the output, with some labels of the operand fixed."""
     grid = dict(zip(out, np.indices([int(d) for d in node.shape]), strict=True))
     position: Array = np.zeros(node.shape, np.int64)
     for label in own:

@@ -6,14 +6,14 @@ tree, the entry x(v) between v and its parent obeys
 
     x(v) = B(v) − Σ_{children u} x(u) = Σ_{u below v} (−1)^(depth u − depth v) B(u),
 
-where B(v) stands for B[w, c] and v counts as below itself. Either form is computed:
+where B(v) is B[w, c] and v counts as below itself. Either form can be computed:
 
 - *substitution* goes from the leaves up, one array step for each height. Its error is that of sums
-  over what lies below an edge, which can exceed a small entry by far when the entries of one tree
+  over all entries below an edge, which can exceed a small entry by far when the entries of one tree
   differ by orders of magnitude; direct recovery (star coloring) has no such error.
-- *prefix* reads every sum off as the difference of two cumulative sums along a depth-first order,
-  separately for every subtree of a root: a few array steps however deep the trees are. Its error is
-  that of the whole subtree of the root, and one nan or inf in it spoils all its entries.
+- *prefix* computes every sum as the difference of two cumulative sums along a depth-first order,
+  separately for every subtree of a root: a few array steps for any depth of the trees. Its error is
+  that of the whole subtree of the root, and one nan or inf in it invalidates all its entries.
 
 Trees are rooted at their centers, which makes them half as deep. Both are exact on integers.
 """
@@ -59,8 +59,8 @@ class Forest:
 
     Attributes:
         reads: flat positions in the n×p compressed matrix of B(v), for each tree node v.
-        levels: the nodes that are no roots, by height.
-        batches: the nodes that are no roots, in runs for cumulative sums.
+        levels: the nodes that are not roots, by height.
+        batches: the nodes that are not roots, in runs for cumulative sums.
         entries: for each stored entry of the pattern its position among the results of
             `substitution`: first x(v) for all tree nodes, then the diagonal.
         batched_entries: likewise for `prefix`: first the batches in turn, then the diagonal.
@@ -108,7 +108,7 @@ def forest(pattern: Pattern, colors: IntArray, p: int) -> Forest:
     """The trees of an acyclic coloring (n,) with p colors of a pattern with full diagonal."""
     i, j = pattern.rows, pattern.indices
     off = i != j
-    # The tree node (w, c) has the key w p + c, which is also where B(v) stands. Entry (i, j) joins
+    # The tree node (w, c) has the key w p + c, which is also the position of B(v). Entry (i, j) joins
     # the nodes (i, c(j)) and (j, c(i)).
     keys, number = np.unique((i * p + colors[j])[off], return_inverse=True)
     mirrored = number[_mirror(pattern, off)]
@@ -134,8 +134,8 @@ def _mirror(pattern: Pattern, off: BoolArray) -> IntArray:
 def _rooted(count: int, ends: IntArray, others: IntArray) -> tuple[IntArray, list[int], IntArray]:
     """Root every tree at a center: parents (−1 for roots), leaves-first order, heights.
 
-    ``ends`` and ``others`` list every edge in both directions. Leaves are taken off in rounds; the
-    exclusive or of the neighbors left is, at a leaf, the one neighbor left.
+    ``ends`` and ``others`` list every edge in both directions. Leaves are removed in rounds; the
+    exclusive or of the remaining neighbors is, at a leaf, its only remaining neighbor.
     """
     left = np.bincount(ends, minlength=count).tolist()
     mixed = np.zeros(count, np.int64)
@@ -164,7 +164,7 @@ def _levels(parent: IntArray, height: IntArray) -> tuple[Level, ...]:
 
 
 def _batches(reads: IntArray, parent: IntArray, order: list[int]) -> tuple[tuple[Batch, ...], IntArray]:
-    """Depth-first runs of the subtrees under the roots, and the place of every node's entry."""
+    """Depth-first runs of the subtrees under the roots, and the position of every node's entry."""
     run, offset, size, sign = _depth_first(parent.tolist(), order)
     lengths = np.bincount(run, minlength=int(run.max(initial=-1)) + 1) if len(run) else run
     place = np.full(len(reads), -1)
@@ -191,7 +191,7 @@ def _batches(reads: IntArray, parent: IntArray, order: list[int]) -> tuple[tuple
 def _depth_first(
     parent: list[int], order: list[int]
 ) -> tuple[IntArray, IntArray, IntArray, NDArray[np.int8]]:
-    """For each node: its run (a subtree under a root), place in it, subtree size, (−1)^depth."""
+    """For each node: its run (a subtree under a root), position in it, subtree size, (−1)^depth."""
     count = len(parent)
     size = [1] * count
     for v in order:
