@@ -22,7 +22,7 @@ from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
-from symad.numeric.fusion.chains import LEAVES
+from symad.numeric.fusion.chains import MAX_LEAVES
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.pairs.pair_sum_printer import traced
 from symad.numeric.passes import prepare
@@ -124,7 +124,7 @@ def pair_sum_lines(op: PairOp, node: Node, printer: NativePrinter) -> list[str] 
     if op.reduce != "sum" or not isinstance(weights, int) or not weights:
         return None
     function = traced(op, node)
-    if 2 * (function.dimension + weights) + len(function.entries) > LEAVES:
+    if 2 * (function.dimension + weights) + len(function.entries) > MAX_LEAVES:
         return None
     try:
         made = passes(function, weights)

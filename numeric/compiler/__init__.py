@@ -1,5 +1,5 @@
-"""The C compiler: finding it, calling what it made, and the private folder in which that is kept.
+"""The C compiler: finding it, calling the compiled code, and the private folder that stores it.
 
-`c_compiler` is the start: text to a loaded library, once for each content. `private_folder` guards what is
-kept, `quick_calls` and `c_calls` make calls cost less than the code, `c_header` writes the header.
+`c_compiler` turns source text into a loaded library, once for each content. `private_folder` protects the
+stored libraries, `quick_calls` and `c_calls` make calls cheap, `c_header` writes the header.
 """

@@ -1,8 +1,8 @@
-"""Calls into compiled code that cost less than the code does.
+"""Cheap calls of compiled code.
 
-A call through ctypes takes a third of a microsecond, as long as a hundred operations. Where Python's
-headers are installed, a few lines of C are compiled once, which make a Python function of a compiled
-function and the frame of its arguments: a call takes a tenth of that. Elsewhere ctypes calls.
+A call through ctypes takes a third of a microsecond, as long as a hundred operations. If Python's headers are
+installed, a few lines of C are compiled once, which make a Python function from a compiled function and the
+frame of its arguments: a call then takes a tenth of that. Otherwise ctypes is used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from symad.core.arrays import Array
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_compiler import compile_c
 
-SHORT = 20_000
-"""Operations up to which a call keeps Python's lock: to give it away and take it back costs as much."""
+MAX_LOCKED = 20_000
+"""A call of at most this many operations keeps Python's lock: releasing it would cost as much."""
 
 SOURCE = """\
 /* For %s. A frame holds the address of a function, and behind it the function's own frame. */
@@ -74,7 +74,7 @@ PyObject *symad_bind(int64_t frame, PyObject *owner, int64_t unlocked)
 
 @cache
 def _binder() -> Any:
-    """The compiled function that binds; None where there is no compiler or Python's headers are missing."""
+    """The compiled function that binds; None if there is no compiler, or Python's headers are missing."""
     include = Path(sysconfig.get_paths()["include"])
     if not (include / "Python.h").exists():
         return None
@@ -87,7 +87,7 @@ def _binder() -> Any:
         return None
     if library is None:
         return None
-    binder = ctypes.PyDLL(library._name, handle=library._handle).symad_bind  # it needs Python's lock
+    binder = ctypes.PyDLL(library._name, handle=library._handle).symad_bind  # PyDLL keeps Python's lock
     binder.argtypes = (ctypes.c_int64, ctypes.py_object, ctypes.c_int64)
     binder.restype = ctypes.py_object
     return binder
@@ -98,12 +98,12 @@ CFunction: TypeAlias = "ctypes._NamedFuncPointer"
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    """The address of an array, which it keeps alive."""
+    """The address of an array, as an object that keeps the array alive."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
 def aligned_zeros(*shape: int) -> np.ndarray:
-    """A float64 array of zeros that begins with a cache line: vector instructions read no two lines."""
+    """A float64 array of zeros aligned to a cache line, so that no vector load spans two lines."""
     count = int(np.prod(shape))
     room = np.zeros(count + 8)
     skipped = -room.ctypes.data % 64 // 8
@@ -111,48 +111,52 @@ def aligned_zeros(*shape: int) -> np.ndarray:
 
 
 def check_sizes(x: Array, y: Array, inputs: int, outputs: int) -> None:
-    """Raises ValueError unless the bound vectors have the sizes of inputs and results."""
+    """Raises ValueError unless the bound vectors have the sizes of the inputs and the results."""
     if x.shape != (inputs,) or y.shape != (outputs,):
         raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
 
 
 def frame_of(function: CFunction, parts: Sequence[int | np.ndarray]) -> np.ndarray:
-    """The address of a compiled function and its frame behind it, as a vector of 64-bit integers."""
+    """The address of a compiled function, followed by its frame, as a vector of 64-bit integers."""
     address = ctypes.cast(function, ctypes.c_void_p).value
     numbers = [p if isinstance(p, int) else p.ctypes.data for p in parts]
     return np.array([address, *numbers], dtype=np.int64)
 
 
 def bound(
-    function: CFunction, parts: Sequence[int | np.ndarray], operations: int = SHORT + 1
+    function: CFunction, parts: Sequence[int | np.ndarray], operations: int = MAX_LOCKED + 1
 ) -> Callable[[], None]:
-    """A compiled function of one frame, bound to it: a Python function without arguments.
+    """A Python function without arguments that calls a compiled function with a fixed frame.
 
     Args:
-        function: of ctypes; its argument is the address of a frame of 64-bit integers.
-        parts: what the frame holds: arrays, by their addresses, and lengths. They live as long as the
-            result does.
-        operations: about how many a call executes; short calls keep Python's lock.
+        function: a ctypes function; its argument is the address of a frame of 64-bit integers.
+        parts: the contents of the frame: arrays, by their addresses, and lengths. They are kept alive as
+            long as the result.
+        operations: the approximate number of operations of a call; short calls keep Python's lock.
     """
     return bound_frame(function, frame_of(function, parts), parts, operations)
 
 
 def bound_frame(
-    function: CFunction, frame: np.ndarray, parts: Sequence[int | np.ndarray], operations: int = SHORT + 1
+    function: CFunction,
+    frame: np.ndarray,
+    parts: Sequence[int | np.ndarray],
+    operations: int = MAX_LOCKED + 1,
 ) -> Callable[[], None]:
-    """The same of a frame that is there, whose numbers may change between calls.
+    """As `bound`, but for an existing frame, whose numbers may change between calls.
 
     Args:
-        function: of ctypes; its argument is the address of the frame.
-        frame: of `frame_of`.
+        function: a ctypes function; its argument is the address of the frame.
+        frame: a vector from `frame_of`.
         parts: as in `bound`.
         operations: as in `bound`.
     """
     binder = _binder()
     if binder is not None:
-        made: Callable[[], None] = binder(frame.ctypes.data, (frame, parts, function), operations > SHORT)
+        unlocked = operations > MAX_LOCKED
+        made: Callable[[], None] = binder(frame.ctypes.data, (frame, parts, function), unlocked)
         return made
     function.restype = None
     call = partial(function, pointer(frame[1:]))
-    vars(call)["parts"] = parts  # the arrays live as long as the call that holds their addresses
+    vars(call)["parts"] = parts  # the call holds their addresses, so it must keep the arrays alive
     return call

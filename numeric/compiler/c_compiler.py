@@ -1,8 +1,8 @@
-"""Compiling C once: the system's compiler, and a private cache on disk by content.
+"""Compiling C once: the system's compiler, and a private cache on disk, keyed by content.
 
-Whatever is wrong with the surroundings (no compiler, no home folder, a full disk, a damaged file), a
-kernel works: its library is made again, or made without being kept, or the kernel runs in NumPy and one
-warning says why.
+A kernel works whatever is wrong with the system (no compiler, no home folder, a full disk, a damaged file):
+its library is compiled again, or compiled without being stored, or the kernel runs in NumPy. One warning
+states the reason.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from symad.numeric.compiler.private_folder import (
     working_folder,
 )
 
-LONG = 5000
-"""Lines above which the compiler is asked for less optimisation."""
+MAX_OPTIMISED_LINES = 5000
+"""A source with more lines than this is compiled with less optimisation."""
 
 FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
-"""The arithmetic stays as it is written; errno and exception flags, which nobody reads, are not kept."""
+"""Arithmetic is not reordered or contracted; errno and exception flags, which nobody reads, are not kept."""
 
 NATIVE = ("-ftree-vectorize", "-march=native")
-"""For code that is compiled where it runs: vector instructions of this processor."""
+"""Options for code that runs on the machine that compiles it: this processor's vector instructions."""
 
 
 class NotCompiled(LoweringError):
-    """Generated code needs a compiler, and there is none that works."""
+    """Generated code needs a C compiler, and none works."""
 
 
 @cache
 def compiler() -> list[str] | None:
-    """The C compiler: $CC, cc, gcc or clang; None, said once, where there is none."""
+    """The C compiler: $CC, cc, gcc or clang; None, with one warning, if there is none."""
     found, warning = search()
     if warning:
         warnings.warn(warning, stacklevel=2)
@@ -54,7 +54,7 @@ def compiler() -> list[str] | None:
 
 
 def search() -> tuple[list[str] | None, str]:
-    """The C compiler, and what to say of it where it is not the one asked for, or none."""
+    """The C compiler, and a warning if it is not the one asked for or if there is none."""
     chosen = os.environ.get("CC", "")
     try:
         words = shlex.split(chosen)
@@ -71,7 +71,7 @@ def search() -> tuple[list[str] | None, str]:
 
 @cache
 def processor() -> str:
-    """What tells one kind of processor from another: code for this one may not run elsewhere."""
+    """A text that identifies the kind of processor: code for it may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line for line in lines if line.startswith(("flags", "Features")))
@@ -80,19 +80,19 @@ def processor() -> str:
 
 
 def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
-    """The shared library of a C source; None, said once, where none can be made.
+    """The shared library of a C source; None, with one warning, if none can be made.
 
     Args:
-        source: C99.
-        options: further options of the compiler, after the usual ones.
+        source: C99 text.
+        options: further options for the compiler, after the usual ones.
 
     Raises:
-        LoweringError: the compiler works but refused the source; its words are in the message.
+        LoweringError: the compiler works but refused the source; the message contains its output.
     """
     command = compiler()
     if command is None:
         return None
-    level = "-O1" if source.count("\n") > LONG else "-O2"
+    level = "-O1" if source.count("\n") > MAX_OPTIMISED_LINES else "-O2"
     flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
     parts = [*command, *flags, processor() if options else "", platform.machine(), source]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
@@ -126,7 +126,7 @@ _said: set[str] = set()
 
 
 def _warn_once(what: str, reason: str = "") -> None:
-    """One warning in a process, however many kernels it concerns."""
+    """Warn once per process, however many kernels are affected."""
     if what not in _said:
         _said.add(what)
         warnings.warn(f"{what} ({reason})" if reason else what, stacklevel=4)
@@ -134,7 +134,7 @@ def _warn_once(what: str, reason: str = "") -> None:
 
 @cache
 def native_options() -> tuple[str, ...]:
-    """`NATIVE` where the compiler knows these options, else none."""
+    """`NATIVE` if the compiler accepts these options, else none."""
     try:
         compile_c(PROBE, NATIVE)
     except LoweringError:
@@ -143,16 +143,16 @@ def native_options() -> tuple[str, ...]:
 
 
 PROBE = "int symad_probe;\n"
-"""What every compiler takes that works."""
+"""A source that every working compiler accepts."""
 
 
 def _from_cache(library: Path, command: list[str], flags: list[str], source: str) -> ctypes.CDLL:
-    """A library that is kept; one that is missing, damaged or not loadable is made (again)."""
+    """A stored library; it is compiled (again) if it is missing, damaged or cannot be loaded."""
     if is_sound(library):
         try:
             return ctypes.CDLL(str(library))
         except OSError:
-            pass  # of another machine that shares the folder
+            pass  # compiled by another machine that shares the folder
     with working_folder(library.parent) as scratch:
         made = _build(command, flags, source, scratch)
         try:
@@ -163,7 +163,7 @@ def _from_cache(library: Path, command: list[str], flags: list[str], source: str
 
 
 def _without_cache(command: list[str], flags: list[str], source: str) -> ctypes.CDLL:
-    """A library for this process alone; its file is gone once it is loaded."""
+    """A library for this process only; its file is deleted once it is loaded."""
     with working_folder() as scratch:
         return _load(_build(command, flags, source, scratch))
 
@@ -176,11 +176,11 @@ def _load(library: Path) -> ctypes.CDLL:
 
 
 def _build(command: list[str], flags: list[str], source: str, scratch: Path) -> Path:
-    """The library in a working folder.
+    """The library, compiled in a working folder.
 
     Raises:
-        Unusable: the compiler does not work here, whatever the source.
-        LoweringError: it refused this source.
+        Unusable: the compiler does not work here, for any source.
+        LoweringError: the compiler refused this source.
     """
     made, words = _compile(command, flags, source, scratch)
     if made is not None:
@@ -199,13 +199,13 @@ NO_ROOM = (
     "terminated with signal",
     "virtual memory exhausted",
 )
-"""What a compiler says that has no room or was killed."""
+"""Messages of compilers that ran out of space or were killed."""
 
 
 def _compile(
     command: list[str], flags: list[str], source: str, scratch: Path, *more: str
 ) -> tuple[Path | None, str]:
-    """The file that the compiler made, or None; and its words. Its own files are in ``scratch`` too."""
+    """The file that the compiler made, or None, and the compiler's output; ``scratch`` is its work folder."""
     text, made = scratch / "kernel.c", scratch / "kernel.so"
     surroundings = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C"}
     try:

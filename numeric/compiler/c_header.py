@@ -1,4 +1,4 @@
-"""The header of a C file: what a program that embeds it includes, with the layout of both vectors."""
+"""The header of a C file, which programs include: prototypes, and the layout of both vectors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from symad.numeric.compiler.c_layout import Layout, Place
 from symad.numeric.modules.names import Names
 
 GIVEN, FOUND = "given_", "found_"
-"""Vectors in a function with parameters, none of whose names ends like this (but for Python's own words)."""
+"""The vectors in a function with parameters; no parameter's name ends in an underscore like these."""
 
 
 def print_header(name: str, layout: Layout) -> str:
-    """Prototypes, usable from C++, sizes as constants, and where each input and result stands.
+    """Prototypes usable from C++, sizes as constants, and the place of each input and result.
 
     Args:
-        name: the C function.
-        layout: of its vectors.
+        name: the name of the C function.
+        layout: the layout of its vectors.
     """
     guard = f"{name.upper()}_H"
     constants = "\n".join(f"#define {macro} {number}" for macro, number in _constants(name.upper(), layout))
@@ -52,7 +52,7 @@ extern "C" {{
 
 
 def _constants(prefix: str, layout: Layout) -> Iterator[tuple[str, int]]:
-    """The lengths of both vectors and of all arrays, and what symbolic sizes are here."""
+    """The lengths of both vectors and of all arrays, and the values of symbolic sizes."""
     names = Names()
     yield names.unique(f"{prefix}_INPUTS"), layout.input_count
     yield names.unique(f"{prefix}_OUTPUTS"), layout.output_count
@@ -64,7 +64,7 @@ def _constants(prefix: str, layout: Layout) -> Iterator[tuple[str, int]]:
 
 
 def _layout(layout: Layout) -> str:
-    """A comment that says what each entry of x and y is."""
+    """A comment that describes each entry of x and y."""
     lines = [f"{symbol} = {number}" for symbol, number in layout.sizes.items()]
     for place in layout.inputs:
         lines.append(f"{place.slots('x')} = {place.title}{_after(place)}")
@@ -79,7 +79,7 @@ def _after(place: Place) -> str:
 
 
 def _with_arguments(name: str, layout: Layout) -> str:
-    """The prototype with a parameter for each input and result, one in a line."""
+    """The prototype with one parameter for each input and result, one per line."""
     places = [*layout.inputs, *layout.outputs]
     texts = parameters(layout)
     ends = ["," for _ in texts[1:]] + [""]

@@ -1,4 +1,4 @@
-"""Where the inputs and results of a C function stand, and what they are called there."""
+"""The places of a C function's inputs and results, and their names in C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ C_KEYWORDS = {
     *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static"),
     *("struct", "switch", "typedef", "union", "unsigned", "void", "volatile"),
 }
-"""Of C, and not of Python, whose keywords no value is called anyway."""
+"""Keywords of C that are not keywords of Python, which no value has as a name anyway."""
 
 CPP_KEYWORDS = {
     *("alignas", "alignof", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "char16_t", "char32_t"),
@@ -31,26 +31,26 @@ CPP_KEYWORDS = {
     *("template", "this", "thread_local", "throw", "true", "typeid", "typename", "using", "virtual"),
     *("wchar_t", "xor", "xor_eq"),
 }
-"""Of C++ alone: headers are read there too."""
+"""Keywords of C++ that C lacks: C++ programs include the headers too."""
 
 MACROS = {"memcpy", "I", "NAN", "NULL", "INFINITY", "EOF", "linux", "unix", "near", "far"}
-"""Names that headers or compilers may have defined, and the function that copies arguments."""
+"""Names that headers or compilers may define, and the function that copies arguments."""
 
-MOST_PARAMETERS = 127
-"""Parameters that every C compiler takes (C99, 5.2.4.1)."""
+MAX_PARAMETERS = 127
+"""The number of parameters that every C compiler must accept (C99, 5.2.4.1)."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An input or a result in a vector of all of them.
+    """An input or a result in the vector of all inputs or results.
 
     Attributes:
-        title: what the user calls it.
-        code: the same as an identifier of C, with no other like it.
-        shape: of its entries, which stand row by row; () is a number.
-        start: the position of the first one.
-        count: how many there are; of a sparse matrix those that are stored.
-        told: what else there is to say of it.
+        title: the user's name for it.
+        code: the name as a C identifier, different from all others.
+        shape: the shape of its entries, which are stored in row-major order; () for a number.
+        start: the position of the first entry.
+        count: the number of entries; for a sparse matrix, of stored entries.
+        told: a further description, if any.
     """
 
     title: str
@@ -74,7 +74,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """All inputs and all results, in order, and the numbers that symbolic sizes were given."""
+    """All inputs and all results, in order, and the values of symbolic sizes."""
 
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
@@ -82,8 +82,8 @@ class Layout:
 
     @property
     def has_arguments(self) -> bool:
-        """Whether there is a function with a parameter for each of them."""
-        return len(self.inputs) + len(self.outputs) <= MOST_PARAMETERS
+        """Whether the file has a function with one parameter for each of them."""
+        return len(self.inputs) + len(self.outputs) <= MAX_PARAMETERS
 
     @property
     def input_count(self) -> int:
@@ -105,10 +105,10 @@ def layout_of(
     """The layout of a function.
 
     Args:
-        inputs: the inputs as the user gave them, arrays among them.
-        scalars: the graph of scalars that is printed, whose inputs are their entries.
-        labels: what the outputs are called, such as x_bar; by default the keys of dicts.
-        sizes: what symbols of sizes stand for.
+        inputs: the user's inputs, which may be arrays.
+        scalars: the scalar graph that is printed; its inputs are the entries of ``inputs``.
+        labels: names of the outputs, such as x_bar; by default the keys of dicts.
+        sizes: the values of symbolic sizes.
     """
     names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS)
     given = [_input(node) for node in inputs]
@@ -122,7 +122,7 @@ def layout_of(
 
 
 Given = tuple[str, str, Shape, int, str]
-"""Title, wanted name, shape, number of entries, and what is told of an input or result."""
+"""The title, wanted name, shape, number of entries, and description of an input or result."""
 
 
 def _input(node: Node) -> Given:
@@ -140,14 +140,14 @@ def _places(given: Sequence[Given], names: Names) -> tuple[Place, ...]:
 
 
 def _stored(output: Node) -> tuple[int, str]:
-    """The number of entries, and what is said of a sparse matrix."""
+    """The number of entries of an output, and the description of a sparse matrix."""
     sparse = bool(output.shape) and stored_entries(output) is not None
     form = f"the stored entries of a sparse matrix {format_shape(output.shape)}, row by row"
     return len(scalars_of(output)), form if sparse else ""
 
 
 def _keys(structure: Structure) -> list[str]:
-    """For each output the keys of the dicts that hold it, joined by dots."""
+    """For each output, the keys of the dicts that contain it, joined by dots."""
     if structure is None:
         return [""]
     keys = getattr(structure, "keys", [""] * len(structure.items))

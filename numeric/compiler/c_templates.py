@@ -9,7 +9,7 @@ from string import Template
 
 @dataclass(frozen=True)
 class _Names(Mapping[str, str]):
-    """What the names of a template stand for; they are looked up, never listed."""
+    """The replacements of a template's names; they are looked up, never listed."""
 
     named: Callable[[str], str]
 
@@ -24,5 +24,5 @@ class _Names(Mapping[str, str]):
 
 
 def filled(template: str, named: Callable[[str], str]) -> str:
-    """A template with what its names stand for."""
+    """A template with its names replaced."""
     return Template(template).substitute(_Names(named))

@@ -1,8 +1,8 @@
-"""The folder of compiled code: nobody but its owner can put there what is loaded later.
+"""The folder of compiled code: only its owner can store there what is loaded later.
 
-A library that is loaded runs with all rights of its user. So the folder, and each file in it, must belong
-to the user; others must not be able to write there, nor to put another folder in its place. The digest of
-each file is kept beside it and compared before the file is loaded: a truncated file is made anew.
+A loaded library runs with all rights of its user. Therefore the folder and each file in it must belong to the
+user, and others must not be able to write there, or to put another folder in its place. The digest of each
+file is stored beside it and compared before the file is loaded, so that a truncated file is made again.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-OLD = 3600.0
-"""Seconds after which a working folder is taken for one whose process was killed."""
+MAX_AGE = 3600.0
+"""Seconds after which a working folder is assumed to belong to a killed process."""
 
-MOST_BYTES = 2**30
-"""Of a file that is read. Compiled kernels have a few megabytes at most; others are not read into memory."""
+MAX_BYTES = 2**30
+"""The largest file that is read. Compiled kernels have a few megabytes at most; larger files are foreign."""
 
 WORK = "work-"
-"""How the names of working folders begin."""
+"""The prefix of the names of working folders."""
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Unusable(Exception):
-    """A folder, or the compiler, cannot be used; the text says why."""
+    """A folder or the compiler cannot be used; the message says why."""
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: $SYMAD_CACHE, or symad in the user's cache folder.
+    """The folder of compiled kernels: $SYMAD_CACHE, or symad in the user's cache folder.
 
     The user's cache folder is $XDG_CACHE_HOME if that is an absolute path, else ~/.cache.
 
     Raises:
-        Unusable: there is no such folder, or $SYMAD_CACHE is not an absolute path.
+        Unusable: there is no cache folder, or $SYMAD_CACHE is not an absolute path.
     """
     if chosen := os.environ.get("SYMAD_CACHE", ""):
         if not os.path.isabs(chosen):
@@ -55,10 +55,10 @@ def cache_folder() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and what leads to it, that only its owner may enter.
+    """Make a folder and its parents such that only the owner may enter.
 
     Raises:
-        Unusable: it cannot be made or written, belongs to another user, or others can replace it.
+        Unusable: the folder cannot be made or written, belongs to another user, or can be replaced by others.
     """
     try:
         _check_way(folder)
@@ -77,7 +77,7 @@ def make_private(folder: Path) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Like mkdir -p, but every new folder is private, whatever the umask says."""
+    """Like mkdir -p, but every new folder is private, whatever the umask is."""
     if folder.is_dir():
         return
     if folder.parent != folder:
@@ -88,7 +88,7 @@ def _make(folder: Path) -> None:
 
 
 def _check_way(folder: Path) -> None:
-    """Raises Unusable if another user could put a folder of theirs in this place."""
+    """Raises Unusable if another user could put a folder in place of this one."""
     if not hasattr(os, "geteuid"):
         return
     for part in (folder, *folder.parents):
@@ -110,10 +110,10 @@ def _is_mine(about: os.stat_result) -> bool:
 
 @contextmanager
 def working_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A private folder that is gone afterwards, in ``parent`` or among the system's temporary files.
+    """A temporary private folder, in ``parent`` or among the system's temporary files.
 
     Raises:
-        Unusable: it cannot be made.
+        Unusable: the folder cannot be made.
     """
     if parent is not None:
         _sweep(parent)
@@ -132,14 +132,14 @@ def _sweep(parent: Path) -> None:
     """Remove the working folders of processes that were killed."""
     for left in parent.glob(f"{WORK}*"):
         with suppress(OSError):
-            if time.time() - left.lstat().st_mtime > OLD:
+            if time.time() - left.lstat().st_mtime > MAX_AGE:
                 shutil.rmtree(left, ignore_errors=True)
 
 
 def keep(made: Path, kept: Path) -> None:
     """Move a file to its place and write its digest beside it, each in one step.
 
-    A reader between the two steps finds a digest that does not fit, and makes the file anew.
+    A reader between the two steps finds a digest that does not match, and makes the file again.
     """
     noted = made.with_suffix(".sha256")
     noted.write_text(_digest(made, kept), encoding="ascii")
@@ -150,13 +150,13 @@ def keep(made: Path, kept: Path) -> None:
 
 
 def is_sound(kept: Path) -> bool:
-    """Whether a file is there, belongs to the user, and is what was put there."""
+    """Whether a file exists, belongs to the user, and has the stored digest."""
     try:
         for part in (kept, _note(kept)):
             about = part.lstat()
             if not stat.S_ISREG(about.st_mode) or not _is_mine(about) or about.st_nlink != 1:
                 return False
-            if about.st_size > MOST_BYTES or (hasattr(os, "geteuid") and about.st_mode & OTHERS):
+            if about.st_size > MAX_BYTES or (hasattr(os, "geteuid") and about.st_mode & OTHERS):
                 return False
         return _note(kept).read_text(encoding="ascii") == _digest(kept, kept)
     except (OSError, UnicodeDecodeError):
@@ -168,5 +168,5 @@ def _note(kept: Path) -> Path:
 
 
 def _digest(file: Path, kept: Path) -> str:
-    """Of the name and the contents: a file moved to another's name is not taken for it."""
+    """The digest of the name and the contents, so that a file moved to another name does not match."""
     return hashlib.sha256(kept.name.encode() + b"\0" + file.read_bytes()).hexdigest()

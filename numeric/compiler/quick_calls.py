@@ -1,9 +1,9 @@
 """Calls of compiled scalar functions whose arguments are read in C.
 
 A call through Python costs some tens of microseconds for its arguments: each is made an array, shapes are
-compared, columns laid out. Here floats, ints and float64 vectors go straight to the compiled function;
-everything else takes the way through Python. Needs Python's headers, as `c_calls` does, and is faster with
-NumPy's, which come with it.
+compared, columns are arranged. Here floats, ints and float64 vectors go straight to the compiled function;
+all other arguments take the way through Python. Python's headers are needed, as in `c_calls`; NumPy's, which
+come with it, make reading faster.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ import numpy as np
 
 from symad.core.graph import TupleOf
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import SHORT, CFunction
+from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction
 from symad.numeric.compiler.c_compiler import compile_c
 from symad.numeric.compiler.quick_calls_source import SOURCE
 from symad.numeric.compiler.vector_arguments_source import BY_BUFFERS, BY_NUMPY
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.scalars.flat_results import FlatResults
 
-FEW_POINTS = 2000
-"""Points up to which a batch is computed one point after the other where several at a time cannot be
-compiled, or are not planned because the function is long."""
+MAX_ONE_BY_ONE = 2000
+"""Points up to which a batch is computed one by one if several points at a time cannot be compiled, or are
+not planned because the function is long."""
 
-LEAST_LANES, LEAST_OF_LONG, LONG, NEVER = 40, 256, 2000, 2**62
-"""Points from which on a compiled function is slower than several points at a time (25 to 36 for 5 to 60
-operations, benchmarks/bench_small_batches.py); the same for functions of more than ``LONG`` operations, whose
-plan takes the time of some hundred calls: 20 µs an operation."""
+MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 256, 2000, 2**62
+"""Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations,
+benchmarks/bench_small_batches.py); the same for functions of more than ``LONG_FUNCTION`` operations, whose
+plan costs as much as some hundred calls, 20 µs per operation; and a number that is never reached."""
 
 ROWS, POINTS, SEPARATE = 0, 1, 2
-"""Results of a batch: a row for each number, an array for each point, or an array for each number."""
+"""The layout of a batch's results: a row for each number, an array per point, or an array per number."""
 
-LARGE = 1 << 18
-"""Bytes from which on all results of a batch are one block of memory that is used again."""
+MIN_BLOCK_BYTES = 1 << 18
+"""From this many bytes on, all results of a batch are one block of memory, which is reused."""
 
 FLOAT, FLOATS, ARRAY = 0, 1, 2
-"""What a call at one point returns: a float, a tuple of floats, or what `finish` makes of a vector."""
+"""The result of a call at one point: a float, a tuple of floats, or the result of `finish` on a vector."""
 
 
 @cache
@@ -62,7 +62,7 @@ def _maker() -> Any:
         interpreter += f" and NumPy {np.__version__}"
         reader = BY_NUMPY
     try:
-        library = compile_c(SOURCE % (interpreter, SHORT, reader), options)
+        library = compile_c(SOURCE % (interpreter, MAX_LOCKED, reader), options)
     except LoweringError:
         return None
     if library is None:
@@ -75,13 +75,13 @@ def _maker() -> Any:
 
 @dataclass(frozen=True)
 class Framed:
-    """A compiled function of a frame that holds its vectors of inputs and results.
+    """A compiled function with a frame that holds its vectors of inputs and results.
 
     Attributes:
-        frame: of `symad.numeric.compiler.c_calls.frame_of`.
-        x: (inputs,), in the frame.
-        y: (results,), in the frame.
-        parts: what else the frame has the addresses of.
+        frame: a frame from `symad.numeric.compiler.c_calls.frame_of`.
+        x: (inputs,), stored in the frame.
+        y: (results,), stored in the frame.
+        parts: the other objects whose addresses are in the frame.
     """
 
     frame: np.ndarray
@@ -91,7 +91,7 @@ class Framed:
 
 
 Lanes = Callable[[], "Framed | None"]
-"""Plans the computation of several points at a time; None where it cannot be compiled."""
+"""Plans the computation of several points at a time; None if that cannot be compiled."""
 
 
 def quick_call(
@@ -102,23 +102,23 @@ def quick_call(
     packed: bool,
     otherwise: Callable[..., Any],
     lanes: Lanes | None = None,
-    few: int = FEW_POINTS,
-    least: int = LEAST_LANES,
+    few: int = MAX_ONE_BY_ONE,
+    least: int = MIN_LANES,
     most: int = NEVER,
 ) -> Callable[..., Any]:
     """The Python function of a compiled one, with its arguments read in C where that is possible.
 
     Args:
-        function: of ctypes, ``void f(const double *x, double *y)``, without state of its own; or `Framed`.
-        results: what stands in y.
-        inputs: how many numbers stand in x.
-        operations: about how many a call executes; long calls release Python's lock.
+        function: a ctypes function ``void f(const double *x, double *y)`` without state, or a `Framed`.
+        results: the results in y.
+        inputs: the number of entries of x.
+        operations: the approximate number of operations of a call; long calls release Python's lock.
         packed: whether x itself is the argument.
-        otherwise: the function that takes what is neither a number nor a float64 vector.
+        otherwise: the function for arguments that are neither numbers nor float64 vectors.
         lanes: computes several points at a time; without it more than ``few`` points go to ``otherwise``.
-        few: the points that are computed one after the other, if need be.
-        least: the points from which on several are computed at a time, unless the function is long.
-        most: more points than these go to ``otherwise``.
+        few: the most points that are computed one by one, if several at a time are not possible.
+        least: the points from which several are computed at a time, unless the function is long.
+        most: batches of more points than this go to ``otherwise``.
     """
     maker = _maker()
     if maker is None:
@@ -136,9 +136,12 @@ def quick_call(
         address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
     batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
     new_block = _block(results, batches, one)
-    least = (least if operations <= LONG else min(few, LEAST_OF_LONG) + 1) if lanes is not None else NEVER
+    if lanes is None:
+        least = NEVER
+    elif operations > LONG_FUNCTION:
+        least = min(few, MIN_LANES_IF_LONG) + 1
     rest = [inputs, total, operations, packed, returns, batches, few if total else -1, least, most]
-    rest.append(LARGE // (8 * max(total, 1)))
+    rest.append(MIN_BLOCK_BYTES // (8 * max(total, 1)))
     numbers = np.array([*address, *rest], np.int64)
     kept: list[Framed] = []
 
@@ -160,7 +163,7 @@ def quick_call(
 def _batches(
     results: FlatResults, floats: bool, one: bool
 ) -> tuple[int, Callable[[int], np.ndarray], Callable[..., Any] | None]:
-    """How results of a batch are laid out, what makes arrays for a number of points, and the last step."""
+    """The layout of a batch's results, the function that allocates them, and the last step."""
     if floats:
         return (ROWS if one else SEPARATE), np.empty, None
     if results.whole is not None:
@@ -172,7 +175,7 @@ def _batches(
 
 
 def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], np.ndarray]:
-    """What makes the memory of large results for a number of points."""
+    """The function that allocates large results for a number of points."""
     new = new_array()
     if layout == POINTS:
         inner = results.whole or ()

@@ -1,4 +1,4 @@
-"""The C source of calls whose arguments are read in C, see `symad.numeric.compiler.quick_calls`."""
+"""The C source of calls whose arguments are read in C; see `symad.numeric.compiler.quick_calls`."""
 
 SOURCE = """\
 /* For %s. */

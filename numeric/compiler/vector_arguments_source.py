@@ -1,7 +1,7 @@
-"""The C source that reads a float64 array of no or one axis, for `symad.numeric.compiler.quick_calls`.
+"""The C source that reads a float64 array with at most one axis, for `symad.numeric.compiler.quick_calls`.
 
-By NumPy's headers it takes a few nanoseconds. Where they are not installed, Python's buffers tell the same;
-NumPy describes an array anew for each, which takes 150 ns.
+With NumPy's headers this takes a few nanoseconds. Without them, Python's buffer protocol gives the same
+information, but NumPy builds a new description of the array for each buffer, which takes 150 ns.
 """
 
 VECTOR = """\

@@ -1,4 +1,4 @@
-"""C that stands alone: a file and its header, of scalar graphs and of array graphs written out in scalars."""
+"""Standalone C: a file and its header, for scalar graphs and for array graphs written out in scalars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symad.core.signatures import Traceable
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import layout_of
-from symad.numeric.entries.in_scalars import LIMIT, in_scalars
+from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
 from symad.numeric.modules.entry_point import plain_results
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.size_checks import needed_sizes, numbers_of, symbolic_sizes
@@ -39,7 +39,7 @@ class CFile:
     """A function in C99, in double precision."""
 
     name: str
-    """Of the C function; ``name_args``, ``name_batch`` and ``name_bound`` are beside it."""
+    """The name of the C function; ``name_args``, ``name_batch`` and ``name_bound`` are its variants."""
     source: str
     header: str
 
@@ -47,7 +47,7 @@ class CFile:
         """Write the source to a path that ends in .c, and the header next to it.
 
         Raises:
-            LoweringError: the path ends in something else.
+            LoweringError: the path does not end in .c.
         """
         if Path(path).suffix != ".c":
             raise LoweringError(f"{path}: C is saved under a name that ends in .c, with its header beside it")
@@ -59,25 +59,25 @@ def c_file(
     f: Traceable,
     sizes: Mapping[sympy.Symbol | str, int] | None = None,
     inputs: Inputs | None = None,
-    limit: int = LIMIT,
+    limit: int = MAX_OPERATIONS,
     log: Callable[[str], None] | None = None,
 ) -> CFile:
-    """``f`` as C that stands alone: for microcontrollers, other languages, simulators.
+    """``f`` as standalone C: for microcontrollers, other languages, simulators.
 
-    Arrays are written out in scalars, so that all sizes are numbers and the code has no loops; linear systems
-    are solved by elimination with partial pivoting. What NumPy refuses in a call is NaN or infinite here: a
-    singular matrix, an index out of range.
+    Arrays are written out in scalars, so that all sizes must be numbers and the code has no loops; linear
+    systems are solved by elimination with partial pivoting. Where NumPy raises an error in a call, as for a
+    singular matrix or an index out of range, the result here is NaN or infinite.
 
     Args:
-        f: what `symad.trace` takes.
+        f: a function, in any form that `symad.trace` takes.
         sizes: numbers for symbolic sizes, by symbol or by name, such as ``{"n": 4}``.
         inputs: order and grouping of the arguments, as in `symad.trace`.
         limit: the most scalar operations that arrays may be written out in.
-        log: called with a line for each pass.
+        log: a function that is called with a line for each pass.
 
     Raises:
-        LoweringError: a size is not known; C lacks a function; an op is none of scalars (eigenvalues, an
-            implicit equation, random numbers); there are more operations than the limit.
+        LoweringError: a size is not known; C lacks a function; an op cannot be written in scalars
+            (eigenvalues, an implicit equation, random numbers); there are more operations than the limit.
     """
     whole = as_graph(f, None, inputs)
     check_closed(whole, "c_file")
@@ -100,7 +100,7 @@ def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[
     """The numbers of all symbolic sizes.
 
     Raises:
-        LoweringError: a size has no number, or one with which arrays are too short.
+        LoweringError: a size has no number, or a number for which arrays are too short.
     """
     found = numbers_of(graph, sizes)
     missing = [one_line(symbol) for symbol in symbolic_sizes(graph) if symbol not in found]

@@ -1,8 +1,9 @@
 """Linear algebra on entries: Gaussian elimination with partial pivoting, without branches.
 
-Which row has the largest pivot is known when the code runs. So each row below is compared with the row of the
-pivot, and the two are swapped by selections where it is larger: n²/2 comparisons and n³/3 selections of
-n³/3 multiplications (Golub and Van Loan, "Matrix Computations", section 3.4, in another order of swaps).
+The row with the largest pivot is only known when the code runs. Each row below the pivot is therefore
+compared with the pivot's row, and the two are swapped by selections if it is larger. This takes n²/2
+comparisons, n³/3 selections and n³/3 multiplications (Golub and Van Loan, "Matrix Computations", section 3.4,
+with another order of swaps).
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ Rows = list[list[Node]]
 
 
 def _magnitude(node: Node) -> Node:
-    """|x|, of a number that is known at once."""
+    """|x|, computed at once if x is a constant."""
     value = constant_value(node)
     return apply(sympy.Abs, node) if value is None or isinstance(value, sympy.Basic) else constant(abs(value))
 
 
 def eliminate(rows: Rows, n: int) -> Node:
-    """Make the first n columns upper triangular, in place; the sign of the row swaps, 1 or −1.
+    """Make the first n columns upper triangular, in place; return the sign of the row swaps, 1 or −1.
 
-    A column whose pivot is 0 is left as it is: it holds zeros alone.
+    A column whose pivot is 0 is not changed: its remaining entries are zeros.
     """
     sign = ONE
     for k in range(n):
@@ -62,7 +63,7 @@ def eliminate(rows: Rows, n: int) -> Node:
 
 
 def over_stack(function: Callable[..., Any], shape: tuple[int, ...], *stacks: Any) -> Array:
-    """A function of matrices as lists of rows, along leading axes; ``shape`` is that of all results."""
+    """A function of matrices as lists of rows, for each matrix of a stack; ``shape`` is the result's."""
     arrays = [np.asarray(stack, dtype=object) for stack in stacks]
     lead = arrays[0].shape[:-2]
     found = [
@@ -83,7 +84,7 @@ def _numbers(rows: Rows) -> Array:
 
 
 def solved(a: Rows, b: Rows) -> Rows:
-    """X with A X = B; infinite or NaN where A is singular."""
+    """X with A X = B; infinite or NaN if A is singular."""
     n = len(a)
     rows = [[*left, *right] for left, right in zip(a, b, strict=True)]
     eliminate(rows, n)
@@ -102,19 +103,19 @@ def _pivots(a: Rows) -> tuple[Node, list[Node]]:
 
 
 def determinant(a: Rows) -> Node:
-    """The product of the pivots, with the sign of the swaps."""
+    """The product of the pivots, times the sign of the swaps."""
     sign, pivots = _pivots(a)
     return mul(sign, *pivots)
 
 
 def determinant_sign(a: Rows) -> Node:
-    """The product of the signs alone: the determinant may overflow where its sign is fine."""
+    """The product of the signs of the pivots: the determinant itself may overflow."""
     sign, pivots = _pivots(a)
     return mul(sign, *(apply(sympy.sign, pivot) for pivot in pivots))
 
 
 def log_determinant(a: Rows) -> Node:
-    """Σ log|pivot|; NaN where the determinant is negative."""
+    """Σ log|pivot|; NaN if the determinant is negative."""
     _, pivots = _pivots(a)
     total = add_all(apply(sympy.log, _magnitude(pivot)) for pivot in pivots)
     return select(compare("<", determinant_sign(a), ZERO), NAN, total)
@@ -142,5 +143,5 @@ def determinant_sign_entries(op: DeterminantSign, y: Node, values: Values, insid
 
 @entries.dispatch
 def adjugate_entries(op: Adjugate, y: Node, values: Values, inside: Evaluator) -> Array:
-    """By the polynomial, which needs no division: it exists at singular matrices too."""
+    """The adjugate by a polynomial without divisions, so that it exists for singular matrices too."""
     return inside.values([polynomial_adjugate(y.args[0])], {y.args[0]: values[0]})[0]

@@ -1,4 +1,4 @@
-"""A graph of arrays as a graph of scalars: evaluated on arrays of nodes, whose numbers are the result."""
+"""An array graph as a scalar graph: it is evaluated on arrays of nodes, whose entries are the result."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows, compressed_rows
 from symad.transforms.seeding import total_size
 
-LIMIT = 100_000
-"""Operations of functions that are written out: gcc 12 takes a second for 1,500 of them at -O2, and for
-15,000 at -O0."""
+MAX_OPERATIONS = 100_000
+"""The most operations of a function that is written out. At -O2, gcc 12 takes a second for 1,500 operations,
+at -O0 for 15,000."""
 
 HEADROOM = 4
-"""Before they are written out, operations are counted with those on zeros and ones, which are not written:
-unit seeds and masks make up to about three quarters."""
+"""Operations are first counted including those on zeros and ones, which are not written out: with unit seeds
+and masks these are up to about three quarters. Up to this many times the limit is allowed in that count."""
 
 
 @dataclass
 class WritingOut:
-    """Evaluates nodes entry by entry, as long as there are not too many."""
+    """Evaluates nodes entry by entry, up to a limit of operations."""
 
     limit: int
     count: int = 0
 
     def values(self, outputs: Sequence[Node], point: Mapping[Node, Array]) -> list[Array]:
-        """The values of some nodes, as arrays of `NodeNumber`, from those of others.
+        """The values of some nodes as arrays of `NodeNumber`, given those of the nodes in ``point``.
 
         Raises:
-            LoweringError: an op has no form in scalars; or there are more operations than the limit.
+            LoweringError: an op cannot be written in scalars, or there are more operations than the limit.
         """
         found = dict(point)
         for node in topological(outputs):
@@ -54,17 +54,17 @@ class WritingOut:
         return [found[node] for node in outputs]
 
     def add(self, operations: Dim) -> None:
-        """Count operations, or entries of an array that are only moved.
+        """Count operations, or the entries of an array that are only moved.
 
         Raises:
-            LoweringError: there are too many.
+            LoweringError: there are more operations than the limit.
         """
         self.count += int(operations)
         if self.count > HEADROOM * self.limit:
             raise too_large(f"more than {HEADROOM * self.limit:,}", self.limit)
 
     def _value(self, node: Node, args: list[Any]) -> Any:
-        if not isinstance(node.op, Scan):  # its steps are counted one by one
+        if not isinstance(node.op, Scan):  # the steps of a scan are counted one by one
             self.add(max(flops(node.op, node), size(node.shape)))
         try:
             if isinstance(node.op, Source):
@@ -79,23 +79,23 @@ class WritingOut:
 
 
 def too_large(count: str, limit: int) -> LoweringError:
-    """The error for functions of more operations than the limit."""
+    """The error for functions with more operations than the limit."""
     return LoweringError(
         f"written out in scalars it has {count} operations, and the limit is {limit:,}; give smaller sizes, "
         f"or a larger limit by c_file(f, limit=...) or --limit; or take {PYTHON}, which keeps loops"
     )
 
 
-def in_scalars(graph: Graph, limit: int = LIMIT, report: list[PassReport] | None = None) -> Graph:
-    """A graph of scalars whose inputs are the entries of the inputs, row by row, and so its outputs.
+def in_scalars(graph: Graph, limit: int = MAX_OPERATIONS, report: list[PassReport] | None = None) -> Graph:
+    """A scalar graph whose inputs and outputs are the entries of the graph's, in row-major order.
 
     Args:
-        graph: all of its sizes are numbers.
-        limit: the number of scalar operations that the result may have.
-        report: grows by a line for each pass.
+        graph: a graph whose sizes are all numbers.
+        limit: the most scalar operations that the result may have.
+        report: a line for each pass is appended to it.
 
     Raises:
-        LoweringError: an op has no form in scalars, or there are more operations.
+        LoweringError: an op cannot be written in scalars, or there are more operations than the limit.
     """
     prepared = run_graph_passes(graph, ENTRY_GRAPH, report)
     inside = WritingOut(limit)
@@ -115,7 +115,7 @@ def in_scalars(graph: Graph, limit: int = LIMIT, report: list[PassReport] | None
 
 
 def _entries_of_input(node: Node) -> Any:
-    """A fresh input for each entry; a scalar stays what it is, with what is assumed of it."""
+    """A new input for each entry; a scalar stays itself, with the assumptions on it."""
     if not node.shape:
         return NodeNumber(node)
     title = short_name(symbol_of(node))
@@ -127,12 +127,12 @@ def _entries_of_input(node: Node) -> Any:
 
 
 def _computed(output: Node) -> tuple[Node, ...]:
-    """What of an output is computed: of a sparse matrix its parts."""
+    """The nodes that an output is computed from: the parts of a sparse matrix, else the output itself."""
     return output.args if isinstance(output.op, CompressedRows) else (output,)
 
 
 def _packed(output: Node, values: Iterator[Array]) -> Node:
-    """An output made of scalars, from the values of `_computed`, one after the other."""
+    """An output made of scalars, which are taken in order from the values of `_computed`."""
     op = output.op
     if not isinstance(op, CompressedRows):
         entries_ = as_nodes(next(values))

@@ -1,7 +1,8 @@
-"""How ops are written out: the nodes of the entries of a value, from those of the arguments.
+"""Rules for writing out ops: the nodes of a value's entries, from those of the arguments' entries.
 
-By default an op evaluates on arrays of `NodeNumber`. The rules here are for what NumPy does by looking at
-numbers that are not known yet, such as an index, and for sums that read better as one sum than as a chain.
+By default an op is evaluated on arrays of `NodeNumber`. The rules here are for ops that NumPy computes by
+looking at values which are not known yet, such as an index, and for sums that read better as one sum than as
+a chain of additions.
 """
 
 from __future__ import annotations
@@ -36,24 +37,24 @@ NAN = constant(float("nan"))
 
 
 class Evaluator(Protocol):
-    """What writes out the nodes inside of an op: of the body of a loop, of a definition."""
+    """Writes out the nodes inside of an op: the body of a loop, or a definition."""
 
     def values(self, outputs: Sequence[Node], point: Mapping[Node, Array]) -> list[Array]:
-        """The values of some nodes, as arrays of `NodeNumber`, from those of others."""
+        """The values of some nodes as arrays of `NodeNumber`, given those of the nodes in ``point``."""
 
 
-if not TYPE_CHECKING:  # plum dispatches on the op alone
+if not TYPE_CHECKING:  # plum dispatches on the op only
     Evaluator = Any
 
 
 @question
 def entries(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
-    """The value of ``y = op(*y.args)`` as an array of `NodeNumber`, from such arrays."""
+    """The value of ``y = op(*y.args)`` as an array of `NodeNumber`, from the arguments' arrays."""
 
 
 @entries.dispatch
 def by_evaluation(op: Op, y: Node, values: Values, inside: Evaluator) -> Array:
-    """As the op evaluates on any numbers."""
+    """The op's own evaluation, on arrays of `NodeNumber`."""
     return evaluate(op, values)
 
 
@@ -77,12 +78,12 @@ MAKERS: dict[type[ElementwiseOp], Callable[..., Node]] = {
     Logic: lambda op, *nodes: logic(op.kind, *nodes),
     Select: lambda op, *nodes: select(*nodes),
 }
-"""The makers of elementwise ops, which fold constants."""
+"""The functions that make elementwise nodes; they fold constants."""
 
 
 @entries.dispatch
 def elementwise_entries(op: ElementwiseOp, y: Node, values: Values, inside: Evaluator) -> Array:
-    """The same op for each entry."""
+    """The op, applied to each entry."""
     make = MAKERS.get(type(op))
     if make is None:
         return evaluate(op, values)
@@ -102,7 +103,7 @@ def undefined_entries(op: Undefined, y: Node, values: Values, inside: Evaluator)
 
 @entries.dispatch
 def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Array:
-    """One sum for each entry: of the products that are not known to be 0."""
+    """One sum for each entry, over the products that are not known to be 0."""
     labels = sorted({label for part in op.inputs for label in part})
     kept = [*op.output, *(label for label in labels if label not in op.output)]
     lengths: dict[int, int] = {}
@@ -123,7 +124,7 @@ def einsum_entries(op: Einsum, y: Node, values: Values, inside: Evaluator) -> Ar
 
 
 def _spread(array: Array, there: Sequence[bool], whole: tuple[int, ...]) -> np.ndarray:
-    """An array repeated along the axes that it lacks."""
+    """An array broadcast along the axes that it lacks."""
     lengths = iter(array.shape)
     shape = [next(lengths) if flag else 1 for flag in there]
     return np.broadcast_to(array.reshape(shape), whole)
@@ -140,7 +141,7 @@ def add_all(terms: Iterable[Node]) -> Node:
     return add(*present) if present else constant(0)
 
 
-# ---- what looks at numbers ----------------------------------------------------------------------
+# ---- ops that depend on values -------------------------------------------------------------------
 
 
 def is_known(value: ArrayLike) -> bool:
@@ -150,7 +151,7 @@ def is_known(value: ArrayLike) -> bool:
 
 @entries.dispatch
 def gather_entries(op: Gather, y: Node, values: Values, inside: Evaluator) -> Array:
-    """At an index that is not known: the row that it is equal to, NaN where there is none."""
+    """For an unknown index: the row whose number equals it, NaN if there is none."""
     table, indices = np.asarray(values[0], dtype=object), values[1]
     if is_known(indices):
         return evaluate(op, (table, indices))
@@ -169,7 +170,7 @@ def _chosen(index: Node, column: Iterable[NodeNumber]) -> Node:
 
 @entries.dispatch
 def scatter_add_entries(op: ScatterAdd, y: Node, values: Values, inside: Evaluator) -> Array:
-    """At indices that are not known: in each row the sum of the updates whose index it is."""
+    """For unknown indices: in each row, the sum of the updates whose index is the row's number."""
     indices, updates = values
     if is_known(indices):
         return evaluate(op, (indices, np.asarray(updates, dtype=object)))
@@ -187,7 +188,7 @@ def _at_place(places: Sequence[Node], k: int, updates: Iterable[NodeNumber]) -> 
 
 @entries.dispatch
 def positions_entries(op: Positions, y: Node, values: Values, inside: Evaluator) -> Array:
-    """Of indices that are not known: NaN where one is out of the range of its axis."""
+    """For unknown indices: NaN if an index is out of the range of its axis."""
     if all(map(is_known, values)):
         return evaluate(op, values)
     whole: Any = 0
@@ -199,7 +200,7 @@ def positions_entries(op: Positions, y: Node, values: Values, inside: Evaluator)
 
 
 def _in_range(index: Node, length: int, from_end: bool) -> Node:
-    """An index counted from the start; NaN where there is no such place."""
+    """An index counted from the start; NaN if it is out of range."""
     zero, n = constant(0), constant(length)
     below = NAN
     if from_end:
@@ -210,7 +211,7 @@ def _in_range(index: Node, length: int, from_end: bool) -> Node:
 
 @entries.dispatch
 def sorting_positions_entries(op: SortingPositions, y: Node, values: Values, inside: Evaluator) -> Array:
-    """Position k holds the i that stands behind k others: n² comparisons, equal ones and NaN as in NumPy."""
+    """Position k holds the i with exactly k entries before it: n² comparisons; ties and NaN as in NumPy."""
     lanes = np.asarray(values[0], dtype=object).reshape(-1, int(y.shape[-1]))
     made = [list(map(NodeNumber, _sorted_positions(as_nodes(lane)))) for lane in lanes]
     return np.array(made, dtype=object).reshape(y.shape)
@@ -230,7 +231,7 @@ def _sorted_positions(x: Sequence[Node]) -> list[Node]:
 
 
 def _less(a: Node, b: Node) -> Node:
-    """A < b, where NaN is larger than all numbers."""
+    """a < b, where NaN is larger than all numbers."""
     return logic("or", compare("<", a, b), logic("and", compare("==", a, a), compare("!=", b, b)))
 
 
@@ -239,7 +240,7 @@ def _less(a: Node, b: Node) -> Node:
 
 @entries.dispatch
 def scan_entries(op: Scan, y: Node, values: Values, inside: Evaluator) -> Array:
-    """All steps one after the other."""
+    """All steps, one after the other."""
     state, xs, constants = values[0], values[1 : 1 + op.slices], values[1 + op.slices :]
     history = np.empty(y.shape, dtype=object)
     for t in range(len(xs[0])):
@@ -255,21 +256,21 @@ def sparse_solve_entries(op: SparseSolve, y: Node, values: Values, inside: Evalu
 
 
 def by_definition(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
-    """The value of an op's definition, on placeholders: it may look into what the arguments are made of."""
+    """The value of an op's definition on placeholders, since a definition may inspect its arguments' ops."""
     given = tuple(fresh_input(np.shape(value)) for value in values)
     meaning = definition(op, Node.of(op, given))
     return inside.values([meaning], dict(zip(given, values, strict=True)))[0]
 
 
-# ---- what is not written out --------------------------------------------------------------------
+# ---- ops that are not written out ----------------------------------------------------------------
 
 
 PYTHON = "the Python file of lower(f, backend='c')"
-"""What has everything that C alone lacks."""
+"""The form of a function that has everything standalone C lacks; used in error messages."""
 
 
 def refusal(op: Op, what: str) -> LoweringError:
-    """An op that has no form."""
+    """The error for an op that cannot be written out."""
     name = type(op).__name__
     return LoweringError(f"{what} (the op {name}) cannot be written out in scalars; {PYTHON} has it")
 

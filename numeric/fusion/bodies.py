@@ -1,4 +1,4 @@
-"""Ops that stand for a part of the graph: one output of a body, whose inputs are the arguments."""
+"""Ops that stand for a part of the graph: one output of a body, whose inputs are the op's arguments."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def body_shape(op: BodyOp, args: Nodes) -> Shape:
 
 @evaluate.dispatch
 def body_evaluate(op: BodyOp, values: Values) -> Array:
-    """The body at the values of the arguments."""
+    """The value of the output, from the values of the arguments."""
     return body_values(op.body, values)[op.index]
 
 
 @definition.dispatch
 def body_definition(op: BodyOp, y: Node) -> Node:
-    """The body's nodes in the graph itself."""
+    """The output as nodes of the graph itself."""
     return body_nodes(op.body, y.args)[op.index]
 
 
@@ -41,5 +41,5 @@ def body_values(body: Graph, values: Values) -> list[Array]:
 
 
 def body_nodes(body: Graph, args: Nodes) -> Nodes:
-    """The outputs of a body over other nodes."""
+    """The outputs of a body, applied to other nodes."""
     return rebuild(body.output_nodes, dict(zip(body.input_nodes, args, strict=True)))

@@ -2,7 +2,7 @@
 
 Every node becomes one ``const`` variable, by the rules of `symad.numeric.targets.scalars`. All arithmetic is
 in one real type; a float body calls the float functions and writes float literals, so nothing is
-promoted to double. Bodies avoid the names that CuPy keeps: ``n``, ``i``, and leading underscores.
+promoted to double. Bodies avoid the names that CuPy reserves: ``n``, ``i``, and leading underscores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUNCTIONS = {
 
 
 def kernel_target(real: str, forms: Mapping[sympy.FunctionClass, str] = FORMS) -> C:
-    """C of one real type, "double" or "float"."""
+    """The C target for one real type, "double" or "float"."""
     f = "f" if real == "float" else ""
     return C(f"{real} kernels", FUNCTIONS, f"(1.0{f} / 0.0{f})", f"(0.0{f} / 0.0{f})", True, forms, f)
 
@@ -43,19 +43,19 @@ TARGETS = {real: kernel_target(real) for real in ("double", "float")}
 
 
 def has_c_form(node: Node) -> bool:
-    """Whether the node can stand in a generated kernel body."""
+    """Whether a node can be written in a generated kernel body."""
     if isinstance(node.op, Apply):
         return node.op.head in FUNCTIONS or node.op.head in FORMS
     return isinstance(node.op, (Add, Mul, Pow, Compare, Logic, Select))
 
 
 NOWHERE = Read(Value("", ()))
-"""An argument whose text is known."""
+"""A placeholder for an argument whose text is known."""
 
 
 @dataclass
 class Body:
-    """The C text of one kernel body as it grows; it writes expressions as a `Writer` does."""
+    """The C text of one kernel body while it is built; it writes expressions as a `Writer` does."""
 
     real: str
     text: dict[Node, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Body:
 
     @property
     def target(self) -> C:
-        """What expressions are written for."""
+        """The target that expressions are written for."""
         return TARGETS[self.real]
 
     def literal(self, value: Number) -> str:
@@ -72,7 +72,7 @@ class Body:
         return number(float(value), self.target).inside(Level.ATOM)
 
     def named(self, name: str) -> str:
-        """What a name of a template stands for: the type, a helper, or the function of this precision."""
+        """The text for a name in a template: the type, a helper, or the function of this precision."""
         if name == "real":
             return self.real
         return self.helper(name) if name in HELPERS else name + self.target.suffix
@@ -82,22 +82,22 @@ class Body:
         return filled(template, self.named)
 
     def filled(self, template: str, argument: str) -> str:
-        """An expression in one argument."""
+        """A template, filled with an argument."""
         return filled(template, lambda name: argument if name == "a" else self.named(name))
 
     def function(self, function: Function) -> str:
-        """The name of a function of the C library, or of ours."""
+        """The name of a function of the C library, or of one of symad's."""
         return self.helper(function.name) if function.module else self.named(function.name)
 
     def helper(self, name: str) -> str:
-        """Note the use of one of `HELPERS`; its name."""
+        """The name of one of `HELPERS`, whose use is recorded."""
         self.helpers[name] = None
         return f"symad_{name}"
 
     def expression(self, node: Node, args: Iterable[str]) -> str:
         """The C expression of an elementwise node; the arguments are names or literals."""
         found = [Compute(a.op, (), ()) if isinstance(a.op, Constant) else NOWHERE for a in node.args]
-        writer: Any = self  # as much of a `Writer` as the rules for C ask for
+        writer: Any = self  # it has the part of a `Writer` that the rules for C use
         made: Text = write(
             node.op, self.target, Compute(node.op, tuple(found), ()), tuple(map(Text, args)), writer
         )
@@ -109,7 +109,7 @@ class Body:
         return f"const {kind} {name} = {self.expression(node, args)};"
 
     def add(self, name: str, node: Node, args: Sequence[str]) -> None:
-        """Grow by that statement."""
+        """Add that statement to the body."""
         self.lines.append(self.declare(name, node, args))
 
     def helper_texts(self) -> list[str]:
@@ -120,14 +120,14 @@ class Body:
         return list(texts.values())
 
     def preamble(self) -> str:
-        """The helper functions, for a device."""
+        """The text of the helper functions, for a device."""
         return "\n".join(f"static __device__ {text}" for text in self.helper_texts())
 
 
 def statements(outputs: Sequence[Node], names: Mapping[Node, str], body: Body) -> list[str]:
-    """Grow ``body`` by the statements that compute some nodes; the C text of each.
+    """Add the statements that compute some nodes to ``body``, and return the C text of each node.
 
-    ``names`` gives the text of the leaves. Broadcasts inside a body repeat a scalar: the identity.
+    ``names`` gives the text of the leaves. A broadcast in a body repeats a scalar, so it is the identity.
     """
     body.text.update(names)
     for node in topological(outputs):

@@ -1,9 +1,9 @@
 """Elementwise chains as single kernels: a pass from graph to graph.
 
-Elementwise nodes are grouped so that what one kernel computes is read by others as few times as
-possible. A group is closed under "all paths between its members stay inside", so the groups can be
-put in an order. Each group becomes nodes with the op `Fused`: one for each value that is used
-outside, all with one body, which a printer writes as one kernel with several results.
+Elementwise nodes are grouped such that other kernels read as few results of a kernel as possible. All paths
+between two members of a group stay inside the group, so that the groups can be put in an order. Each group
+becomes nodes with the op `Fused`, one for each value that is read outside, all with one body. A printer
+writes the body as one kernel with several results.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.loops.scan import Local
 
-LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 100
-"""Limits: arrays a kernel reads, nodes it computes, arrays it writes, nodes looked at for a cycle."""
+MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 100
+"""Limits of a kernel: arrays read, nodes computed, arrays written; and nodes visited in search of a cycle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +50,14 @@ shape(Fused)(body_shape)
 
 @shape(FusedSum)
 def fused_sum_shape(op: FusedSum, args: Nodes) -> Shape:
-    """The axes that are left."""
+    """The axes that are not summed."""
     inner = op.body.output_nodes[0].shape
     return tuple(d for k, d in enumerate(inner) if k not in op.axes)
 
 
 @evaluate.dispatch
 def fused_sum_evaluate(op: FusedSum, values: Values) -> Array:
-    """The sum of the body's values, which may be the same along an axis."""
+    """The sum of the body's values, some of which may be broadcast along an axis."""
     (node,), (made,) = op.body.output_nodes, body_values(op.body, values)
     return np.sum(np.broadcast_to(made, node.shape), axis=op.axes)
 
@@ -69,7 +69,7 @@ def fused_sum_definition(op: FusedSum, y: Node) -> Node:
 
 
 Opened = Callable[[Node, Nodes], Node]
-"""A node over new arguments, with what is inside of it (the body of a loop) fused as well."""
+"""Makes a node over new arguments, and fuses the graph inside it, such as the body of a loop."""
 
 
 def fuse_chains(
@@ -82,11 +82,11 @@ def fuse_chains(
     """Outputs with their chains fused.
 
     Args:
-        outputs: of the graph.
+        outputs: the outputs of a graph.
         opened: see `Opened`.
-        alone: whether a node stays alone.
-        last_axes: whether sums are fused over the last axes only.
-        again: whether kernels compute again what takes longer to read.
+        alone: whether a node is kept out of all groups.
+        last_axes: whether sums are fused only if they are over the last axes.
+        again: whether kernels recompute values that would take longer to read.
     """
     made = _Groups(outputs, alone, again).rebuilt(opened)
     users, kept = _users(topological(made)), set(made)
@@ -112,7 +112,7 @@ class _Group:
 
 
 class _Groups:
-    """The grouping of one graph, made from the outputs backwards."""
+    """The grouping of one graph, from the outputs backwards."""
 
     def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool], again: bool) -> None:
         self.outputs = outputs
@@ -129,12 +129,12 @@ class _Groups:
                     self._merge(self.of[node], other)
         self._split_shapeless()
         self.again: dict[Node, set[Node]] = {}
-        """What groups compute again, by their roots."""
+        """The values that groups recompute, by the root of the group."""
         if again:
             self.again = computed_again(self.order, self.users, self.kept, self.of.get)
 
     def _place(self, node: Node) -> None:
-        """Put a node into a group of its users, or into a new one."""
+        """Put a node into the group of its users, or into a new one."""
         if node in self.host or not self._fusable(node):
             return
         users = self.users[node]
@@ -149,7 +149,7 @@ class _Groups:
             return
         for group in groups.values() or self._siblings(node):
             exact = same_shape(node.shape, group.root.shape)
-            room = group.results < RESULTS and exact and self._fits(node, group)
+            room = group.results < MAX_RESULTS and exact and self._fits(node, group)
             if room and not self._returns(node, group):
                 self._join(node, group)
                 group.results += 1
@@ -157,7 +157,7 @@ class _Groups:
         self._join(node, _Group(node))
 
     def _siblings(self, node: Node) -> list[_Group]:
-        """Some groups that read an array which the node reads too."""
+        """Some groups that read an array which the node also reads."""
         found: dict[int, _Group] = {}
         for arg in node.args:
             if arg.shape and not isinstance(arg.op, Constant):
@@ -166,14 +166,14 @@ class _Groups:
         return list(found.values())
 
     def _merge(self, group: _Group, other: _Group) -> None:
-        """Make one kernel of two that read the same array, if their results have one shape."""
+        """Merge two groups that read the same array, if their results have one shape."""
         if other is group or not same_shape(group.root.shape, other.root.shape):
             return
         members = group.members | other.members
         leaves = (group.leaves | other.leaves) - members
-        small = len(leaves) <= LEAVES and len(members) < MEMBERS
+        small = len(leaves) <= MAX_LEAVES and len(members) < MAX_MEMBERS
         results = group.results + other.results
-        if not small or results > RESULTS or not group.root.shape:
+        if not small or results > MAX_RESULTS or not group.root.shape:
             return
         if self._reaches(group, other) or self._reaches(other, group):
             return
@@ -182,7 +182,7 @@ class _Groups:
             self.of[node] = group
 
     def _reaches(self, group: _Group, other: _Group) -> bool:
-        """Whether a value of ``group`` comes to ``other`` through nodes of neither."""
+        """Whether a path leads from a value of ``group`` to ``other`` through nodes of neither."""
         users = {u for m in group.members for u in self.users[m]}
         return self._comes_to([u for u in users if self.of.get(u) not in (group, other)], other)
 
@@ -192,9 +192,9 @@ class _Groups:
         return isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
 
     def _fits(self, node: Node, group: _Group) -> bool:
-        """Whether the kernel stays small, and the node is as large as its results, or a scalar."""
+        """Whether the kernel stays small, and the node has the shape of its results or is a scalar."""
         leaves = group.leaves - {node} | {a for a in node.args if not isinstance(a.op, Constant)}
-        small = len(leaves) <= LEAVES and len(group.members) < MEMBERS
+        small = len(leaves) <= MAX_LEAVES and len(group.members) < MAX_MEMBERS
         return small and (not node.shape or same_shape(node.shape, group.root.shape))
 
     def _join(self, node: Node, group: _Group) -> None:
@@ -206,11 +206,11 @@ class _Groups:
         }
 
     def _returns(self, node: Node, group: _Group) -> bool:
-        """Whether a value leaves ``group`` by ``node`` and comes back to it: then it cannot join."""
+        """Whether a path leaves ``group`` through ``node`` and returns to it, so that it cannot join."""
         return self._comes_to([u for u in self.users[node] if self.of.get(u) is not group], group)
 
     def _comes_to(self, stack: list[Node], group: _Group) -> bool:
-        """Whether a group is read, directly or not, from these nodes; when in doubt, yes."""
+        """Whether a path leads from a group to these nodes; True if the search is cut short."""
         seen: set[Node] = set()
         while stack:
             at = stack.pop()
@@ -218,14 +218,14 @@ class _Groups:
                 continue
             seen.add(at)
             other = self.of.get(at)
-            if other is group or len(seen) > SEARCH:
+            if other is group or len(seen) > MAX_SEARCH:
                 return True
             for member in other.members if other is not None else (at,):
                 stack.extend(self.users[member])
         return False
 
     def _split_shapeless(self) -> None:
-        """Groups that only repeat scalars do not know their size: those scalars are made outside."""
+        """Compute scalars outside of groups that only broadcast them, since such groups have no size."""
         for group in {id(g): g for g in self.of.values()}.values():
             shape_ = group.root.shape
             if shape_ and not any(same_shape(leaf.shape, shape_) for leaf in group.leaves):
@@ -238,7 +238,7 @@ class _Groups:
                         self._join(node, self.of.get(part[0]) or _Group(part[0]))
 
     def rebuilt(self, opened: Opened) -> Nodes:
-        """The outputs over `Fused` nodes."""
+        """The outputs, computed by `Fused` nodes."""
         position = {node: k for k, node in enumerate(self.order)}
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
@@ -267,7 +267,7 @@ class _Groups:
         return tuple(new[o] for o in self.outputs)
 
     def _is_read(self, node: Node) -> bool:
-        """Whether a kernel has to write a value: a result, or read by others that do not compute it again."""
+        """Whether a kernel must write a value: a result of the graph, or a value read by other kernels."""
         group = self.of[node]
         readers = (self.of.get(u) for u in self.users[node])
         return node in self.kept or any(
@@ -277,7 +277,7 @@ class _Groups:
     def _kernel(
         self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]
     ) -> dict[Node, Node]:
-        """The `Fused` nodes of one group, of the members that some result needs."""
+        """The `Fused` nodes of one group; members that no result needs are left out."""
         results = [m for m in members if self.of.get(m) is group and self._is_read(m)]
         needed = set(results)
         for m in reversed(members):
@@ -309,7 +309,7 @@ def _users(order: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def _is_plain(node: Node) -> bool:
-    """Single nodes that the array library computes as well with one call, and reads better."""
+    """Whether a node is a single operation, which one call of the array library computes as well."""
     arrays = [a for a in node.args if not isinstance(a.op, (Constant, Dimension))]
     return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
 
@@ -318,7 +318,7 @@ Users = Mapping[Node, Sequence[Node]]
 
 
 def _reduced(node: Node, args: Nodes, users: Users, outputs: set[Node], last_axes: bool) -> Node:
-    """A sum of a chain that nobody else reads: map and reduction in one kernel."""
+    """A sum over a chain that nothing else reads, as one kernel with map and reduction; else the node."""
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):
         return made

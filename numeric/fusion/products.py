@@ -1,4 +1,4 @@
-"""Contractions that sum nothing are products: written as such, they join chains."""
+"""Contractions without a sum are products; written as products, they join elementwise chains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symad.ops.elementwise.arithmetic import mul
 
 
 def as_products(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such contractions as products of (repeated) arrays."""
+    """The outputs with such contractions as products of (broadcast) arrays."""
     return rebuild(outputs, {}, _written)
 
 

@@ -1,8 +1,8 @@
-"""Values that a kernel computes again rather than read them.
+"""Values that a kernel recomputes instead of reading them.
 
-A backward pass reads what the forward pass has computed: x σ(x) and σ(x) beside x, say. An array in memory
-costs a kernel as much as several operations on what it reads anyway, so a value is computed again where its
-operands are at hand. One that no other kernel reads is not even stored, and takes no memory meanwhile.
+A backward pass reads values of the forward pass, for example σ(x) as well as x σ(x). Reading an array from
+memory costs a kernel as much as several operations on values that it has anyway, so a value is recomputed if
+its operands are available. A value that no other kernel reads is not stored at all, and takes no memory.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 
 FUNCTIONS = (sympy.exp, sigmoid)
-"""Functions whose vector code takes no longer than to write a value and to read it."""
+"""Functions whose vector code takes no longer than writing a value and reading it."""
 
-LEAST = 2**12
-"""Elements from which memory counts: smaller arrays stay in the nearest cache."""
+MIN_ELEMENTS = 2**12
+"""Arrays with fewer elements are not recomputed: they stay in the first-level cache."""
 
-OPERANDS = 2
-"""Of a sum or product: more take longer than to read the result."""
+MAX_OPERANDS = 2
+"""A sum or product of more operands takes longer than reading its result."""
 
 
 def computed_again(
@@ -36,13 +36,13 @@ def computed_again(
     kept: set[Node],
     group_of: Callable[[Node], Any],
 ) -> dict[Node, set[Node]]:
-    """What each kernel computes again, by the root of its group.
+    """The values that each kernel recomputes, by the root of its group.
 
     Args:
         order: the nodes, operands first.
-        users: the nodes that read each.
-        kept: results of the graph.
-        group_of: the group of a node (with ``members``, ``leaves`` and ``root``), or None.
+        users: for each node, the nodes that read it.
+        kept: the results of the graph.
+        group_of: a function to the group of a node (with ``members``, ``leaves`` and ``root``), or to None.
     """
     again: dict[Node, set[Node]] = {}
 
@@ -67,11 +67,11 @@ def computed_again(
 
 def _is_large(node: Node) -> bool:
     known = all(isinstance(d, int) for d in node.shape)
-    return bool(node.shape) and (not known or prod(node.shape) >= LEAST)
+    return bool(node.shape) and (not known or prod(node.shape) >= MIN_ELEMENTS)
 
 
 def _is_short(node: Node) -> bool:
-    return isinstance(node.op, (Add, Mul)) and len(node.args) <= OPERANDS
+    return isinstance(node.op, (Add, Mul)) and len(node.args) <= MAX_OPERANDS
 
 
 def _is_function(node: Node) -> bool:

@@ -1,8 +1,8 @@
-"""A region of rows as loops over a row, one for every level of sums.
+"""A region of rows as loops over a row, one for each level of sums.
 
-Loop p adds up the sums whose terms need the sums of the loops before, and writes the results that need no
-more than these; a last loop writes the others. Elementwise
-values are computed again in every loop that needs them, from arrays that stay in the cache.
+Loop p computes the sums whose terms depend on the sums of earlier loops, and writes the results that depend
+on no later sum; a last loop writes the other results. Elementwise values are recomputed in every loop that
+needs them, from arrays that stay in the cache.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from symad.ops.loops.scan import Local
 
 
 class RowText(ABC):
-    """The text of one region; where arrays are read, and how a row is gone through, is the target's."""
+    """The text of one region; a target defines how arrays are read and how a loop over a row is written."""
 
     def __init__(self, body: Graph, full: Shape, c: Body) -> None:
-        """Note the order of the nodes and the level of each."""
+        """Find the order of the nodes and the level of each."""
         self.body, self.full = body, full
         self.c = c
         self.order = topological(body.output_nodes)
@@ -40,47 +40,47 @@ class RowText(ABC):
         return is_row_sum(node, self.full) or is_row_dot(node, self.full)
 
     def per_row(self, node: Node) -> bool:
-        """Whether the value is one number a row, or a scalar."""
+        """Whether a value is one number per row, or a scalar."""
         return len(node.shape) < len(self.full) or (node.shape[-1] == 1 != self.full[-1])
 
     def write(self) -> None:
-        """Write all loops to ``lines``."""
+        """Write all loops into ``lines``."""
         self._rows(0)
         for level in range(max(self.level.values())):
             self._sums(level)
             self._rows(level + 1)
         self._write()
 
-    # ---- the target's ------------------------------------------------------------------------------
+    # ---- methods that each target defines ---------------------------------------------------------
 
     @abstractmethod
     def element(self, position: int) -> str:
         """An element of an array of rows."""
 
     def column(self, position: int) -> str:
-        """An element of the one row that is repeated for all."""
+        """An element of the one row that all rows share."""
         return f"x{position}[j]"
 
     @abstractmethod
     def number(self, position: int, per_row: bool) -> str:
-        """A number of each row, or one number for all."""
+        """A number per row, or one number for all rows."""
 
     @abstractmethod
     def over_row(self, lines: Sequence[str], sums: Sequence[str]) -> list[str]:
-        """The loop over a row; ``sums`` are the names of what is added up in it."""
+        """The loop over a row; ``sums`` are the names of the sums accumulated in it."""
 
     @abstractmethod
     def store(self, position: int, value: str, per_row: bool) -> str:
-        """The statement that writes an element of a result, or its number of the row."""
+        """The statement that writes an element of a result, or its number for the row."""
 
-    # ---- every target's ----------------------------------------------------------------------------
+    # ---- methods that all targets share -----------------------------------------------------------
 
     def _name(self, prefix: str) -> str:
         self.serial += 1
         return f"{prefix}{self.serial}"
 
     def _leaf(self, node: Node) -> str | None:
-        """Text of constants and of numbers per row among the inputs."""
+        """The text of a constant, or of an input with one number per row."""
         if isinstance(node.op, Constant):
             value = node.op.value
             return str(value).lower() if isinstance(value, bool) else self.c.literal(value)
@@ -89,7 +89,7 @@ class RowText(ABC):
         return None
 
     def _rows(self, level: int) -> None:
-        """Values per row that are known after so many loops."""
+        """Write the values per row that are known after this many loops."""
         for node in self.order:
             if self.level[node] != level or node in self.text or not self.per_row(node):
                 continue
@@ -106,7 +106,7 @@ class RowText(ABC):
         return self.c.declare(text[node], node, [text[a] for a in node.args])
 
     def _loop(self, wanted: Iterable[Node]) -> tuple[list[str], dict[Node, str]]:
-        """Statements for elements of a row, and their texts."""
+        """Statements for the elements of a row, and the texts of the values they compute."""
         text, lines = dict(self.text), []
         for node in self._needed(wanted):
             if isinstance(node.op, Local):
@@ -126,7 +126,7 @@ class RowText(ABC):
         return lines, text
 
     def _needed(self, wanted: Iterable[Node]) -> list[Node]:
-        """The nodes without a text that others are computed from, in order."""
+        """The nodes without a text on which the wanted ones depend, in order."""
         needed, stack = set(), list(wanted)
         while stack:
             node = stack.pop()
@@ -137,7 +137,7 @@ class RowText(ABC):
         return [n for n in self.order if n in needed and n not in columns]
 
     def _sums(self, level: int) -> None:
-        """The loop that adds up the sums whose terms are known at a level."""
+        """Write the loop for the sums whose terms are known at a level."""
         sums = [n for n in self.order if self._is_sum(n) and self.level[n] == level + 1]
         known = [(k, n) for k, n in self._whole() if self.level[n] == level]
         lines, text = self._loop([*(a for n in sums for a in self._terms(n)), *(n for _, n in known)])
@@ -152,7 +152,7 @@ class RowText(ABC):
         self.lines += self.over_row(lines, [self.text[n] for n in sums])
 
     def _terms(self, node: Node) -> Nodes:
-        """The factors of a sum that are arrays of rows."""
+        """The factors under a sum that are arrays of rows."""
         return node.args[:1] if is_row_dot(node, self.full) else node.args
 
     def _whole(self) -> list[tuple[int, Node]]:
@@ -160,7 +160,7 @@ class RowText(ABC):
         return [(k, n) for k, n in enumerate(self.body.output_nodes) if not self.per_row(n)]
 
     def _write(self) -> None:
-        """The last loop, for what needs all sums, and one number a row by the first lane."""
+        """Write the last loop, for results that depend on all sums, and the numbers per row by one lane."""
         last = max(self.level.values())
         whole = [(k, n) for k, n in self._whole() if self.level[n] == last]
         if whole:

@@ -1,11 +1,11 @@
-"""Reductions over rows with what stands before and after them as single kernels: a pass from graph to graph.
+"""Reductions over rows and the elementwise work around them as single kernels: a pass from graph to graph.
 
-A row is the last axis. Layer norm, say, is two sums over rows between elementwise steps: one kernel reads a
-row three times from the cache instead of six kernels that read and write whole arrays. A region is
-grown node by node in topological order and kept if a sum over rows comes back to the rows in it.
-A node joins a region only if no path leaves the region and returns to it by the node, and no circle
-of regions would arise. Where asked, sums over rows times one vector join as well: a kernel matrix times
-a vector needs no second look at the matrix.
+A row is the last axis. Layer norm, for example, is two sums over rows between elementwise steps: one kernel
+reads a row three times from the cache, instead of six kernels that read and write whole arrays. A region is
+grown node by node in topological order, and kept if a sum over rows is used again by the rows in it. A node
+joins a region only if no path leaves the region and returns to it through the node, and no cycle of regions
+arises. With ``dots``, sums over rows times one vector join as well: a kernel matrix times a vector then
+needs no second pass over the matrix.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.loops.scan import Local
 
-SHORTEST, LONGEST, MEMBERS, LEAVES, RESULTS = 8, 4096, 80, 12, 6
-"""Limits: elements of a row, nodes, arrays read and arrays written by one kernel."""
+MIN_ROW, MAX_ROW, MAX_MEMBERS, MAX_LEAVES, MAX_RESULTS = 8, 4096, 80, 12, 6
+"""Limits of a kernel: elements of a row (two bounds), nodes, arrays read and arrays written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ shape(RowGroup)(body_shape)
 
 
 def is_row_sum(node: Node, full: Shape) -> bool:
-    """Σ over the last axis of one array of the full shape, or of a product of such."""
+    """Whether a node is Σ over the last axis of an array of the full shape, or of a product of such."""
     op = node.op
     if not isinstance(op, Einsum) or not all(same_shape(a.shape, full) for a in node.args):
         return False
@@ -51,7 +51,7 @@ def is_row_sum(node: Node, full: Shape) -> bool:
 
 
 def is_row_dot(node: Node, full: Shape) -> bool:
-    """Σ_j a_ij v_j: an array of the full shape times one vector for all rows."""
+    """Whether a node is Σ_j a_ij v_j: an array of the full shape times one vector for all rows."""
     op = node.op
     if not isinstance(op, Einsum) or len(node.args) != 2 or not same_shape(node.args[0].shape, full):
         return False
@@ -61,18 +61,18 @@ def is_row_dot(node: Node, full: Shape) -> bool:
 
 
 def _is_vector(node: Node, user: Node, full: Shape) -> bool:
-    """Whether a sum times a vector reads the node as that: it has to be there before the first row."""
+    """Whether a sum times a vector reads the node as the vector, which it needs before the first row."""
     return is_row_dot(user, full) and user.args[1] is node
 
 
 def is_row(node_shape: Shape, full: Shape) -> bool:
-    """One number a row, with or without the last axis."""
+    """Whether a shape has one number per row, with or without the last axis."""
     lead = full[:-1]
     return same_shape(node_shape, lead) or same_shape(node_shape, (*lead, 1))
 
 
 def repeats_rows(node: Node, full: Shape) -> bool:
-    """A row's number at each of its elements."""
+    """Whether a node broadcasts one number per row to the elements of the row."""
     op = node.op
     return (
         isinstance(op, Broadcast)
@@ -82,7 +82,7 @@ def repeats_rows(node: Node, full: Shape) -> bool:
 
 
 def repeats_columns(node: Node, full: Shape) -> bool:
-    """One row for all."""
+    """Whether a node broadcasts one row to all rows."""
     op = node.op
     return isinstance(op, Broadcast) and same_shape(node.shape, full) and op.axes == (len(full) - 1,)
 
@@ -113,7 +113,7 @@ class _Regions:
         self.regions: list[_Region] = []
         self.of: dict[Node, int] = {}
         self.behind: dict[Node, frozenset[int]] = {}
-        """The regions that a node depends on, without being their member."""
+        """The regions that a node depends on without being a member."""
         for full in self._shapes():
             for node in self.order:
                 if node not in self.of:
@@ -124,12 +124,12 @@ class _Regions:
         return is_row_sum(node, full) or (self.dots and is_row_dot(node, full))
 
     def _shapes(self) -> list[Shape]:
-        """The shapes whose rows are summed and whose sums come back."""
+        """The shapes with a sum over rows that is broadcast to the rows again."""
         found: list[Shape] = []
         for node in self.order:
             if isinstance(node.op, Einsum) and node.args and len(node.args[0].shape) > 1:
                 full = node.args[0].shape
-                short = not isinstance(full[-1], int) or SHORTEST <= full[-1] <= LONGEST
+                short = not isinstance(full[-1], int) or MIN_ROW <= full[-1] <= MAX_ROW
                 if short and self._is_sum(node, full) and not any(same_shape(full, f) for f in found):
                     found.append(full)
         return found
@@ -150,14 +150,14 @@ class _Regions:
         self.regions.append(_Region(full, {node: None}))
 
     def _absorb(self, node: Node, number: int) -> None:
-        """Take what only this region reads, once a node joins that reads it."""
+        """Add nodes that only this region reads, after a node that reads them has joined."""
         region = self.regions[number]
         for other in {self.of[a] for a in node.args if self.of.get(a, number) != number}:
             members = self.regions[other].members
             both = {**members, **region.members}
             uses = [(m, u) for m in members for u in self.users[m]]
             alone = all(u in both and not _is_vector(m, u, region.full) for m, u in uses)
-            small = len(members) + len(region.members) <= MEMBERS
+            small = len(members) + len(region.members) <= MAX_MEMBERS
             alone = alone and not any(m in self.outputs for m in members)
             if alone and small and same_shape(self.regions[other].full, region.full):
                 region.members = both
@@ -182,7 +182,7 @@ class _Regions:
 
     def _may_join(self, node: Node, number: int) -> bool:
         region = self.regions[number]
-        if len(region.members) >= MEMBERS or not any(self.of.get(a) == number for a in node.args):
+        if len(region.members) >= MAX_MEMBERS or not any(self.of.get(a) == number for a in node.args):
             return False
         if any(a in region.members and _is_vector(a, node, region.full) for a in node.args):
             return False
@@ -203,7 +203,7 @@ class _Regions:
         return seen
 
     def _find_dependencies(self) -> None:
-        """Which regions every node and every region depends on."""
+        """Find the regions on which every node and every region depends."""
         for region in self.regions:
             region.before = set()
         for node in self.order:
@@ -216,7 +216,7 @@ class _Regions:
                 self.regions[own].before |= found
 
     def kept(self) -> list[_Region]:
-        """The regions in which a sum over rows comes back, within the limits."""
+        """The regions within the limits that use a sum over their rows again."""
         return [r for r in self.regions if self._pays(r)]
 
     def _pays(self, region: _Region) -> bool:
@@ -234,13 +234,13 @@ class _Regions:
 
 
 def _results(members: Iterable[Node], read: set[Node]) -> list[Node]:
-    """The members that others read; of a row's number at each element the number."""
+    """The members that others read; instead of a number broadcast over a row, the number itself."""
     found = (m.args[0] if isinstance(m.op, Broadcast) else m for m in members if m in read)
     return list(dict.fromkeys(found))
 
 
 def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
-    """The arrays that members read, before they are repeated along rows, columns or everywhere."""
+    """The arrays that members read, before they are broadcast along rows, columns or both."""
     inside = set(members)
     found: dict[Node, None] = {}
     for m in members:
@@ -259,15 +259,15 @@ def fuse_rows(
     outputs: Sequence[Node],
     dots: bool = False,
     alone: Callable[[Node], bool] = lambda node: False,
-    most: tuple[int, int] = (LEAVES, RESULTS),
+    most: tuple[int, int] = (MAX_LEAVES, MAX_RESULTS),
 ) -> Nodes:
     """The outputs with such regions as `RowGroup` nodes.
 
     Args:
-        outputs: of the graph.
+        outputs: the outputs of a graph.
         dots: whether sums times a vector join as well.
         alone: whether a node stays outside of all regions.
-        most: so many arrays are read, and so many written, by one kernel.
+        most: the largest numbers of arrays that one kernel reads and writes.
     """
     if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
         return tuple(outputs)

@@ -1,4 +1,4 @@
-"""What is wrong with the values that a kernel was called with, in the words of the user's model."""
+"""Errors about the values that a kernel was called with, in terms of the user's model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], scalar: bool) -> str | None:
-    """Why code could not take some values, where its own error does not name them; ``scalar``: of points."""
+    """The reason why code rejects some values, if its own error does not name them; None if unknown.
+
+    ``scalar`` says that the code takes scalars, or arrays of points.
+    """
     names = [one_line(a.name) for a in arguments]
     if len(values) != len(names):
         return None

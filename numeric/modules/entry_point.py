@@ -1,6 +1,6 @@
-"""The outermost function of generated code, where arguments hold several inputs: vectors, dicts, dataclasses.
+"""The outermost function of generated code, if arguments hold several inputs: vectors, dicts, dataclasses.
 
-It takes them apart and calls the function of all inputs, under whose name it stands in the file.
+It takes the arguments apart and calls the function of all inputs, whose name it takes over in the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from symad.transforms.seeding import total_size
 
 @dataclass(frozen=True)
 class Flat:
-    """The structure of a parameter that is one flat vector of all its inputs, row by row."""
+    """The structure of a parameter that is one flat vector of all its inputs, in row-major order."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Parameter:
     """One parameter of the outermost function.
 
     Attributes:
-        title: its name as the user wrote it.
-        code: its name in code, before it is made unique.
-        structure: how it holds its inputs.
-        nodes: these, in order.
+        title: the name that the user wrote.
+        code: the name in the code, before it is made unique.
+        structure: how the parameter holds its inputs.
+        nodes: its inputs, in order.
     """
 
     title: str
@@ -65,16 +65,16 @@ def parameters_of(graph: Graph) -> list[Parameter]:
 
 
 def arguments_of(parameters: Sequence[Parameter]) -> tuple[Argument, ...]:
-    """What a kernel with these parameters is called with."""
+    """The arguments of a call of a kernel with these parameters."""
     return tuple(
         Argument(p.title, None if isinstance(p.structure, Flat) else p.structure, p.code) for p in parameters
     )
 
 
 def needs_door(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
-    """Whether the generated function is not called with the parameters as they are.
+    """Whether calls need an outermost function, because the generated one takes other arguments.
 
-    ``one_vector``: it takes all inputs in one vector.
+    ``one_vector`` says that the generated function takes all inputs in one vector.
     """
     if one_vector:
         return len(parameters) > 1
@@ -82,14 +82,14 @@ def needs_door(parameters: Sequence[Parameter], structure: Structure, one_vector
 
 
 def is_unusual(structure: Structure) -> bool:
-    """Whether results are packed in more than tuples and dicts."""
+    """Whether the structure of the results has more than tuples and dicts."""
     if structure is None:
         return False
     return isinstance(structure, (ListOf, DataclassOf)) or any(map(is_unusual, structure.items))
 
 
 def plain_results(graph: Graph) -> Graph:
-    """The graph with a flat tuple of results where its structure is unusual."""
+    """The graph, with its results as a flat tuple if their structure is unusual."""
     if not is_unusual(graph.structure):
         return graph
     flat = TupleOf((None,) * len(graph.output_nodes))
@@ -98,11 +98,11 @@ def plain_results(graph: Graph) -> Graph:
 
 _numbers = count(1)
 Given = tuple[str, str, Node]
-"""The text of an input, its name as the user wrote it, and its node."""
+"""The text of an input, the name that the user wrote, and its node."""
 
 
 def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Structure, module: str) -> Kernel:
-    """The kernel under its outermost function; ``module`` is the library that the code uses."""
+    """The kernel with its outermost function; ``module`` is the array library of the code."""
     door = Door(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
     text = door.text()
     plain = kernel.plain
@@ -112,7 +112,7 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
     def compiled() -> Callable[..., Any]:
         filename = f"<symad {kernel.name} {next(_numbers)}: arguments>"
         namespace: dict[str, Any] = {kernel.name: inner, door.np: import_module(module)}
-        exec(compile(text, filename, "exec"), namespace)  # text made by our own printers only
+        exec(compile(text, filename, "exec"), namespace)  # only text that symad's own printers made
         namespace.update(door.classes)
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         function: Callable[..., Any] = namespace[kernel.name]
@@ -138,7 +138,7 @@ class Door:
     def __init__(
         self, parameters: Sequence[Parameter], entry: str, one_vector: bool, structure: Structure, np: str
     ) -> None:
-        """``entry`` is the name of the function of all inputs; with ``one_vector`` they are one vector."""
+        """``entry`` is the function of all inputs; with ``one_vector`` it takes them in one vector."""
         self.parameters, self.entry, self.one_vector = parameters, entry, one_vector
         self.structure, self.np = structure, np
         self.names = parameter_names(p.code for p in parameters)
@@ -211,7 +211,7 @@ class Door:
     def selected(
         self, structure: DataclassOf | DictOf | ListOf, text: str, title: str
     ) -> list[tuple[str, str]]:
-        """The texts that select the items of a structure, and their names; checks come before."""
+        """The texts that select the items of a structure, with their names; checks are written before."""
         if isinstance(structure, DataclassOf):
             checked, field = self.helper("_fields", FIELDS), self.helper("_field", FIELD)
             self.lines.append(f"{checked}({title!r}, {text}, {list(structure.keys)!r})")
@@ -240,7 +240,7 @@ class Door:
     # ---- flat vectors -----------------------------------------------------------------------------
 
     def bind_dims(self, shapes: Sequence[Given]) -> list[str]:
-        """Bind dimension symbols that other arguments or the length of x fix; the rest are parameters."""
+        """Bind the dimensions that other arguments or the length of x determine; the rest are parameters."""
         bound: set[sympy.Basic] = set()
         for text, title, node in shapes:
             for axis, dim in enumerate(node.shape):
@@ -267,7 +267,7 @@ class Door:
         return dimension(dim, Called(self.dims))
 
     def cut(self, p: Parameter, name: str) -> str:
-        """The inputs as parts of a flat vector."""
+        """The inputs, as parts of a flat vector."""
         total = self.dim(total_size(p.nodes)).text
         checked = self.helper("_vector", VECTOR)
         self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
@@ -285,7 +285,7 @@ class Door:
         return ", ".join(pieces)
 
     def in_one(self, p: Parameter, name: str) -> str:
-        """A vector that is a part of the one vector of all inputs."""
+        """A vector, as a part of the one vector of all inputs."""
         return f"{self.helper('_vector', VECTOR)}({p.title!r}, {name}, {len(p.nodes)})"
 
     def all_in_one(self, given: Sequence[str]) -> str:
@@ -301,7 +301,7 @@ class Door:
         return f"{self.np}.concatenate(({', '.join(pieces)}))"
 
     def docstring(self) -> list[str]:
-        """What the parameters are."""
+        """The docstring, which describes the parameters."""
         told = [f"        {name}: {_told(p)}" for name, p in zip(self.names, self.parameters, strict=True)]
         return [f'    """{self.entry}, with the inputs in these arguments:', "", *told, '    """']
 

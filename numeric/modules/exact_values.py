@@ -1,4 +1,4 @@
-"""Numbers that NumPy keeps as objects, such as SymPy's π or Fractions: lowered code takes floats."""
+"""Numbers that NumPy stores as objects, such as SymPy's π or Fractions, become floats for lowered code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def as_floats(values: Sequence[Any]) -> list[Any] | None:
-    """The values with such numbers rounded to floats; None where there are none."""
+    """The values with exact numbers rounded to floats; None if there are none."""
     floats = [_rounded(value) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 
 
 def _rounded(value: ArrayLike) -> Any:
-    """The value with its exact numbers as floats; the same object where nothing is to be done."""
+    """The value with exact numbers rounded to floats; the same object if it has none."""
     if isinstance(value, dict):
         parts = as_floats(list(value.values()))
         return value if parts is None else dict(zip(value, parts, strict=True))
@@ -35,5 +35,5 @@ def _rounded(value: ArrayLike) -> Any:
         return value
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):  # an expression with symbols, a complex number
+    except (TypeError, ValueError, OverflowError):  # an expression with symbols, or a complex number
         return value

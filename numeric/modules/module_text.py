@@ -23,7 +23,7 @@ def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
 
 
 def one_line(text: object) -> str:
-    """Text that is safe inside a docstring or a C comment: printable, nothing that could end either."""
+    """Text that is safe in a docstring or a C comment: printable, on one line, and unable to end either."""
     kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in printed(text))
     return kept.replace("*/", "*_").replace("/*", "/_")[:200]
 
@@ -45,12 +45,12 @@ def docstring(graph: Graph, packed: bool) -> list[str]:
     return lines
 
 
-MOST_SHOWN = 8
-"""Results and arguments that a summary names."""
+MAX_SHOWN = 8
+"""A summary names at most this many results and arguments."""
 
 
 def summary(graph: Graph, names: Sequence[str], labels: Sequence[str]) -> str:
-    """What a function returns, by roles or shapes, and the shapes of its arguments, in one line."""
+    """The results, by roles or shapes, and the shapes of the arguments, in one line."""
     labels = [*labels, *[""] * (len(graph.output_nodes) - len(labels))]
     results = [label or kind_of(n.shape) for label, n in zip(labels, graph.output_nodes, strict=False)]
     arrays = [(name, n.shape) for name, n in zip(names, graph.input_nodes, strict=True) if n.shape]
@@ -60,11 +60,11 @@ def summary(graph: Graph, names: Sequence[str], labels: Sequence[str]) -> str:
 
 
 def _first(items: Sequence[str]) -> str:
-    return ", ".join(items[:MOST_SHOWN]) + (", ..." if len(items) > MOST_SHOWN else "")
+    return ", ".join(items[:MAX_SHOWN]) + (", ..." if len(items) > MAX_SHOWN else "")
 
 
 def kind_of(shape: Sequence[Dim]) -> str:
-    """What a result without a name is called."""
+    """The description of a result without a name."""
     return f"array {one_line(format_shape(shape))}" if shape else "scalar"
 
 
@@ -78,12 +78,12 @@ def _wrapped(items: Sequence[str]) -> list[str]:
 def pack_text(
     structure: Structure, values: Sequence[str], classes: Mapping[type, str] = MappingProxyType({})
 ) -> str:
-    """The expression that returns the outputs in the graph's structure; ``classes`` are of dataclasses."""
+    """The expression of the outputs in the graph's structure; ``classes`` gives the names of dataclasses."""
     return _pack_text(structure, iter(values), classes)
 
 
 def returned(structure: Structure, values: Sequence[str]) -> str:
-    """What a function returns: a flat tuple of several values without parentheses."""
+    """The text after ``return``: a flat tuple of several values has no parentheses."""
     if isinstance(structure, TupleOf) and len(values) > 1 and all(item is None for item in structure.items):
         return ", ".join(values)
     return pack_text(structure, values)

@@ -30,7 +30,7 @@ class Names:
     """Unique identifiers for the symbols and values of one generated module."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
-        """``reserved``: names that the generated code uses itself."""
+        """``reserved`` are names that the generated code uses itself."""
         self.taken = RESERVED | set(reserved)
         self._of: dict[sympy.Basic, str] = {}
         self._numbers: dict[str, int] = {}
@@ -43,7 +43,7 @@ class Names:
         return name
 
     def free(self, wanted: str) -> str:
-        """The identifier that `unique` would give, which stays free."""
+        """The identifier that `unique` would give; it is not reserved."""
         base = identifier(wanted)
         name = f"{base}_" if base in RESERVED else base
         number = self._numbers.get(base, 2)

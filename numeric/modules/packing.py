@@ -1,4 +1,4 @@
-"""``packed=True``: what was differentiated by as one flat vector, and flat results, for scipy.optimize."""
+"""``packed=True`` for scipy.optimize: the inputs of a derivative as one flat vector, and flat results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symad.ops.arrays.stacking import concatenate, pack_scalars
 
 
 def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:
-    """The graph whose packed code has these inputs in x."""
+    """The graph, marked such that its packed code has these inputs in x."""
     made = graph.packing or Packing((), (), value_part(graph))
     x = tuple(graph.input_nodes.index(node) for node in select(graph, wrt).nodes)
     packing = replace(made, x=x)
@@ -29,9 +29,9 @@ def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:
 
 
 def packed(graph: Graph) -> tuple[Graph, list[Parameter]]:
-    """The graph with flat results, its inputs in the order of the parameters (x, v, others...).
+    """The graph with flat results, and its inputs in the order of the parameters (x, v, others...).
 
-    In x stands what a derivative is by; all inputs where that is not known.
+    The vector x holds the inputs that a derivative is taken by, or all inputs if these are not known.
     """
     made = graph.packing or Packing(tuple(range(len(graph.input_nodes))), (), value_part(graph))
     x = [graph.input_nodes[k] for k in made.x]
@@ -47,7 +47,7 @@ def packed(graph: Graph) -> tuple[Graph, list[Parameter]]:
 
 
 def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
-    """The arguments that are not in the vectors; of a group that is so in part, each input."""
+    """The arguments outside of the vectors; of an argument that is partly in them, each other input."""
     made: list[Parameter] = []
     first = 0
     for argument in graph.arguments:
@@ -64,7 +64,7 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
 
 
 def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure]:
-    """The outputs that some parts stand for, each one node, and their structure."""
+    """The outputs of some parts, one node for each part, and their structure."""
     if not isinstance(part, Part):
         found = [_results(p, rest) for p in part]
         return [node for nodes, _ in found for node in nodes], TupleOf(tuple(s for _, s in found))
@@ -77,7 +77,7 @@ def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure
 
 
 def flat(nodes: Sequence[Node]) -> Node:
-    """All elements of some arrays and scalars as one vector."""
+    """All elements of some arrays and scalars, as one vector."""
     scalars = [_scalars(node) for node in nodes]
     if all(part is not None for part in scalars):
         found = [s for part in scalars for s in part or ()]
@@ -86,7 +86,7 @@ def flat(nodes: Sequence[Node]) -> Node:
 
 
 def _scalars(node: Node) -> tuple[Node, ...] | None:
-    """The elements of a node where they are scalar nodes."""
+    """The elements of a node, if they are scalar nodes; else None."""
     if not node.shape:
         return (node,)
     if isinstance(node.op, ArrayConstant):

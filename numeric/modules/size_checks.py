@@ -1,4 +1,4 @@
-"""Which symbolic sizes are large enough: no part of an array with less than no elements or beyond its end."""
+"""Checks of symbolic sizes: no array may have a negative size, and no slice may exceed its array."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 
 def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
-    """What must not be negative in a call of the graph, of all that its symbols leave open.
+    """The expressions of sizes that must not be negative in a call, where the symbols leave that open.
 
-    Sizes such as T − 2, and the distance of each part of an array from its ends: n − 3 for ``x[1:3]`` of n
-    elements, where NumPy would cut in silence. Symbols that are called positive may be 0 in a call.
+    They are sizes such as T − 2, and the distances of slices from the ends of their arrays: n − 3 for
+    ``x[1:3]`` of n elements, which NumPy would cut silently. A symbol declared positive may be 0 in a call.
     """
     found: dict[Dim, None] = {}
     for node in topological(graph.output_nodes):
@@ -31,24 +31,24 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
 
 
 def symbolic_sizes(graph: Graph) -> list[sympy.Symbol]:
-    """The symbols of the sizes of a graph that are no numbers, in loops too, by name."""
+    """The symbols of the sizes of a graph, also in its loops, sorted by name."""
     found: set[sympy.Symbol] = set(graph.dims)
     for node in graph.nodes:
         if node.shape:
             found |= dim_symbols(node.shape)
         elif isinstance(node.op, Dimension):
             found |= dim_symbols((node.op.expression,))
-        if not isinstance(node.op, (ElementwiseOp, Source)):  # which hold no graphs, and are many
+        if not isinstance(node.op, (ElementwiseOp, Source)):  # these hold no graphs, and are many
             bodies = (getattr(node.op, f.name) for f in fields(node.op))
             found.update(s for body in bodies if isinstance(body, Graph) for s in symbolic_sizes(body))
     return sorted(found, key=str)
 
 
 def numbers_of(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sympy.Symbol, int]:
-    """Numbers for symbolic sizes of a graph, which are given by symbol or by name.
+    """Numbers for the symbolic sizes of a graph, given by symbol or by name.
 
     Raises:
-        LoweringError: a name is that of no size.
+        LoweringError: a name is not that of a size.
     """
     by_name = {str(symbol): symbol for symbol in symbolic_sizes(graph)}
     unknown = [one_line(key) for key in sizes if str(key) not in by_name]
@@ -59,10 +59,10 @@ def numbers_of(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sy
 
 
 def check_sizes_known(graph: Graph) -> None:
-    """Refuse a graph that depends on a size which is that of no input.
+    """Refuse a graph that depends on a size which no input has.
 
     Raises:
-        LoweringError: names the size.
+        LoweringError: the message names the size.
     """
     free = [symbol for symbol in symbolic_sizes(graph) if symbol not in graph.dims]
     if free:
@@ -74,7 +74,7 @@ def check_sizes_known(graph: Graph) -> None:
 
 
 def _distances(node: Node) -> Iterable[Dim]:
-    """From the beginning of the array to the lowest element of a part, and from the highest to the end."""
+    """The distances of a slice from the beginning and from the end of its array."""
     op = node.op
     if isinstance(op, Slice):
         whole, counts = node.args[0].shape, op.count
@@ -98,7 +98,7 @@ def _is_open(size: sympy.Expr) -> bool:
 
 
 def _strongest(sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
-    """Of sizes that differ by a number the smallest."""
+    """The smallest of each set of sizes that differ by a number only."""
     least: dict[sympy.Expr, sympy.Expr] = {}
     for size in sizes:
         rest = size.as_coeff_Add()[1]
@@ -107,13 +107,13 @@ def _strongest(sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
 
 
 def doubtful(shapes: Iterable[Sequence[Dim]]) -> tuple[sympy.Expr, ...]:
-    """The sizes in some shapes that may be negative, though positive symbols are."""
+    """The sizes in some shapes that can be negative even if their symbols are positive."""
     sizes = (d for shape in shapes for d in shape if isinstance(d, sympy.Expr) and not d.is_Symbol)
     return tuple(_strongest([sympy.expand(d) for d in dict.fromkeys(sizes) if not d.is_nonnegative]))
 
 
 def size_checks(sizes: Iterable[sympy.Expr], dim: Callable[[sympy.Expr], str]) -> list[str]:
-    """Statements that refuse negative sizes; ``dim`` writes a size and names its symbols."""
+    """Statements that reject negative sizes; ``dim`` gives the text of a size."""
     lines = []
     for size in sorted(_strongest([*dict.fromkeys(sizes)]), key=str):
         symbols = sorted(dim(s) for s in size.free_symbols)

@@ -1,7 +1,7 @@
-"""Functions that users implement: how generated code reaches them, and which files can hold them.
+"""Functions that users implement: how generated code calls them, and which files can contain such calls.
 
-A function that a module offers under its own name is imported from there. Another one (a lambda, a function
-inside of a function, one of ``__main__``) is looked up in `CALLS`, which lives in this process only.
+A function that a module has under its own name is imported from there. Any other function (a lambda, a nested
+function, one of ``__main__``) is looked up in `CALLS`, which exists in this process only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import sympy
 
 CALLS: dict[str, Callable[..., Any]] = {}
-"""Functions without an import path, by the name under which generated code asks for them."""
+"""Functions without an import path, by the names that generated code uses for them."""
 
 SOURCE = '''
 def {name}(*values):
@@ -34,7 +34,7 @@ def {name}(*values):
 
 @dataclass(frozen=True)
 class UsersCall:
-    """What generated code needs to call a user's function: an import line and a helper of a given name."""
+    """The text that generated code needs to call a user's function: an import line, and a helper."""
 
     imported: str
     source: str
@@ -43,10 +43,10 @@ class UsersCall:
 def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> UsersCall:
     """The import and the helper ``name`` for a SymPy head that a user implements.
 
-    ``elementwise``: what the module calls `symad.special.elementwise`.
+    ``elementwise`` is the module's name for `symad.special.elementwise`.
 
     Raises:
-        LoweringError: nobody implements it.
+        LoweringError: the head has no implementation.
     """
     function = implementation(head)
     if function is None:
@@ -67,7 +67,7 @@ def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> UsersCal
 
 
 def _key(name: str, function: Callable[..., Any]) -> str:
-    """The name of a function in `CALLS`: that of its head, with a number where that is taken."""
+    """The name of a function in `CALLS`: the name of its head, followed by a number if that is taken."""
     key, k = name, 2
     while CALLS.setdefault(key, function) is not function:
         key, k = f"{name}_{k}", k + 1
@@ -75,10 +75,10 @@ def _key(name: str, function: Callable[..., Any]) -> str:
 
 
 def import_path(function: Callable[..., Any]) -> tuple[str, str] | None:
-    """The module and the name in it that give this very function, or None."""
+    """The module and the name from which this very function can be imported; None if there are none."""
     name = str(getattr(function, "__qualname__", None) or getattr(function, "__name__", ""))
     modules = [getattr(function, "__module__", None)]
-    if type(function).__name__ == "ufunc":  # these do not always say where they are
+    if type(function).__name__ == "ufunc":  # ufuncs do not always know their module
         modules = ["numpy", "scipy.special"]
     for module in modules:
         if not module or module == "__main__" or module not in sys.modules:
@@ -95,10 +95,10 @@ def import_path(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 
 def check_importable(graph: Graph, path: Path | str) -> None:
-    """Refuse to write a file whose functions exist in this process only.
+    """Refuse to write a file that calls a function which exists in this process only.
 
     Raises:
-        LoweringError: names the function and says what to do.
+        LoweringError: the message names the function and a way out.
     """
     for head in dict.fromkeys(_heads(graph)):
         function = implementation(head)
@@ -111,7 +111,7 @@ def check_importable(graph: Graph, path: Path | str) -> None:
 
 
 def _heads(graph: Graph) -> Iterator[sympy.FunctionClass]:
-    """The functions that a graph applies, in the bodies of its loops too."""
+    """The functions that a graph applies, also in the bodies of its loops."""
     for node in topological(graph.output_nodes):
         if isinstance(node.op, Apply):
             yield node.op.head

@@ -1,7 +1,7 @@
-"""Attention in NumPy: blocks of pairs with an online softmax, and the score written as functions.
+"""Attention in NumPy: blocks of pairs with an online softmax, and the score as functions.
 
-The generated file holds one function for the mask, one for the score, and where derivatives need
-them one for its slopes and one for its second derivative; the helpers below walk over the tiles.
+The generated file has one function for the mask and one for the score and, if derivatives need them, one for
+the score's slopes and one for its second derivative. The helpers below iterate over the tiles.
 """
 
 from __future__ import annotations
@@ -167,14 +167,14 @@ SECOND = '''def _attention_second(q, k, v, params, out, lse, bars, dots, seen_at
 
 
 def parts_of(op: AttentionOp) -> int:
-    """How many results an op has."""
+    """The number of results of an op."""
     if isinstance(op, AttentionCotangent):
         return len(op.real)
     return 3 if isinstance(op, AttentionSecond) else 2
 
 
 def results_of(op: AttentionOp, node: Node) -> list[Node]:
-    """The nodes of all results of one computation; those of integer parameters do not exist."""
+    """The nodes of all results of one computation; integer parameters have none."""
     numbers = op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
     return [in_part(op, type(op), k, node.args) for k in numbers]
 
@@ -223,7 +223,7 @@ def tuple_text(items: list[str]) -> str:
 
 
 def functions_of(op: AttentionOp, printer: ArrayPrinter) -> dict[str, str]:
-    """The names of the functions of the module that compute a score, by kind."""
+    """The names of the module's functions of a score, by kind."""
     score = score_of(op.score.expression, op.mask.expression, op.given)
     key = (op.score, op.mask, op.parameters)
     number = printer.scores.setdefault(key, len(printer.scores) + 1)
@@ -270,7 +270,7 @@ def score_function(name: str, kind: str, score: Score, printer: ArrayPrinter) ->
 
 
 def reads_checked(score: Score, text: FormulaText, seen: str, printer: ArrayPrinter) -> list[str]:
-    """Statements that refuse reads outside of arrays, where pairs take part; ``seen`` is the mask's name."""
+    """Statements that reject reads outside of arrays by visible pairs; ``seen`` is the name of the mask."""
     checks = []
     for load in score.loads:
         read = f"{load.name}[{', '.join(map(str, load.index))}]"

@@ -1,4 +1,4 @@
-"""Ops on arrays at once: lowered for their shapes, and called. The code for an op is kept."""
+"""Ops called directly on arrays: they are lowered for the arrays' shapes, and the code is kept."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Library:
-    """The library whose arrays are given, and the backend that computes with them."""
+    """The array library of the arguments, and the backend that computes on its arrays."""
 
     name: str
     xp: ModuleType
     backend: str
     options: Hashable = None
-    """What the printed code depends on besides the graph."""
+    """Settings on which the printed code depends, besides the graph."""
     device: bool = False
-    """Whether kernels compute: half precisions as they are, all lengths, positions clamped to arrays."""
+    """Whether kernels compute: with half precisions, any lengths, and positions clamped to the arrays."""
 
 
 NUMPY = Library("numeric", np, "numpy")
@@ -41,7 +41,7 @@ COMPILED = Library("numeric", np, "c")
 
 
 def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes:
-    """Inputs of these names and shapes; a name that another input has gets a number."""
+    """Inputs with these names and shapes; a number is appended to a name that another input has."""
     taken = {short_name(symbol_of(node)) for node in others}
     return tuple(input_node(symbol_like(name, shape, taken), shape) for name, shape in shapes.items())
 
@@ -49,12 +49,12 @@ def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes
 def called(
     inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Array], library: Library = NUMPY
 ) -> list[Array]:
-    """The outputs at these values of the inputs."""
+    """The values of the outputs, from the values of the inputs."""
     return list(kernel_of(inputs, outputs, dtype, library)(*values))
 
 
 @lru_cache(maxsize=256)
 def kernel_of(inputs: Nodes, outputs: Nodes, dtype: str, library: Library) -> Kernel:
-    """The code; nodes are equal where ops (with the formulas in them) and shapes are."""
+    """The code of some nodes; equal ops (including their formulas) with equal shapes share it."""
     graph = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), "call")
     return lower(graph, backend=library.backend, dtype=dtype)

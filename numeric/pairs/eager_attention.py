@@ -1,9 +1,9 @@
-"""Attention of NumPy arrays: what `symad.numeric.lower` makes of the op, called at once.
+"""Attention of NumPy arrays: the op is lowered by `symad.numeric.lower` and called at once.
 
-The op (`symad.ops.fused.attention`) is built anew in each call, and the code for it is kept by its shapes,
-the formulas of score and mask, and the dtype; never by the Python functions, whose closures change. The code
-passes over tiles of pairs with an online softmax (`symad.numeric.pairs.attention_printer`): memory grows with
-the length, not with its square.
+The op (`symad.ops.fused.attention`) is built anew in each call. Its code is kept by the shapes, the formulas
+of score and mask, and the dtype, and never by the Python functions, whose closures may change. The code
+passes over tiles of pairs with an online softmax (`symad.numeric.pairs.attention_printer`), so that memory
+grows with the length, not with its square.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Function = Callable[..., Any]
 Lengths = tuple[Array | None, Array | None]
 
 EXACT_IN_SINGLE = 2**24
-"""Integers beyond are not all numbers of single precision: double precision is used where they are read."""
+"""Single precision does not represent all larger integers; where they are read, double precision is used."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which pairs take part, and their scores; the fields are arguments of `attention`."""
+    """The visible pairs and their scores; the fields are arguments of `attention`."""
 
     score: Function | None
     mask: Function | None
@@ -53,7 +53,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class AttentionCotangents:
-    """Cotangents of the queries, keys and values in their shapes, and of the real parameters."""
+    """Cotangents of queries, keys, values (in their shapes) and real parameters."""
 
     q: Array
     k: Array
@@ -81,7 +81,7 @@ def attention(
         k: keys (batch, kv heads, M, d); query head h reads key head h // (heads / kv heads).
         v: values (batch, kv heads, M, d_v).
         score: f(s, b, h, i, j, **params) -> SymPy expression, called with symbols.
-        mask: (b, h, i, j, **params) -> SymPy Boolean, true where a pair takes part.
+        mask: (b, h, i, j, **params) -> SymPy Boolean, true for the pairs that are visible.
         params: parameter values by name; numbers, or arrays that the functions index.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
         causal: hide the pairs with j > i; their tiles are never computed.
@@ -207,7 +207,7 @@ def attention_traffic(length: Dim, width: Dim, block: Dim) -> dict[str, sp.Expr]
 
 @dataclass(frozen=True)
 class _Call:
-    """One call: the library, the op, its arguments as nodes and as they were given, and the precision."""
+    """One call: the library, the op, its arguments as nodes and as given values, and the precision."""
 
     library: Library
     op: Attention
@@ -218,7 +218,7 @@ class _Call:
 
     @staticmethod
     def make(library: Library, q: Array, k: Array, v: Array, rules: Rules) -> _Call:
-        """Call the functions with symbols, and check what is given."""
+        """Trace the functions with symbols, and check the arguments."""
         check_arrays(library.xp, q, k, v)
         params = dict(rules.params or {})
         limits = limits_of(params, rules.lengths, q.shape[0])
@@ -253,7 +253,7 @@ class _Call:
         parts: Sequence[int],
         given: Mapping[str, Array] | None = None,
     ) -> list[Array]:
-        """Some results of an op with this score, at these arguments and what else is given."""
+        """Some results of an op with this score, at these arguments and at further given values."""
         given = given or {}
         row = (*self.nodes[0].shape[:3], self.nodes[2].shape[3])
         more = inputs_of({name: row[: np.ndim(a)] for name, a in given.items()}, self.nodes)
@@ -309,7 +309,7 @@ def check_heads(q: Array, k: Array, v: Array) -> str:
 
 
 LIMITS = ("query_lengths", "key_lengths")
-"""The parameters of the mask that say how long the sequences of a batch are."""
+"""The mask's parameters that hold the lengths of the sequences of a batch."""
 
 
 def _array(lengths: Any) -> Array:
@@ -317,10 +317,10 @@ def _array(lengths: Any) -> Array:
 
 
 def limits_of(params: Mapping[str, Array], lengths: Lengths | None, batch: int) -> dict[str, Array]:
-    """The lengths that are given, as further parameters.
+    """The given lengths, as further parameters.
 
     Raises:
-        ShapeError: not one integer for each sequence, or a parameter has that name.
+        ShapeError: the lengths are not one integer for each sequence, or a parameter has their name.
     """
     pairs = zip(LIMITS, lengths or (None, None), strict=True)
     given = {name: _array(array) for name, array in pairs if array is not None}
@@ -336,14 +336,14 @@ def limits_of(params: Mapping[str, Array], lengths: Lengths | None, batch: int) 
 
 
 def check_reads(score: Score, params: Mapping[str, Array], sizes: Sequence[int], clamped: bool) -> None:
-    """Refuse arrays that are too short for the positions that index them.
+    """Reject arrays that are too short for the positions that index them.
 
     Args:
         score: the traced functions.
         params: the arrays by name.
-        sizes: how many values b, h, i and j have.
-        clamped: code reads the nearest entry where a position is outside of an array, and does not say so:
-            all positions are checked, by intervals, unless a mask may hide the pairs that read outside.
+        sizes: the numbers of values of b, h, i and j.
+        clamped: whether the code silently reads the nearest entry for a position outside of an array. Then
+            all positions are checked by intervals, unless a mask may hide the pairs that read outside.
 
     Raises:
         ShapeError: an array has fewer entries than there are positions.

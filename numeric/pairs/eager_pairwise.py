@@ -1,9 +1,9 @@
-"""Sums over all pairs of two point sets, of NumPy arrays: what `symad.numeric.lower` makes of the op.
+"""Sums over all pairs of two point sets, for NumPy arrays: the op is lowered by `symad.numeric.lower`.
 
-The op (`symad.ops.fused.pair_sum`) is built anew in each call, and the code for it is kept by its shapes, the
-formula of the pair function and the dtype; never by the Python function, whose closures change. The code
-passes over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs; plain sums
-over many pairs of NumPy arrays are compiled where there is a compiler.
+The op (`symad.ops.fused.pair_sum`) is built anew in each call. Its code is kept by the shapes, the formula of
+the pair function and the dtype, and never by the Python function, whose closure may change. The code passes
+over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs. Plain sums over
+many pairs of NumPy arrays are compiled if there is a C compiler.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from symad.ops.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 Array = Any
 REDUCTIONS = ("sum", "logsumexp", "softmax")
 
-MANY = 1_000_000
-"""Pairs from which on sums are compiled: blocks take about 8 ms for them, compiled code 2
-(benchmarks/bench_pairwise.py). It depends on the call alone, so that a call gives the same bits each time."""
+MIN_COMPILED_PAIRS = 1_000_000
+"""The number of pairs from which sums are compiled: blocks then take about 8 ms, compiled code 2 ms
+(benchmarks/bench_pairwise.py). This depends on the call alone, so that equal calls give equal bits."""
 
 
 @dataclass(frozen=True)
 class PairCotangents:
-    """Cotangents of the points, of b (None if it was not given) and of every parameter."""
+    """Cotangents of the points, of b (None without b), and of every parameter."""
 
     x: Array
     y: Array
@@ -174,7 +174,7 @@ def _like(bar: Array, value: Array | float) -> Array:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call: the op, its arguments by name, and whether b is no matrix."""
+    """One call: the op, its arguments by name, and whether b is a vector or missing."""
 
     op: PairSum
     values: tuple[Array, ...]
@@ -191,7 +191,7 @@ class _Call:
         reduce: str,
         params: Mapping[str, Array] | None,
     ) -> _Call:
-        """Check the arguments, and call f with symbols."""
+        """Check the arguments, and trace f with symbols."""
         check_points(library.xp.ndarray, x, y, b, reduce, library.name)
         params = dict(params or {})
         for name, value in params.items():
@@ -202,32 +202,32 @@ class _Call:
                 )
         sizes = parameter_sizes(params)
         expression = expression_of(f, x.shape[1], sizes)
-        trace_pair(expression, x.shape[1], sizes)  # names what is unknown
+        trace_pair(expression, x.shape[1], sizes)  # raises an error that names unknown symbols
         lengths = tuple((name, NUMBER if size is None else size) for name, size in sizes.items())
         weights = library.xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         op = PairSum(Formula(expression), lengths, reduce, 0)
         return _Call(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
 
     def fastest(self, library: Library) -> Library:
-        """Where to compute: compiled if that is worth it, and nothing is said where it cannot be."""
+        """The library to compute with: compiled code if it pays, without a warning if it is not possible."""
         x, y, *_ = self.values
-        worth = library is NUMPY and self.op.reduce == "sum" and len(x) * len(y) >= MANY
+        worth = library is NUMPY and self.op.reduce == "sum" and len(x) * len(y) >= MIN_COMPILED_PAIRS
         return COMPILED if worth and search()[0] is not None else library
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The arguments; a parameter may be called b."""
+        """The arguments as inputs; a parameter may have the name b."""
         x, y, b, *params = map(np.shape, self.values)
         points = inputs_of({"x": x, "y": y, "b": b})
         return (*points, *inputs_of(dict(zip(self.params, params, strict=True)), points))
 
     def shaped(self, array: Array) -> Array:
-        """(N, E) as the caller's b asks: (N,) for a vector or no b."""
+        """An array (N, E) in the shape that b implies: (N,) for a vector b or no b."""
         return array[:, 0] if self.is_column else array
 
 
 def parameter_sizes(params: Mapping[str, Array] | None) -> dict[str, int | None]:
-    """Length of every parameter vector, None for numbers.
+    """The length of every parameter vector; None for numbers.
 
     Raises:
         ShapeError: a parameter has more than one axis.
@@ -247,7 +247,7 @@ def parameter_sizes(params: Mapping[str, Array] | None) -> dict[str, int | None]
 def check_points(
     kind: type, x: Array, y: Array, b: Array | None, reduce: str, library: str = "numeric"
 ) -> None:
-    """Check arrays of one kind, one real dtype, and fitting shapes.
+    """Check that the arrays are of one library and one real dtype, and that their shapes fit.
 
     Raises:
         TypeError: an argument is of another array library, or the dtypes differ or are not real.

@@ -1,8 +1,8 @@
 """Interval arithmetic on SymPy expressions and Booleans: bounds as arrays, or as expressions.
 
-The same rules run on two kinds of bounds. NumPy arrays of tile bounds classify all tiles of a mask
-at once; SymPy bounds give the classification as a formula in the tile's corners, which becomes code
-in a kernel. Bounds are exact for expressions in which every variable stands once.
+The same rules run on two kinds of bounds. With NumPy arrays of tile bounds, all tiles of a mask are
+classified at once. With SymPy bounds, the classification is a formula in the tile's corners, which becomes
+code in a kernel. Bounds are exact for expressions in which every variable occurs once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Bound = Any
 
 @dataclass(frozen=True)
 class Interval:
-    """All values lie in [low, high]."""
+    """The interval [low, high], which contains all values."""
 
     low: Bound
     high: Bound
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Truth:
-    """``always``: true everywhere; ``sometimes``: not excluded everywhere."""
+    """Bounds of a truth value: ``always`` true for all values; ``sometimes`` not excluded for all of them."""
 
     always: Bound
     sometimes: Bound
@@ -56,12 +56,12 @@ class ArrayBounds:
 
     @staticmethod
     def constant(number: sp.Basic) -> Any:
-        """A SymPy number or truth value as a Python one."""
+        """A SymPy number or truth value as a Python value."""
         return constant(number)
 
     @staticmethod
     def product(a: Bound, b: Bound) -> Bound:
-        """A product in which 0 · ∞ is 0, as bounds need it."""
+        """A product with 0 · ∞ = 0, as bounds need it."""
         with np.errstate(invalid="ignore"):
             found = np.multiply(a, b)
         return np.where(np.isnan(found), 0, found)
@@ -89,12 +89,12 @@ class SymbolicBounds:
 
     @staticmethod
     def where(condition: Bound, yes: Bound, no: Bound) -> Bound:
-        """``yes`` where the condition holds."""
+        """``yes`` if the condition holds, else ``no``."""
         return sp.Piecewise((yes, condition), (no, True))
 
     @staticmethod
     def product(a: Bound, b: Bound) -> Bound:
-        """A product in which 0 · ∞ is 0."""
+        """A product with 0 · ∞ = 0."""
         return sp.S.Zero if a == 0 or b == 0 else a * b
 
 
@@ -124,9 +124,9 @@ def evaluate(expr: sp.Basic, known: Mapping[sp.Basic, Any], kind: Kind) -> Any:
 
 
 def differences(expr: sp.Basic) -> sp.Basic:
-    """Every comparison with an expanded difference on the left and 0 on the right.
+    """The expression with every comparison as an expanded difference on the left and 0 on the right.
 
-    ``i - 3 <= j`` becomes ``i - j - 3 <= 0``: each variable stands once, so intervals are exact.
+    ``i - 3 <= j`` becomes ``i - j - 3 <= 0``: each variable then occurs once, so that intervals are exact.
     """
 
     def rewritten(relation: sp.Basic) -> sp.Basic:
@@ -173,7 +173,7 @@ def _add(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
 
 def _multiply(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
     def product(a: Interval, b: Interval) -> Interval:
-        if a.low is a.high and np.ndim(a.low) == 0:  # a number: its sign orders the ends
+        if a.low is a.high and np.ndim(a.low) == 0:  # a number: its sign determines the order of the bounds
             ends = [kind.product(a.low, b.low), kind.product(a.low, b.high)]
             return Interval(*ends) if a.low >= 0 else Interval(*reversed(ends))
         corners = [kind.product(p, q) for p in (a.low, a.high) for q in (b.low, b.high)]
@@ -222,7 +222,7 @@ def _floor_divide(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval
 
 
 def _modulo(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    """Exact within one period; otherwise [0, n)."""
+    """The bounds, exact within one period; otherwise [0, n)."""
     argument, period = expr.args
     if not (argument.is_integer and isinstance(period, sp.Integer) and period > 0):
         return Interval(-kind.infinity, kind.infinity)

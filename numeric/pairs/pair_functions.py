@@ -1,10 +1,10 @@
 """Pair functions f(x_i, y_j, θ) of two points of R^D, split into sums over components.
 
-Most kernels see their points only through sums over components, such as |x − y|², ⟨x, y⟩ or
+Most kernels depend on their points only through sums over components, such as |x − y|², ⟨x, y⟩ or
 Σ_k |x_k − y_k| / ℓ_k. `trace_pair` finds them: f = F(σ_1, ..., σ_m, θ) with
 σ_r = Σ_k g_r(x_k, y_k, θ_k). Then no expression grows with D, derivatives are
 ∂f/∂x_k = Σ_r ∂F/∂σ_r ∂g_r/∂x(x_k, y_k), and the sums are tiles of a matrix-like product. Components
-that stand outside such sums stay as they are, at a cost that grows with their number.
+outside of such sums remain as they are, at a cost that grows with their number.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ X, Y = sp.Dummy("x", real=True), sp.Dummy("y", real=True)
 class PairParameter:
     """A parameter: a number (``size`` None) or a vector of ``size`` entries.
 
-    ``symbols`` are its entries in expressions; ``component`` stands for entry k in the term k of a
-    sum over components.
+    ``symbols`` are its entries in expressions; ``component`` is the symbol of entry k in the term k of a sum
+    over components.
     """
 
     name: str
@@ -44,7 +44,7 @@ class PairParameter:
 
 @dataclass(frozen=True)
 class ComponentSum:
-    """σ = Σ_k term(x_k, y_k, θ_k): ``term`` is in `X`, `Y`, parameters and their components."""
+    """σ = Σ_k term(x_k, y_k, θ_k), where ``term`` depends on `X`, `Y`, parameters and their components."""
 
     symbol: sp.Symbol
     term: sp.Expr
@@ -56,11 +56,11 @@ class PairFunction:
 
     Attributes:
         dimension: D.
-        outer: the expression, in the sums' symbols, parameters and single components.
+        outer: the expression, in the symbols of the sums, of parameters and of single components.
         sums: the sums over components.
         x: the symbols of the components x_1, ..., x_D.
-        y: those of y.
-        parameters: in the order given.
+        y: the symbols of the components of y.
+        parameters: the parameters, in the given order.
     """
 
     dimension: int
@@ -72,7 +72,7 @@ class PairFunction:
 
     @cached_property
     def loose(self) -> tuple[int, ...]:
-        """The components k that stand outside every sum, as x_k or y_k."""
+        """The components k that occur outside of every sum, as x_k or y_k."""
         free = self.outer.free_symbols
         return tuple(k for k in range(self.dimension) if {self.x[k], self.y[k]} & free)
 
@@ -114,7 +114,7 @@ def trace_pair(
 def expression_of(
     f: Callable[..., object] | sp.Basic, dimension: int, sizes: Mapping[str, int | None] | None = None
 ) -> sp.Expr:
-    """What f is as an expression in reads x[k], y[k], the parameters, and their entries by name."""
+    """f as an expression in reads x[k] and y[k], the parameters, and the parameters' entries by name."""
     if isinstance(f, sp.MatrixBase):
         return sp.ImmutableMatrix(f)
     return f if isinstance(f, sp.Basic) else _from_function(f, dimension, sizes or {})
@@ -122,7 +122,7 @@ def expression_of(
 
 @lru_cache(maxsize=256)
 def _trace_pair(f: sp.Expr, dimension: int, sizes: tuple[tuple[str, int | None], ...]) -> PairFunction:
-    """The same for an expression, kept by it."""
+    """The traced pair function of an expression; cached."""
     x = tuple(sp.Dummy(f"x_{k}", real=True) for k in range(dimension))
     y = tuple(sp.Dummy(f"y_{k}", real=True) for k in range(dimension))
     parameters = tuple(_parameter(n, size) for n, size in sizes)
@@ -154,7 +154,7 @@ def _parameter(name: str, size: int | None) -> PairParameter:
 
 
 def _from_function(f: Callable[..., object], dimension: int, sizes: Mapping[str, int | None]) -> sp.Expr:
-    """What a function returns for points and parameters that are reads of indexed symbols."""
+    """The result of a function, called with reads of indexed symbols as points and parameters."""
     if not callable(f):
         raise TraceError(f"f is {f!r}; give a function of (x, y) or a SymPy expression")
     reserved = [name for name in sizes if name in ("x", "y")]
@@ -191,7 +191,7 @@ def _from_expression(
     y: tuple[sp.Symbol, ...],
     parameters: tuple[PairParameter, ...],
 ) -> sp.Expr:
-    """Replace x and y in a SymPy expression by their components, and parameters by theirs."""
+    """A SymPy expression with x, y and the parameters replaced by their components."""
     entries = {"x": x, "y": y} | {p.name: p.symbols for p in parameters}
     dimension = len(x)
     for symbol in sorted(f.atoms(sp.MatrixSymbol), key=str):
@@ -242,7 +242,7 @@ class _Components:
         self.found: dict[sp.Expr, ComponentSum] = {}
 
     def split(self, expr: sp.Expr) -> tuple[sp.Expr, tuple[ComponentSum, ...]]:
-        """``expr`` with every complete sum over components as one symbol, and these sums."""
+        """``expr`` with every complete sum over components replaced by one symbol, and these sums."""
         rewritten: dict[sp.Basic, sp.Basic] = {}
         for part in topological([expr]):
             old = children(part)

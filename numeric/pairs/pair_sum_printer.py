@@ -1,4 +1,4 @@
-"""Sums over pairs in NumPy: blocks of rows against all points, f and its partials as functions."""
+"""Sums over pairs in NumPy: blocks of rows against all points, with f and its partials as functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
-# take 0.06 s by 2**16 pairs at a time, 0.15 s by 2**17 to 2**20; their cotangents 0.3 to 0.6 s, not 0.8 s.
-# The block that is given back untouched saves two thirds of that in a process that had no large arrays yet:
-# without it the system takes back the memory of every temporary, and clears its pages again.
+# take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s
+# instead of 0.8 s. Allocating and freeing an untouched block saves two thirds of that in a process that had
+# no large arrays before: otherwise the system reclaims the memory of every temporary and clears it again.
 BLOCKS = '''def _blocks(x, y):
     """Slices of rows, so that the arrays over pairs stay in the cache: half a megabyte each."""
     np.empty(2**18)  # glibc keeps free memory up to the size of the largest block that was given back
@@ -68,7 +68,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
 
 
 def pair_lines(op: PairOp, node: Node, printer: ArrayPrinter) -> list[str]:
-    """The statement of all results of one computation."""
+    """The statement that computes all results of one computation."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     args, at = [printer.text[a] for a in node.args], op.inner
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
@@ -96,7 +96,7 @@ def traced(op: PairOp, node: Node) -> PairFunction:
 
 
 def functions_of(op: PairOp, node: Node, printer: ArrayPrinter) -> tuple[str, str]:
-    """The names of the functions for k and for its partials."""
+    """The names of the functions that compute k and its partials."""
     key = (op.formula, op.parameters, node.args[0].shape[1])
     number = printer.scores.setdefault(key, len(printer.scores) + 1)
     names = f"_pairs_{number}", f"_pair_partials_{number}"
@@ -109,20 +109,20 @@ def functions_of(op: PairOp, node: Node, printer: ArrayPrinter) -> tuple[str, st
 
 
 class _Writer:
-    """Writes a pair function: sums over components as loops, the rest once for all pairs."""
+    """Writes a pair function: sums over components as loops, everything else once for all pairs."""
 
     def __init__(self, function: PairFunction, printer: ArrayPrinter) -> None:
         self.function, self.printer = function, printer
         self.params = [p.name for p in function.parameters]
 
     def inner(self, name: str) -> str:
-        """A name that is no parameter's."""
+        """A name that no parameter has."""
         while name in self.params:
             name += "_"
         return name
 
     def text(self, component: str | None) -> ExpressionText:
-        """A writer of expressions; ``component`` is the loop's index inside a sum."""
+        """A writer of expressions; ``component`` is the loop's index in a sum."""
         names: dict[sp.Basic, str] = {}
         f = self.function
         for k, (a, b) in enumerate(zip(f.x, f.y, strict=True)):
@@ -149,14 +149,14 @@ class _Writer:
         return lines
 
     def value(self, name: str) -> str:
-        """The function k(x, y, θ) of a block."""
+        """The text of the function k(x, y, θ) on a block."""
         text = self.text(None)
         result = text.write(self.function.outer)
         body = [*self.sums(), *text.lines, f"return {result}"]
         return "\n".join([f"def {name}({', '.join(['x', 'y', *self.params])}):", *_indent(body), ""])
 
     def partials(self, name: str) -> str:
-        """The function that adds c_ij ∂k_ij to the cotangents."""
+        """The text of the function that adds c_ij ∂k_ij to the cotangents."""
         f, body = self.function, self.sums()
         c, k, params = self.inner("c"), self.inner("k"), self.inner("params")
         if self.params:
@@ -187,7 +187,7 @@ class _Writer:
         return "\n".join([f"def {name}({arguments}):", *_indent(body), ""])
 
     def entries(self, component: str | None = None) -> list[tuple[sp.Symbol, str]]:
-        """Parameter entries, and inside a sum the component's, with where their cotangents go."""
+        """Parameter entries (in a sum also the component's), and the places of their cotangents."""
         found, bars = [], self.inner("param_bars")
         for number, p in enumerate(self.function.parameters):
             if p.size is None:
@@ -208,5 +208,5 @@ def _factor(text: str) -> str:
 
 
 def _add(place: str, product: str, axis: int | None) -> str:
-    """Add the sum of c_ij times a partial, over j, i or both; the product has the shape of c."""
+    """Add the sum of c_ij times a partial over j, i or both; the product has the shape of c."""
     return f"{place} += ({product}).sum({'' if axis is None else f'axis={axis}'})"

@@ -1,6 +1,6 @@
 """Traced score functions and masks of attention, with their derivatives and reductions.
 
-What a score function is stands in `symad.library.score_functions`.
+`symad.library.score_functions` defines what a score function is.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
 
 
 class Reduction(Enum):
-    """Over what the cotangents of one parameter read are summed, before they reach the parameter.
+    """The indices over which the cotangents of one parameter read are summed before they are stored.
 
-    Chosen from the loop symbols in the read's index, so that no two threads ever add to the same
-    place: the gradient needs no atomics and is the same bits from run to run.
+    The loop symbols in the read's index determine it, such that no two threads ever add to the same place:
+    the gradient then needs no atomics, and has the same bits in every run.
     """
 
     ALL = "sum over i and j: the index holds neither"
@@ -54,7 +54,7 @@ class Score:
 
     Attributes:
         value: t = f(s, b, h, i, j, parameters, loads).
-        mask: the SymPy Boolean under which a pair takes part.
+        mask: the SymPy Boolean that is true for visible pairs.
         parameters: every parameter given, in the order given.
         scalars: the symbol of each scalar parameter, by name.
         loads: array reads, in an order in which indices only use earlier reads.
@@ -90,7 +90,7 @@ class Score:
         return derivative(self.value, symbol)
 
     def loops(self, expr: sp.Basic) -> frozenset[sp.Symbol]:
-        """The loop symbols b, h, i, j that ``expr`` depends on, through array reads too."""
+        """The loop symbols b, h, i, j that ``expr`` depends on, also through array reads."""
         by_symbol = {load.symbol: load for load in self.loads}
         found: set[sp.Symbol] = set()
         todo = [expr]
@@ -103,7 +103,7 @@ class Score:
         return frozenset(found)
 
     def reads(self, *exprs: sp.Basic) -> tuple[Load, ...]:
-        """The loads that ``exprs`` need, those that only index other loads included, in order."""
+        """The loads that ``exprs`` depend on, including those that only index other loads, in order."""
         needed: set[sp.Symbol] = set()
         todo = list(exprs)
         by_symbol = {load.symbol: load for load in self.loads}
@@ -146,8 +146,8 @@ def trace_score(
 ) -> Score:
     """Call ``score(s, b, h, i, j, **params)`` and ``mask(b, h, i, j, **params)`` with symbols.
 
-    Each function receives the parameters it names (all of them if it takes ``**kwargs``). What is known of
-    a score is kept by its expressions, never by the functions: closures change.
+    Each function receives the parameters it names (all of them if it takes ``**kwargs``). Results about a
+    score are cached by its expressions, never by the functions, whose closures may change.
     ``causal`` adds the condition j ≤ i to the mask.
 
     Raises:
@@ -160,7 +160,7 @@ def trace_score(
 
 @lru_cache(maxsize=256)
 def score_of(value: sp.Expr, allowed: sp.Basic, parameters: tuple[Parameter, ...]) -> Score:
-    """The score of expressions that read their parameters: ``slope[h]*s``."""
+    """The score of expressions such as ``slope[h]*s``, which read parameters."""
     exact = (exact_integers(value), exact_integers(allowed))
     value, allowed, scalars, loads = extract_reads(*exact, parameters)
     return Score(value, allowed, parameters, scalars, loads)

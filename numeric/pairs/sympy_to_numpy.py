@@ -1,4 +1,4 @@
-"""Scalar formulas as statements on arrays, every distinct part once."""
+"""Scalar formulas as statements on arrays; every distinct subexpression is computed once."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ FOLDED = {sp.Max: "maximum", sp.Min: "minimum"}
 
 
 class ExpressionText:
-    """The statements of one generated function; `write` gives the name of an expression's value."""
+    """The statements of one generated function; `write` returns the name of an expression's value."""
 
     def __init__(self, printer: ArrayPrinter, taken: set[str], names: dict[sp.Basic, str]) -> None:
-        """Write expressions of symbols with these names; new names are not among those taken."""
+        """``names`` are the names of symbols; new names differ from those in ``taken``."""
         self.printer = printer
         self.taken = taken
         self.lines: list[str] = []
         self.names = names
 
     def write(self, expr: sp.Basic) -> str:
-        """The name or number that holds the value of an expression, after `lines`."""
+        """The name or number that holds the value of an expression once `lines` have run."""
         for part in topological([expr]):
             if part in self.names:
                 continue
@@ -119,23 +119,23 @@ class ExpressionText:
 
 
 class FormulaText(ExpressionText):
-    """The same for the formulas of a score, with the array reads in them."""
+    """The statements for the formulas of a score, including their array reads."""
 
     def __init__(self, score: Score, printer: ArrayPrinter, taken: set[str]) -> None:
-        """Write formulas of a score, with names that are not taken by arguments."""
+        """``taken`` are the names of arguments, which new names must not repeat."""
         names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
         super().__init__(printer, taken, names | {symbol: name for name, symbol in score.scalars})
         self.score = score
         self.places: dict[sp.Symbol, list[str]] = {}
 
     def write(self, expr: sp.Basic) -> str:
-        """The name of the value, after the reads that it needs."""
+        """The name of the value, after the array reads that it depends on are written."""
         for load in self.score.reads(expr):
             self._read(load)
         return super().write(expr)
 
     def place(self, symbol: sp.Symbol) -> tuple[str, list[str]]:
-        """The parameter that a differentiable symbol reads, and the texts of its indices."""
+        """The parameter that a differentiable symbol reads, and the texts of the read's indices."""
         for name, scalar in self.score.scalars:
             if scalar is symbol:
                 return name, []
@@ -144,11 +144,11 @@ class FormulaText(ExpressionText):
         return load.name, self.places[symbol]
 
     def is_checked_by_numpy(self, index: sp.Expr) -> bool:
-        """Whether an index is used as it is: a number, or a position where no pair is hidden."""
+        """Whether an index needs no clipping: it is a number, or a position, and no pair is hidden."""
         return bool(index.is_Integer or (index in LOOPS and self.score.mask == sp.true))
 
     def _read(self, load: Load) -> None:
-        """One array read; where the mask hides a pair the position may be outside, and is clipped."""
+        """Write one array read; the position of a hidden pair may be outside, and is clipped."""
         if load.symbol in self.places:
             return
         np_, indices = self.printer.np, []

@@ -1,7 +1,7 @@
-"""How far to trust Markov chains: autocovariance, effective sample size, split-R̂.
+"""Diagnostics of Markov chains: autocovariance, effective sample size, split-R̂.
 
 Source: Gelman et al., "Bayesian Data Analysis" (third edition, 2013), sections 11.4 and 11.5; Geyer,
-"Practical Markov chain Monte Carlo" (1992), section 3.3 for where the sum of correlations ends.
+"Practical Markov chain Monte Carlo" (1992), section 3.3 for the truncation of the sum of correlations.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def _variances(values: Array) -> tuple[float, float]:
 
 
 def split_r_hat(draws: Array) -> float:
-    """R̂ = √(var⁺/W) of the halves of all chains (equation 11.4): near 1 once they have mixed.
+    """R̂ = √(var⁺/W) of the halves of all chains (equation 11.4); it is near 1 once the chains have mixed.
 
     Args:
-        draws: (chains, count) of one number.
+        draws: (chains, count), the draws of one number.
 
     Raises:
         EvaluationError: too few draws, or they are constant.
@@ -57,10 +57,10 @@ def split_r_hat(draws: Array) -> float:
 
 
 def effective_sample_size(draws: Array) -> float:
-    """m n / (1 + 2 Σ ρ_t): how many independent draws would estimate the mean as well (equation 11.8).
+    """m n / (1 + 2 Σ ρ_t): the number of independent draws with the same standard error (equation 11.8).
 
-    ρ_t = 1 − (W − mean γ_t)/var⁺; the sums of neighbours ρ_2k + ρ_2k+1 are added while they are positive, and
-    made to decrease (Geyer's initial monotone sequence).
+    ρ_t = 1 − (W − mean γ_t)/var⁺. The sums of neighbours ρ_2k + ρ_2k+1 are added while they are positive, and
+    are made non-increasing (Geyer's initial monotone sequence).
     """
     values = _checked(draws)
     chains, n = values.shape

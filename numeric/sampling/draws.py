@@ -1,4 +1,4 @@
-"""What Markov chains leave, with its diagnostics."""
+"""The draws of Markov chains, with their diagnostics."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from symad.numeric.sampling.diagnostics import effective_sample_size, split_r_ha
 Array = np.ndarray
 
 DIVERGENT = 1000.0
-"""A larger error of the energy is no rounding: the step is too long for the density there."""
+"""A larger energy error is not due to rounding: the step is too long for the density there."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What the chains visited after the warm-up.
+    """The points that the chains visited after the warm-up.
 
     Attributes:
         values: the draws in the form of the start, each (chains, count, *shape).
-        flat: the same as (chains, count, unknowns).
-        log_density: (chains, count).
-        acceptance: the mean probability with which each chain moved.
+        flat: the same draws as (chains, count, unknowns).
+        log_density: log π at the draws, (chains, count).
+        acceptance: the mean acceptance probability of each chain.
         energy_errors: ΔH of every proposal, (chains, count); for Metropolis, log π(x) − log π(x').
         step: the length of a step.
-        leaps: leapfrog steps of one proposal, 0 for Metropolis.
-        names: of the unknowns in ``flat``.
+        leaps: the number of leapfrog steps of one proposal, 0 for Metropolis.
+        names: the names of the unknowns in ``flat``.
     """
 
     values: Any = field(repr=False)
@@ -48,7 +48,7 @@ class Draws:
         return int((~(np.abs(self.energy_errors) < DIVERGENT)).sum())
 
     def of_each(self, statistic: Callable[[Array], float]) -> Array:
-        """A statistic of the draws (chains, count) of each unknown."""
+        """A statistic of each unknown, computed from its draws (chains, count)."""
         return np.array([statistic(self.flat[:, :, k]) for k in range(self.flat.shape[2])])
 
     @property
@@ -88,10 +88,10 @@ class Draws:
         return "\n".join(lines)
 
     def checked(self, limit: float = 1.05) -> Draws:
-        """The draws themselves.
+        """The draws, if the chains can be trusted.
 
         Raises:
-            ArithmeticError: an R̂ above the limit, or divergent proposals: the chains have not explored π.
+            ArithmeticError: an R̂ exceeds the limit, or proposals diverged: the chains have not explored π.
         """
         worst = int(np.argmax(self.r_hat))
         if self.r_hat[worst] > limit or self.divergences:

@@ -21,7 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
-    """A mean over N independent samples, and its standard error s/√N; arrays where f is one."""
+    """A mean over N independent samples, and its standard error s/√N; arrays if f is one."""
 
     mean: Any
     error: Any
@@ -39,16 +39,16 @@ def expectation(
     """The mean of f over independent samples.
 
     Args:
-        f: what `symad.trace` takes, or a Graph, with one output.
-        samples: of the inputs that are not in ``data``, N of each along the first axis: a mapping by symbol
-            or name, or an array if it is one input. Draws of Markov chains are not independent: for them see
-            `symad.numeric.sampling.diagnostics.standard_error`.
+        f: a function with one output, in any form that `symad.trace` takes, or a Graph.
+        samples: samples of the inputs that are not in ``data``, N of each along the first axis: a mapping by
+            symbol or name, or an array for a single input. Draws of Markov chains are not independent; use
+            `symad.numeric.sampling.diagnostics.standard_error` for them.
         data: the values of the other inputs.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
 
     Raises:
         EvaluationError: fewer than two samples, several outputs, or inputs without a value.
-        ShapeError: not as many samples of each input.
+        ShapeError: the numbers of samples of the inputs differ.
     """
     graph = as_graph(f, inputs=inputs).ungrouped()
     names = [str(s) for s in graph.inputs]
@@ -74,6 +74,6 @@ def expectation(
 
 
 def _values(graph: Graph, names: list[str], drawn: dict[str, Array], given: dict[str, Array]) -> Array:
-    """f of every sample."""
+    """The value of f at every sample."""
     kernel = lower(symad.vmap(graph, [0 if name in drawn else None for name in names]))
     return np.asarray(kernel(*[drawn[name] if name in drawn else given[name] for name in names]))

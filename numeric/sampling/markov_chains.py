@@ -3,10 +3,11 @@
     draws = hmc(log_density, x0, data={"X": X, "y": y})
     print(draws.summary())
 
-The log-density is what `symad.trace` takes; its gradient is ours, lowered once and applied to all chains
-together. All randomness comes from one key (`symad.functions.key`), so a run can be repeated exactly. The
-dynamics are those of `symad.models.sampling`, where they are proved to keep volume and to be reversible.
-Sources: there; Hoffman and Gelman, "The No-U-Turn sampler" (2014), section 3.2 for the step.
+The log-density has any form that `symad.trace` takes. Its gradient is derived by symad, lowered once and
+evaluated for all chains together. All randomness comes from one key (`symad.functions.key`), so that a run
+can be repeated exactly. The dynamics are those of `symad.models.sampling`, where they are proved to preserve
+volume and to be reversible. Sources: there; Hoffman and Gelman, "The No-U-Turn sampler" (2014), section 3.2
+for the step.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ Array = np.ndarray
 def metropolis(log_density: Graph, x0: Tree, **options: Any) -> Draws:
     """Random-walk Metropolis: propose x + h Z, accept with probability min(1, π(x')/π(x)).
 
-    Takes the options of `hmc` except ``leaps``. Needs no gradient; with ``step=None`` the step is tuned to
-    accept 0.234 of the proposals (Roberts, Gelman, Gilks 1997), 0.44 for one unknown.
+    Takes the options of `hmc` except ``leaps``. Needs no gradient. With ``step=None`` the step is tuned to
+    accept 0.234 of the proposals (Roberts, Gelman, Gilks 1997), or 0.44 for one unknown.
     """
     return _run(log_density, x0, leaps=0, **options)
 
@@ -41,7 +42,7 @@ def metropolis(log_density: Graph, x0: Tree, **options: Any) -> Draws:
 def langevin(log_density: Graph, x0: Tree, **options: Any) -> Draws:
     """Metropolis-adjusted Langevin (MALA): propose x + (h²/2) ∇log π(x) + h Z: `hmc` with one leap.
 
-    Takes the options of `hmc` except ``leaps``; with ``step=None`` tuned to accept 0.574.
+    Takes the options of `hmc` except ``leaps``. With ``step=None`` the step is tuned to accept 0.574.
     """
     return _run(log_density, x0, leaps=1, **options)
 
@@ -50,18 +51,19 @@ def hmc(log_density: Graph, x0: Tree, leaps: int = 10, **options: Any) -> Draws:
     """Hamiltonian Monte Carlo: draw momenta, follow the leapfrog path, accept by the energy error.
 
     Args:
-        log_density: log π up to a constant, a scalar; what `symad.trace` takes, or a Graph.
+        log_density: log π up to a constant, a scalar, in any form that `symad.trace` takes, or a Graph.
         x0: a start, in the forms of `symad.numeric.minimize`.
-        leaps: leapfrog steps of one proposal. A step that is too long for the curvature in the tails of π
-            keeps the chains out of them, whatever the acceptance elsewhere: compare with half the step.
-        options: data (values of the inputs that are no unknowns), count (draws of each chain, 1000), warmup
-            (steps before them, 500), chains (4), step (None: tuned during the warm-up to accept 0.8), scale
-            (typical sizes of the unknowns, a number or in the form of x0: the step is relative to them),
-            spread (of the starts of the chains around x0, in those sizes, 0.1), jitter (the step varies by
-            this fraction, 0.1, so that no path closes), seed (0).
+        leaps: the number of leapfrog steps of one proposal. A step that is too long for the curvature in the
+            tails of π keeps the chains out of the tails, whatever the acceptance elsewhere: compare with half
+            the step.
+        options: data (the values of the inputs that are not unknowns); count (draws per chain, 1000); warmup
+            (steps before them, 500); chains (4); step (None: tuned during the warm-up to accept 0.8); scale
+            (typical sizes of the unknowns, a number or in the form of x0; the step is relative to them);
+            spread (of the chains' starts around x0, in units of the scale, 0.1); jitter (the relative
+            variation of the step, 0.1, so that no path closes); seed (0).
 
     Raises:
-        EvaluationError: log π is no scalar, is not finite at a start, or an option is out of range.
+        EvaluationError: log π is not a scalar, is not finite at a start, or an option is out of range.
     """
     if leaps < 1:
         raise EvaluationError(f"hmc needs leaps ≥ 1, not {leaps}")
@@ -100,7 +102,7 @@ def _run(
 
 
 def _sizes(problem: Unknowns, scale: Tree) -> Array:
-    """The scale as a flat vector."""
+    """The scale of every unknown, as a flat vector."""
     if isinstance(scale, Mapping):
         named = {str(k): v for k, v in scale.items()}
         shapes = dict(zip(problem.names, problem.shapes, strict=True))
@@ -129,13 +131,13 @@ class Target:
         self.kernel = lower(symad.vmap(graph, axes))
 
     def __call__(self, points: Array) -> tuple[Array, Array]:
-        """log π (chains,) and its slopes (chains, unknowns); −∞ where it is not finite."""
+        """log π (chains,) and its gradients (chains, unknowns); −∞ where log π is not finite."""
         count = len(points)
         arguments = self.problem.around(self.problem.stacks(points * self.scale))
         try:
             with np.errstate(all="ignore"):
                 found = self.kernel(*arguments)
-        except np.linalg.LinAlgError:  # a matrix in π is singular or not positive definite for some chain
+        except np.linalg.LinAlgError:  # for some chain a matrix in π is singular or not positive definite
             if count == 1:
                 return np.array([-np.inf]), np.zeros_like(points)
             parts = [self(point[None]) for point in points]
@@ -150,7 +152,7 @@ class Target:
 
 
 class Chains:
-    """All chains, moving together."""
+    """All chains, which move together."""
 
     def __init__(self, target: Target, points: Array, leaps: int, jitter: float) -> None:
         """Start at some points (chains, unknowns)."""
@@ -164,7 +166,7 @@ class Chains:
             )
 
     def propose(self, noise: Array, step: float) -> tuple[Array, Array, Array, Array]:
-        """Points, log π, slopes there, and the energy errors."""
+        """Proposed points, log π and its gradients there, and the energy errors."""
         if not self.leaps:
             points = self.points + step * noise
             value, slope = self.target(points)
@@ -200,12 +202,12 @@ class Chains:
         draws, values = np.empty((count, *shape)), np.empty((count, shape[0]))
         accepted, errors = np.empty((count, shape[0])), np.empty((count, shape[0]))
         for number in range(warmup + count):
-            place = number % PIECE
+            place = number % NOISE_STEPS
             if not place:
-                normal, level, wobble = functions.split(functions.fold_in(key, number // PIECE), 3)
-                noise = functions.randn(normal, (PIECE, *shape))
-                levels = functions.rand(level, (PIECE, shape[0]))
-                factors = 1 + self.jitter * (2 * functions.rand(wobble, PIECE) - 1)
+                normal, level, wobble = functions.split(functions.fold_in(key, number // NOISE_STEPS), 3)
+                noise = functions.randn(normal, (NOISE_STEPS, *shape))
+                levels = functions.rand(level, (NOISE_STEPS, shape[0]))
+                factors = 1 + self.jitter * (2 * functions.rand(wobble, NOISE_STEPS) - 1)
             probability, error = self.move(noise[place], levels[place], length * factors[place])
             if tuning and number < warmup:
                 length = tuning.update(float(probability.mean()), last=number == warmup - 1)
@@ -227,7 +229,7 @@ class Chains:
 
     @property
     def goal(self) -> float:
-        """The acceptance that the step is tuned to."""
+        """The acceptance rate to which the step is tuned."""
         if not self.leaps:
             return 0.44 if self.points.shape[1] == 1 else 0.234
         return 0.574 if self.leaps == 1 else 0.8
@@ -241,19 +243,19 @@ class Chains:
         )
 
 
-PIECE = 256
-"""So many steps draw their noise together."""
+NOISE_STEPS = 256
+"""The number of steps whose noise is drawn together."""
 
 
 class Tuning:
     """Dual averaging of log h (Hoffman and Gelman, equation 6): the mean acceptance tends to the goal."""
 
     def __init__(self, goal: float) -> None:
-        """Begin with a step of 0.1."""
+        """The first step is 0.1."""
         self.goal, self.step, self.number, self.sum, self.mean = goal, 0.1, 0, 0.0, 0.0
 
     def update(self, acceptance: float, last: bool) -> float:
-        """The next step after one acceptance; the averaged one at the end."""
+        """The next step after one acceptance probability; after the last, the averaged step."""
         self.number += 1
         t = self.number
         self.sum += (self.goal - acceptance - self.sum) / (t + 10)

@@ -1,10 +1,10 @@
-"""The C source of the kernel that executes runs, compiled once for all functions.
+"""The C source of the interpreter of runs, which is compiled once for all functions.
 
-A run is a row (code, start, length, offset): one operation on ``length`` values that stand side by side from
-``start`` on; the places of its operands follow each other from ``offset`` on. Three loops execute runs: at
-one point, at `LANES` points together, and on rows of any number of lanes beside scalars. Operands that are
-slices, or one value, have codes of their own for arithmetic: their loops need no places and become vector
-code.
+A run is a row (code, start, length, offset): one operation whose ``length`` results are stored from place
+``start`` on; the places of its operands are listed from ``offset`` on. Three loops execute runs: at one
+point, at `LANES` points together, and on rows of any number of lanes beside scalars. For arithmetic,
+operands that are slices or one repeated value have separate codes, whose loops need no places and become
+vector code.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from symad.numeric.targets.c_functions import (
 )
 
 LANES = 128
-"""Points of a batch that are computed together."""
+"""The number of points of a batch that are computed together."""
 
 PARTS = 4
-"""Parts in which a row is fetched from memory, each by a run of its own, if there are enough runs."""
+"""The parts in which a row is prefetched from memory, each by a run of its own, if there are enough runs."""
 
 PAST_CACHES = 2**18
-"""Numbers of results from which on they are written past the caches: 2 MiB, the second cache of a core. Lines
-that are written whole need not be read first."""
+"""The number of result numbers from which results bypass the caches: 2 MiB, a core's second-level cache.
+Cache lines that are written whole then need not be read first."""
 
 BLOCK = 8
-"""Packs of one function are filled up to whole blocks; so much room is needed behind the last value."""
+"""Packs of one function are padded to multiples of this; so much room is needed after the last value."""
 
-FEW = 6
-"""Shorter runs are executed by their places."""
+MIN_SLICED_RUN = 6
+"""Shorter runs read their operands by places, even if these are slices."""
 
 ARITHMETIC = {
     "add": "{a} + {b}",
@@ -72,13 +72,13 @@ ARITHMETIC = {
     "where": "{a} != 0 ? {b} : {c}",
     **JOINED,
 }
-"""Operations on a, b, c in C."""
+"""The operations on a, b, c as C templates."""
 
 ONE, THREE = {"negative", "reciprocal", "sqrt", "logical_not"}, {"where", *JOINED}
-"""Operations of one operand, and of three; the others have two."""
+"""Operations with one operand, and with three; the others have two."""
 
 SIMPLE = ("add", "subtract", "multiply", "divide", "negative", "reciprocal", "sqrt")
-"""Operations with a loop for each kind of operands."""
+"""Operations with a separate loop for each kind of operands."""
 
 HEAD = """\
 #include <math.h>
@@ -241,13 +241,13 @@ void symad_runs_rows(const int64_t *frame)
 
 @dataclass(frozen=True)
 class Form:
-    """An operation in C: a template, and the letters of its operands."""
+    """An operation as a C template, and the letters of its operands."""
 
     template: str
     names: tuple[str, ...]
 
     def of(self, elements: Mapping[str, str]) -> str:
-        """The operation on these elements; of the others by their letters."""
+        """The operation on the given elements; other operands keep their letters."""
         return self.template.format(**{x: elements.get(x, x) for x in self.names})
 
 
@@ -271,7 +271,7 @@ def forms() -> dict[OpName, Form]:
 
 @cache
 def codes() -> dict[tuple[OpName, tuple[str, ...]], int]:
-    """The number of every operation with places for operands, then of those with slices and single values."""
+    """The codes of all operations with operands by place, then of those with slices and single values."""
     found: dict[tuple[OpName, tuple[str, ...]], int] = {}
     for function, form in forms().items():
         found[function, ("places",) * len(form.names)] = len(found)
@@ -322,7 +322,7 @@ def _switch(cases: list[str]) -> str:
 
 
 def _point_case(function: OpName, kinds: tuple[str, ...]) -> str:
-    """The loop over a run's places, or over its slices."""
+    """The loop over the places of a run, or over its slices."""
     if function in PACKED:
         return (
             "for (size_t k = 0; k < n; ++k) y[k] = v[a_[k]]; for (size_t k = n; k < full; ++k) y[k] = y[0]; "
@@ -342,7 +342,7 @@ def _point_case(function: OpName, kinds: tuple[str, ...]) -> str:
 
 
 def _row_loop(form: Form, rows: dict[str, bool]) -> str:
-    """A loop for operands that are rows or scalars, and the test for that."""
+    """The loop for one choice of rows and scalars as operands, and the test for that choice."""
     tests = " && ".join(f"{x.upper()}[k] {'>=' if row else '<'} 0" for x, row in rows.items())
     given = [
         f"const double *{x} = w + {x.upper()}[k]*L;" if row else f"const double {x} = s[-1 - {x.upper()}[k]];"
@@ -353,7 +353,7 @@ def _row_loop(form: Form, rows: dict[str, bool]) -> str:
 
 
 def _strided_loop(form: Form) -> str:
-    """A loop for operands of any kind: a scalar is a row with step 0."""
+    """The loop for any operands: a scalar is a row with step 0."""
     given = " ".join(
         f"const int64_t {x}s = {x.upper()}[k] >= 0; "
         f"const double *{x}_ = {x}s ? w + {x.upper()}[k]*L : s - 1 - {x.upper()}[k];"
@@ -364,7 +364,7 @@ def _strided_loop(form: Form) -> str:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """Raises NotInC if the runs use an operation that C has not."""
+    """Raises NotInC if the runs use an operation that C lacks."""
     for run in runs:
         if run.function not in forms():
             raise NotInC(getattr(run.function, "__name__", str(run.function)))
@@ -374,15 +374,15 @@ def tables(runs: Sequence[Run], slices: bool = True) -> tuple[np.ndarray, np.nda
     """The runs as rows (code, start, length, offset), and the places of their operands.
 
     Args:
-        runs: of operations in `forms`.
-        slices: whether slices and single values are told from other places.
+        runs: runs of operations in `forms`.
+        slices: whether slices and single values have codes of their own.
     """
     known = codes()
     offsets = np.cumsum([0, *(run.count * len(run.operands) for run in runs)])
     rows = []
     for run, offset in zip(runs, offsets, strict=False):
         kinds = ("places",) * len(run.operands)
-        if slices and run.function in SIMPLE and run.count >= FEW:
+        if slices and run.function in SIMPLE and run.count >= MIN_SLICED_RUN:
             kinds = tuple(_kind(places) for places in run.operands)
         code = known.get((run.function, kinds), known.get((run.function, ("places",) * len(kinds))))
         rows.append([code, run.start, run.count, offset])
@@ -391,7 +391,7 @@ def tables(runs: Sequence[Run], slices: bool = True) -> tuple[np.ndarray, np.nda
 
 
 def _kind(places: Array) -> str:
-    """Whether places are a slice, one and the same, or anything."""
+    """The kind of some places: a slice, a single value, or any places."""
     step = places[1] - places[0]
     regular = step in (0, 1) and (np.diff(places) == step).all()
     return ("one", "slice")[step] if regular else "places"

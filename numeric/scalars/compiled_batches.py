@@ -1,7 +1,7 @@
-"""Batches of scalar code: interpreted runs, and for large ones with slow functions compiled array code.
+"""Batches of scalar code: interpreted runs, or compiled array code for large batches with slow functions.
 
-Both read and write memory once and stay in the first cache between. Runs call C's library for each value of
-the functions that `PACKED` has not; array code computes several values of most of them at a time.
+Both read and write memory once, and stay in the first-level cache in between. Runs call the C library once
+per value for functions that are not in `PACKED`; array code computes several values of most of them at once.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 
 WORTH_COMPILING = 4_000_000
-"""Operations times points of a call from which on array code is compiled: 5 ms or more of runs, of which it
-takes a fifth to a half. It depends on the call alone, never on calls before it, so that a call gives the same
-bits each time."""
+"""Operations times points of a call from which array code is compiled: runs then take 5 ms or more, and array
+code takes a fifth to a half of that. The decision depends on the call alone, never on earlier calls, so that
+equal calls give equal bits."""
 
-LARGEST = 2_000
-"""Operations of a function up to which that is done: compiling takes about a second there."""
+MAX_COMPILED = 2_000
+"""The most operations of a function that is compiled; compiling then takes about a second."""
 
 AS_FAST = {
     *PACKED, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod,
     sympy.Heaviside, sympy.erf, sympy.loggamma,
 }  # fmt: skip
-"""Functions that runs compute as fast as array code or faster: the packed ones, those that are a few
-instructions, and two that array code calls value by value as well."""
+"""Functions for which runs are as fast as array code or faster: the packed ones, those that take a few
+instructions, and two that array code also calls value by value."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """A prepared graph of scalars at many points.
+    """A prepared graph of scalars, evaluated at many points.
 
     Raises:
-        NotCompiled: by all methods, if there is no compiler that works.
+        NotCompiled: by every method, if no C compiler works.
     """
 
     graph: Graph
 
     @cached_property
     def runs(self) -> Scalars:
-        """The runs, planned when the first batch comes."""
+        """The runs, planned for the first batch."""
         return scalars(self.graph)
 
     @cached_property
     def arrays(self) -> Kernel:
-        """The compiled array code: each input and each result is one array (points,)."""
+        """The compiled array code; each input and each result is one array (points,)."""
         outputs = output_scalars(self.graph)
         flat = Graph(self.graph.input_nodes, outputs, TupleOf((None,) * len(outputs)), self.graph.name)
         return lower_arrays.lower(vmap(flat), "float64")
@@ -79,9 +79,9 @@ class Batches:
 
     @cached_property
     def most(self) -> int:
-        """The points up to which runs are as good."""
+        """The largest number of points for which runs are as fast."""
         operations = len(self.graph.nodes)
-        if operations > LARGEST or not any(map(_is_slow, self.graph.nodes)):
+        if operations > MAX_COMPILED or not any(map(_is_slow, self.graph.nodes)):
             return NEVER
         return (WORTH_COMPILING - 1) // max(operations, 1)
 
@@ -90,7 +90,7 @@ class Batches:
 
 
 def _is_slow(node: Node) -> bool:
-    """Whether runs call C's library for it, value by value."""
+    """Whether runs call the C library for a node, value by value."""
     if isinstance(node.op, Pow):
         exponent = constant_value(node.args[1])
         return isinstance(exponent, float) or exponent not in SHORT_POWERS

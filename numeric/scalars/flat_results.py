@@ -1,4 +1,4 @@
-"""Results of compiled scalar code: one flat vector, which becomes the outputs of a graph."""
+"""Results of compiled scalar code: one flat vector, and its conversion to the outputs of a graph."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 def returns_truth(graph: Graph, packed: bool) -> bool:
-    """Whether a result is true or false, which a vector of numbers cannot say; packed ones are numbers."""
+    """Whether a result is a truth value, which a vector of numbers cannot hold; packed ones are numbers."""
     return not packed and any(isinstance(output.op, Condition) for output in graph.output_nodes)
 
 
 @dataclass(frozen=True)
 class FlatResults:
-    """The outputs of a graph in a vector: the entries of one after those of another."""
+    """The outputs of a graph in one vector, one output after the other."""
 
     structure: Structure
     shapes: tuple[tuple[int, ...], ...]
     matrices: tuple[csr_array | None, ...]
-    """For sparse outputs the matrix of zeros, whose copies are the results; None for others."""
+    """For each sparse output the matrix of zeros whose copies are results; None for other outputs."""
 
     @classmethod
     def of(cls, graph: Graph) -> FlatResults:
-        """Where the outputs of a graph stand."""
+        """The places of a graph's outputs."""
         matrices = tuple(_matrix(output) for output in graph.output_nodes)
         shapes = tuple(
             tuple(int(d) for d in output.shape) if matrix is None else (int(matrix.nnz),)
@@ -46,7 +46,7 @@ class FlatResults:
 
     @cached_property
     def places(self) -> tuple[tuple[slice, tuple[int, ...], csr_array | None], ...]:
-        """Of each output: where it stands in the vector, its shape, and its matrix of zeros."""
+        """For each output: its slice of the vector, its shape, and its matrix of zeros."""
         ends = list(accumulate(map(prod, self.shapes), initial=0))
         spans = (slice(*span) for span in pairwise(ends))
         return tuple(zip(spans, self.shapes, self.matrices, strict=True))
@@ -58,7 +58,7 @@ class FlatResults:
 
     @cached_property
     def whole(self) -> tuple[int, ...] | None:
-        """The shape of the result where it is one dense array; None where it is anything else."""
+        """The shape of the result if it is one dense array; else None."""
         one = self.structure is None and bool(self.shapes[0]) and self.matrices[0] is None
         return self.shapes[0] if one else None
 
@@ -77,7 +77,7 @@ class FlatResults:
         return pack(self.structure, parts)
 
     def at_points(self, rows: np.ndarray, batch: tuple[int, ...]) -> Any:
-        """The outputs at a batch of points, from rows (total, points) with one element at all points each."""
+        """The outputs at a batch of points, from rows (total, points): one row for each element."""
         parts: list[np.ndarray | csr_array] = []
         for place, shape, matrix in self.places:
             if not shape:
@@ -97,15 +97,15 @@ def _matrix(output: Node) -> csr_array | None:
 
     matrix = csr_array((np.zeros(len(op.columns)), op.columns, op.rows), shape=op.shape)
     matrix.has_canonical_format = True
-    matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False  # all results show them
+    matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False  # all results share them
     return matrix
 
 
 def _filled(entries: np.ndarray, matrix: csr_array) -> csr_array | np.ndarray:
-    """A sparse matrix from its entries (nnz,), dense ones (..., m, n) from entries (..., nnz)."""
+    """A sparse matrix from entries (nnz,), or dense matrices (..., m, n) from entries (..., nnz)."""
     if entries.ndim == 1:
         made = object.__new__(type(matrix))
-        vars(made).update(vars(matrix), data=entries)  # as copy.copy, at a fifth of its time
+        vars(made).update(vars(matrix), data=entries)  # like copy.copy, in a fifth of its time
         return made
     dense = np.zeros((*entries.shape[:-1], *matrix.shape))
     dense[(..., *matrix.tocoo().coords)] = entries

@@ -1,7 +1,7 @@
-"""Pairs of operations of which nobody else reads the first, as one: a product and a sum, a sum and a product.
+"""Pairs of operations as one, if nothing else reads the result of the first: such as a product and a sum.
 
-The kernel for many points then passes once over three rows where it passed over four, and the number between
-the two is rounded as before.
+The interpreter for many points then passes over three rows instead of four. The intermediate result is
+rounded as before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ JOINED = {
     "sum_times": "({a} + {b})*{c}",
     "difference_times": "({a} - {b})*{c}",
 }
-"""The operations on a, b, c in C: a and b are the first one's operands."""
+"""The combined operations on a, b, c in C; a and b are the operands of the first operation."""
 
 PAIRS = {
     ("multiply", "add", 0): "product_plus",
@@ -33,11 +33,11 @@ PAIRS = {
     ("subtract", "multiply", 0): "difference_times",
     ("subtract", "multiply", 1): "difference_times",
 }
-"""The first operation, the second, and which operand of the second the first one's value is."""
+"""The first operation, the second, and the position of the first one's value among the second's operands."""
 
 
 def joined(steps: Steps, wanted: Sequence[int]) -> tuple[Steps, list[int]]:
-    """The operations with pairs as one, and the numbers of those that are wanted."""
+    """The operations with pairs combined, and the new numbers of the wanted operations."""
     operations = steps.operations
     uses = Counter(o for _, operands in operations for o in operands)
     uses.update(wanted)

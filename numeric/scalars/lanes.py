@@ -1,8 +1,8 @@
-"""Scalar programs with lanes: scalars computed once, and vectors of one length L beside them.
+"""Scalar programs with lanes: scalars that are computed once, and vectors of one length L beside them.
 
-So come dense Hessians of scalar functions: every tangent is a vector with one lane for each direction, and
-the values it is multiplied by are scalars. At the end the vectors are put together to a matrix; that part
-only moves elements, and is known in advance as the places where the elements stand.
+Dense Hessians of scalar functions have this form: every tangent is a vector with one lane per direction, and
+the values that multiply it are scalars. At the end the vectors are arranged into a matrix. That part only
+moves elements, and is computed in advance as the places of the elements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 Array = np.ndarray
 
 BLOCK = 8
-"""Rows are filled up to whole blocks of lanes, as vector instructions take them."""
+"""Rows are padded to multiples of this many lanes, as vector instructions need."""
 
 MOVING = (Reshape, Slice, Concatenate, Stack, Broadcast)
 """Ops that only move elements."""
@@ -51,10 +51,10 @@ class LanePlan:
 
 @dataclass(frozen=True)
 class PointPlan:
-    """Scalar operations one by one on rows of points: the rows of inputs, those of constants, and more.
+    """A plan of scalar operations, one by one, on rows of points: rows of inputs, of constants, and others.
 
-    ``results`` are the rows of the outputs at the end. ``written`` is for each run the output that it
-    computes, or −1; its row may be used again later. The others keep theirs.
+    ``results`` are the rows that hold outputs at the end. ``written`` gives for each run the output that it
+    computes, or −1; the row of such an output may be reused. The other outputs keep their rows.
     """
 
     inputs: int
@@ -79,11 +79,10 @@ def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
 
 
 def lane_plan(graph: Graph) -> LanePlan:
-    """The lanes of a graph whose inputs are scalars.
+    """The plan with lanes of a graph whose inputs are scalars.
 
     Raises:
-        LoweringError: the graph has arrays other than lanes, or an op that is not made of functions of
-            scalars.
+        LoweringError: the graph has arrays other than lanes, or an op that is not a function of scalars.
     """
     order = topological(graph.output_nodes)
     if graph.dims or any(n.shape for n in graph.input_nodes) or not graph.input_nodes:
@@ -118,7 +117,7 @@ def lane_plan(graph: Graph) -> LanePlan:
     sources = [row.get(n, -1 - at.get(n, 0)) for n in inputs]
 
     def behind(k: int) -> int:
-        """The code of a constant: a scalar behind all others."""
+        """The code of a constant: constants follow all other scalars."""
         return -1 - (scalar.size + k)
 
     runs, code, extra, rows = in_rows(steps, {known[n] for n in kept}, sources, len(given), behind)
@@ -135,17 +134,18 @@ def lane_plan(graph: Graph) -> LanePlan:
 def in_rows(
     steps: Steps, kept: set[int], sources: Sequence[int], given: int, constant: Callable[[int], int]
 ) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
-    """The operations one by one in rows that are used again, so that few rows stay in the cache.
+    """The operations one by one on rows that are reused, so that few rows are in use and stay in the cache.
 
     Args:
-        steps: the operations on lanes, in an order that computes operands first.
-        kept: the numbers of those that are read at the end; the row of another that no operation reads is
-            free at once.
+        steps: the operations on lanes, operands first.
+        kept: the numbers of the operations that are read at the end; the row of another operation that
+            nothing reads is reused at once.
         sources: the codes of the inputs of ``steps``.
         given: the number of rows that are given.
-        constant: the code of a constant, by its number.
+        constant: gives the code of a constant, by its number.
 
     Returns:
+        The runs, the code of every operation, the constants, and the number of rows.
         The runs, the code of every operation, the constants, and the number of rows.
     """
     last = {o: k for k, (_, operands) in enumerate(steps.operations) for o in operands}
@@ -159,7 +159,7 @@ def in_rows(
             if not free:
                 free.append(rows)
                 rows += 1
-            code.append(free.pop())  # before operands are released: a result overwrites none of them
+            code.append(free.pop())  # before operands are released, so that no result overwrites one of them
             runs.append(Run(function, code[k], tuple(np.array([code[o]]) for o in operands)))
             gone = [o for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
             free += [code[o] for o in (*gone, *([k] if k not in last and k not in kept else ()))]
@@ -172,12 +172,12 @@ def in_rows(
 
 
 def _source(node: Node) -> Node:
-    """A scalar that is repeated over the lanes, or the node itself."""
+    """The scalar that a node broadcasts over the lanes, or the node itself."""
     return node.args[0] if isinstance(node.op, Broadcast) and not node.args[0].shape else node
 
 
 def _fixed(order: Sequence[Node]) -> dict[Node, Array]:
-    """The arrays that depend on no input."""
+    """The arrays that do not depend on any input."""
     moving: set[Node] = set()
     found: dict[Node, Array] = {}
     for node in order:
@@ -192,7 +192,7 @@ def _places(
     graph: Graph, order: Sequence[Node], row: dict[Node, int], at: dict[Node, int],
     fixed: dict[Node, Array], rows: int, width: int, stride: int,
 ) -> Array:  # fmt: skip
-    """Where the elements of the outputs stand: the moving of elements, done with their places."""
+    """The places of the outputs' elements, found by applying the moving ops to arrays of places."""
     known: dict[Node, Array] = {n: k * stride + np.arange(width) for n, k in row.items()}
     known |= {n: np.asarray(rows * stride + k) for n, k in at.items()}
     for node in order:

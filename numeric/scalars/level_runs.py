@@ -1,9 +1,8 @@
 """Scalar graphs as runs: equal operations on the same level, side by side in one vector of values.
 
-A value's level is one more than the highest of its operands'. Operations of one kind on one level do not
-depend on each other: they become one array operation, whose results stand next to each other. Within a
-run the operations are sorted by the place of their operands, so that regular programs (stencils, chains,
-layers) read slices.
+A value's level is one more than the highest level of its operands. Operations of one kind on one level do
+not depend on each other: they become one array operation with adjacent results. In a run the operations are
+sorted by the places of their operands, so that regular programs (stencils, chains, layers) read slices.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ Array = np.ndarray
 
 
 OpName: TypeAlias = "str | tuple[str, Any] | sympy.FunctionClass"
-"""An arithmetic operation, an input's number or a constant's bytes, or a function of SymPy."""
+"""An arithmetic operation, the number of an input, the bytes of a constant, or a SymPy function."""
 
-MANY = 32
-"""So many operations with the same constant make a run of their own, which needs no places for it."""
+MIN_SAME_CONSTANT = 32
+"""From this many operations with the same constant on, they form a run that needs no places for it."""
 
 SHORT_POWERS = (2, 3, 4, sympy.Rational(1, 2))
-"""Exponents of powers that are products or a square root."""
+"""Exponents of powers that are computed by products or a square root."""
 
 RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
 
@@ -56,7 +55,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """The inputs, then the constants, then the results of all runs in one vector of ``size`` values."""
+    """One vector of ``size`` values: the inputs, then the constants, then the results of all runs."""
 
     inputs: int
     constants: tuple[float, ...]
@@ -65,11 +64,11 @@ class Plan:
     results: Array
     """The places of the outputs."""
     extra: tuple[float, ...] = ()
-    """Numbers behind all values, for others to use."""
+    """Numbers stored after all values, for other code to use."""
 
 
 class Steps:
-    """Operations of one or two operands (three for a choice), numbered in order."""
+    """Operations with one or two operands (a selection has three), numbered in order."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[Any, tuple[int, ...]]] = []
@@ -78,7 +77,7 @@ class Steps:
         self.inputs = 0
 
     def value(self, function: OpName, *operands: int) -> int:
-        """The number of an operation, old or new."""
+        """The number of an operation, which is added if it is new."""
         key = (function, operands)
         if key not in self.numbers:
             self.numbers[key] = len(self.operations)
@@ -90,7 +89,7 @@ class Steps:
         return self.value(("constant", np.float64(number).tobytes()))
 
     def joined(self, function: str, parts: Sequence[int]) -> int:
-        """All parts in a balanced tree: its depth is the number of levels."""
+        """The operation on all parts, as a balanced tree: its depth is the number of levels."""
         while len(parts) > 1:
             pairs = [self.value(function, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
             parts = [*pairs, *parts[len(parts) - len(parts) % 2 :]]
@@ -117,7 +116,7 @@ class Steps:
         return self.value(names[1], self.joined(names[0], over), below)
 
     def power(self, node: Node, args: Sequence[int]) -> int:
-        """Small powers by products."""
+        """A power; small exponents are computed by products."""
         exponent = constant_value(node.args[1])
         if exponent in SHORT_POWERS[:3] and not isinstance(exponent, float):
             square = self.value("multiply", args[0], args[0])
@@ -136,7 +135,7 @@ class Steps:
         return self.value(head, *args)
 
     def node(self, node: Node, args: Sequence[int]) -> int:
-        """The operations of one node, and the number of the last."""
+        """The number of the last operation of a node, after all its operations are added."""
         op = node.op
         if isinstance(op, Constant):
             return self.constant(as_float(op.value))
@@ -164,7 +163,7 @@ def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
     """The runs of a graph of scalars that compute some of its nodes.
 
     Raises:
-        LoweringError: an op that is not made of functions of scalars.
+        LoweringError: an op is not a function of scalars.
     """
     program, results = steps_of(graph, outputs)
     return placed(program, results, len(graph.input_nodes))
@@ -181,7 +180,7 @@ def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
 
 
 def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
-    """The operations in runs, and every value in its place."""
+    """The operations in runs, with a place for every value."""
     operations = program.operations
     level = [0] * len(operations)
     groups: dict[tuple[int, OpName], list[int]] = {}
@@ -211,20 +210,20 @@ def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
 
 
 def _parts(table: Array, first: int, end: int) -> list[Array]:
-    """The rows of operands that make one run each: by themselves those with one constant in `MANY` rows.
+    """The operand places, split into runs: rows with one constant in `MIN_SAME_CONSTANT` rows are separate.
 
     Args:
         table: the places of the operands, (rows, operands).
         first: the place of the first constant.
-        end: the place behind the last.
+        end: the place after the last constant.
     """
     rest = np.ones(len(table), dtype=bool)
     found = []
-    if len(table) > MANY:
+    if len(table) > MIN_SAME_CONSTANT:
         for column in table.T:
             constants = np.where((first <= column) & (column < end) & rest, column, -1)
             numbers, counts = np.unique(constants, return_counts=True)
-            for number in numbers[(counts >= MANY) & (numbers >= 0)]:
+            for number in numbers[(counts >= MIN_SAME_CONSTANT) & (numbers >= 0)]:
                 found.append(np.flatnonzero(constants == number))
                 rest[found[-1]] = False
     return [*found, np.flatnonzero(rest)] if rest.any() else found

@@ -34,15 +34,15 @@ from symad.numeric.targets.c_module import c_name, print_c_module
 from symad.ops.elementwise.apply import Apply
 from symad.stable import with_logistic
 
-LIMIT = 100_000
-"""Operations from which on no function is compiled: the kernel of backend "runs" executes it."""
+MAX_OPERATIONS = 100_000
+"""The most operations of a compiled function; larger ones are executed by the kernel of backend "runs"."""
 
 
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
-    """Print, compile and bind a scalar graph; ``report`` grows by a line for each pass.
+    """Print, compile and bind a scalar graph; a line for each pass is appended to ``report``.
 
-    The NumPy form runs without a compiler, where C lacks a function (Bessel functions, polygamma, ...), and
-    where a result is a truth value: this C returns numbers alone.
+    The NumPy form is used if there is no compiler, if C lacks a function (Bessel functions, polygamma, ...),
+    or if a result is a truth value, because this C returns numbers only.
 
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
@@ -58,7 +58,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     except NotInC:
         return lower_numpy.lower(graph, dtype, packed)
     header = print_header(name, layout)
-    if len(prepared.nodes) > LIMIT:
+    if len(prepared.nodes) > MAX_OPERATIONS:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
     library = None if returns_truth(prepared, packed) else compile_c(source, native_options())
@@ -82,12 +82,12 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
 
 
 def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = None) -> tuple[str, str]:
-    """The C name of the function of a graph of scalars, and the source of its file.
+    """The name in C of the function of a scalar graph, and the source of its file.
 
     Args:
-        prepared: the graph, after the passes on graphs.
-        layout: what its inputs and results are to the user.
-        report: grows by a line for each pass.
+        prepared: the graph, after the graph passes.
+        layout: the user's inputs and results.
+        report: a line for each pass is appended to it.
 
     Raises:
         NotInC: C lacks a function.

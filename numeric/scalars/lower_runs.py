@@ -1,7 +1,7 @@
 """The native backend without compilation for each function: one compiled kernel that executes runs.
 
-The kernel, compiled once for all functions and kept on disk, is that of `runs_kernel`. Over batches it
-computes several points together; dense Hessians are rows of lanes beside scalars.
+The kernel of `c_interpreter` is compiled once for all functions, and kept on disk. For batches it computes
+several points together. Dense Hessians are rows of lanes beside scalars.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 
 AHEAD = 24
-"""Runs between the order of a row from memory and its use: some 600 ns."""
+"""The number of runs between the prefetch of a row from memory and its use: about 600 ns."""
 
 NEAR = 4
-"""Fewer runs between the two are too few: the row comes later than without."""
+"""With fewer runs in between, a prefetched row would arrive later than without the prefetch."""
 
-LEAST_LANES = 16
-"""Points from which on several at a time are faster than one after the other."""
+MIN_POINTS = 16
+"""The number of points from which computing several at a time is faster than one after the other."""
 
 POINTS_PART = 9
-"""Where the number of points stands in the frame of ``symad_runs_points``."""
+"""The position of the number of points in the frame of ``symad_runs_points``."""
 
 SHORT_LOOP = 50_000
-"""Operations of a loop over points up to which no long function is planned for several points at a time."""
+"""Operations of a loop over points below which no long function is planned for several points at a time."""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Plan the runs of a scalar graph.
 
-    The NumPy form runs without a compiler, where C lacks a function (Bessel functions, polygamma, ...), and
-    where a result is a truth value.
+    The NumPy form is used if there is no compiler, if C lacks a function (Bessel functions, polygamma, ...),
+    or if a result is a truth value.
 
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
@@ -79,10 +79,10 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
 
 def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:
-    """The runs, and about how many operations they are.
+    """The runs, and the approximate number of their operations.
 
     Raises:
-        NotInC: a function that C has not.
+        NotInC: C lacks a function.
     """
     if is_scalar(prepared):
         made = plan(prepared, output_scalars(prepared))
@@ -101,7 +101,7 @@ def scalars(prepared: Graph) -> Scalars:
     """The runs of a scalar graph.
 
     Raises:
-        NotCompiled: there is no compiler that works.
+        NotCompiled: no C compiler works.
     """
     library = _library()
     if library is None:
@@ -129,7 +129,7 @@ class Scalars:
 
     @cached_property
     def points(self) -> tuple[PointPlan, np.ndarray, np.ndarray, np.ndarray, int]:
-        """For many points: rows that are used again, so that few stay in the cache; as tables."""
+        """Tables for many points, with rows that are reused, so that few rows stay in the cache."""
         made = point_plan(self.graph, output_scalars(self.graph))
         return made, *tables(made.runs, slices=False), *fetched_ahead(made.runs, made.inputs)
 
@@ -142,19 +142,19 @@ class Scalars:
         ]  # fmt: skip
 
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
-        """A call at one point: x (inputs,), y (results,)."""
+        """A call at one point, bound to x (inputs,) and y (results,)."""
         check_sizes(x, y, self.plan.inputs, len(self.plan.results))
         return bound(self.library.symad_runs_bound, self.parts(x, y), self.plan.size)
 
     def quick(
         self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """The Python function whose arguments are read in C."""
+        """The Python function, with its arguments read in C."""
         function = _framed(self.library.symad_runs_bound, self, graph)
         few = SHORT_LOOP // max(operations, 1)
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
-            lambda: self.lanes(), few, LEAST_LANES,
+            lambda: self.lanes(), few, MIN_POINTS,
         )  # fmt: skip
 
     def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -163,7 +163,7 @@ class Scalars:
         made = new_array()((len(self.plan.results), points), np.float64)
         try:
             framed, run = self.idle.pop()
-        except IndexError:  # all are at work, in other threads
+        except IndexError:  # other threads use all of them
             framed = self.lanes()
             run = bound_frame(self.library.symad_runs_points, framed.frame, framed.parts)
         framed.x[:] = [c.__array_interface__["data"][0] for c in columns]
@@ -175,11 +175,11 @@ class Scalars:
 
     @cached_property
     def idle(self) -> list[tuple[Framed, Callable[[], None]]]:
-        """Frames for many points that no call uses now: at most one for each thread that ever called."""
+        """Frames for many points that no call uses now; at most one for each thread that has called."""
         return []
 
     def lanes(self) -> Framed:
-        """A call at several points, with rows of its own; addresses, results and points are still to come."""
+        """A call at several points, with rows of its own; addresses, results and points are set later."""
         made, table, places, ahead, parts = self.points
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
@@ -194,15 +194,15 @@ class Scalars:
 
 
 def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[np.ndarray, int]:
-    """For each run a part of an input's row that a run `AHEAD` later is first to need, or -1; and the parts.
+    """For each run a part of an input's row that is first needed `AHEAD` runs later, or −1; and the parts.
 
-    Part p of row r is number r·parts + p. Rows of many points lie apart in memory: the processor sees no
-    stream and would wait for each, and for too many lines that it is asked for at once.
+    Part p of row r has number r·parts + p. Rows of many points are far apart in memory, so that the processor
+    detects no stream. It would wait for each row, and also for too many cache lines requested at once.
     """
     parts = PARTS if len(runs) > (PARTS + 1) * inputs else 1
     ahead = np.full(len(runs), -1, np.int32)
     known: set[int] = set()
-    free = 0  # one part for each run, in the order of their use
+    free = 0  # the first run without a prefetch; each run prefetches one part, in the order of use
     for k, run in enumerate(runs):
         rows = {row for row in np.concatenate(run.operands).tolist() if row < inputs}
         for row in sorted(rows - known):
@@ -215,7 +215,7 @@ def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[np.ndarray, int]:
 
 
 def lanes(planned: Callable[[], Scalars]) -> Framed | None:
-    """The call at several points of runs that are yet to be planned; None without a compiler."""
+    """The call at several points of runs that are still to be planned; None without a compiler."""
     try:
         return planned().lanes()
     except NotCompiled:
@@ -223,7 +223,7 @@ def lanes(planned: Callable[[], Scalars]) -> Framed | None:
 
 
 def _values(made: Plan) -> np.ndarray:
-    """The vector of all values with the constants in their places, and room for a block behind it."""
+    """The vector of all values, with the constants in their places, and with room for a block after it."""
     v = aligned_zeros(made.size + len(made.extra) + BLOCK)
     v[made.inputs : made.inputs + len(made.constants)] = made.constants
     v[made.size : made.size + len(made.extra)] = made.extra
@@ -238,7 +238,7 @@ class Rows:
     library: Any
 
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
-        """A call at one point: x (inputs,), y (results,)."""
+        """A call at one point, bound to x (inputs,) and y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))
         return bound(self.library.symad_runs_rows, self.parts(x, y), made.rows * made.lanes)
@@ -246,7 +246,7 @@ class Rows:
     def quick(
         self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """The Python function whose arguments are read in C; batches go another way."""
+        """The Python function, with its arguments read in C; batches are passed to ``otherwise``."""
         function = _framed(self.library.symad_runs_rows, self, graph)
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None, -1
@@ -278,7 +278,7 @@ class Rows:
 
 
 def _framed(function: CFunction, runs: Scalars | Rows, graph: Graph) -> Framed:
-    """A call at one point, with vectors of its own."""
+    """A call at one point, with input and result vectors of its own."""
     x, y = np.zeros(len(graph.input_nodes)), np.zeros(FlatResults.of(graph).total)
     parts = runs.parts(x, y)
     return Framed(frame_of(function, parts), x, y, parts)

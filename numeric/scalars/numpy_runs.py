@@ -1,7 +1,7 @@
 """Large scalar graphs as NumPy: one statement for each run of equal operations.
 
-Python needs 11-15 ns for an operation of straight-line code, NumPy about 0.6 µs for a statement and 3 ns
-for an element: runs are faster where they are long.
+Python needs 11-15 ns for an operation of straight-line code. NumPy needs about 0.6 µs for a statement and
+3 ns for each element, so that long runs are faster.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 OWN = "symad.special"
 
-FEW, LONG = 300, 80
-"""Runs are faster for more operations than `FEW`, and `LONG` for each run."""
+MIN_OPERATIONS, MIN_RUN_LENGTH = 300, 80
+"""Runs pay from `MIN_OPERATIONS` operations on, plus `MIN_RUN_LENGTH` operations for each run."""
 
-CACHE, FEWEST = 2**18, 32
-"""Numbers that the second cache of a core holds; the fewest points that are computed together."""
+CACHE_NUMBERS, MIN_POINTS = 2**18, 32
+"""Numbers that a core's second-level cache holds; the fewest points that are computed together."""
 
 ENTRY = '''def _runs(columns):
     """The results from the inputs, each as rows of an array."""
@@ -75,7 +75,7 @@ def _shaped(entries, shape):
 
 
 class _Text:
-    """Texts of operands, and the index arrays they need."""
+    """The texts of operands, and the index arrays that they need."""
 
     def __init__(self, entry: str) -> None:
         self.np = "np"
@@ -89,7 +89,7 @@ class _Text:
         return name
 
     def index(self, places: np.ndarray) -> str:
-        """A slice where the places are regular, else the name of an index array."""
+        """A slice if the places are regular, else the name of an index array."""
         first, count = int(places[0]), len(places)
         step = int(places[1]) - first if count > 1 else 1
         if step > 0 and (np.diff(places) == step).all():
@@ -106,12 +106,12 @@ class _Text:
         return name
 
     def places(self, places: np.ndarray) -> str:
-        """An index array."""
+        """The text of an index array."""
         return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
 
 
 def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
-    """The entry point's name and the source of the module; None where straight-line code is better."""
+    """The entry point's name and the source of the module; None if straight-line code is faster."""
     if not _may_pay(graph):
         return None
     outputs = output_scalars(graph)
@@ -120,7 +120,7 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     except LoweringError:
         return None
     count = sum(run.count for run in made.runs)
-    if count < FEW + LONG * len(made.runs) or not made.inputs:
+    if count < MIN_OPERATIONS + MIN_RUN_LENGTH * len(made.runs) or not made.inputs:
         return None
     if any(isinstance(o.op, SparsePack) for o in graph.output_nodes):
         return None
@@ -130,7 +130,7 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
 
 
 def _may_pay(graph: Graph) -> bool:
-    """Whether there may be enough operations for each run, which `plan` would take long to tell.
+    """Whether there may be enough operations per run, by a bound that is much cheaper than `plan`.
 
     There are no more operations than operands, and no fewer runs than operations in the longest chain.
     """
@@ -143,7 +143,7 @@ def _may_pay(graph: Graph) -> bool:
             found += 1
             highest = max(highest, found)
         level[node] = found
-    return operands >= FEW + LONG * max(highest, 1)
+    return operands >= MIN_OPERATIONS + MIN_RUN_LENGTH * max(highest, 1)
 
 
 def function_of(head: Any) -> Function | None:
@@ -170,7 +170,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         dtype=dtype,
         inputs=made.inputs,
         first=first,
-        points=max(FEWEST, CACHE // made.size),
+        points=max(MIN_POINTS, CACHE_NUMBERS // made.size),
         body="\n".join(f"    {x}" for x in body),
     )
     constants = f"CONSTANTS = np.array({nested_text([*map(float, made.constants)], 'np')}, dtype=np.{dtype})"
@@ -211,7 +211,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
 
 
 def _scalars(graph: Graph, dtype: str) -> list[str]:
-    """The statement that names the scalars among the results: floats at a point, arrays over a batch."""
+    """The statement that names the scalar results: floats at a point, arrays over a batch."""
     if all(output.shape for output in graph.output_nodes):
         return []
     single = "results.tolist() if results.ndim == 1 else results" if dtype == "float64" else "results"

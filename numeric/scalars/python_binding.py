@@ -15,7 +15,7 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.scalars.flat_results import FlatResults
 
 Binder = Callable[[np.ndarray, np.ndarray], Callable[[], None]]
-"""From two arrays, for inputs and results, to a call that reads the one and writes the other."""
+"""Makes a call without arguments from two arrays: it reads inputs from the first, writes the second."""
 
 
 def python_function(
@@ -25,9 +25,9 @@ def python_function(
     plain: Callable[[], Kernel],
     packed: bool,
 ) -> Callable[..., Any]:
-    """The Python function of bound calls; what they do not take goes to the NumPy form."""
+    """The Python function of bound calls; arguments that these do not accept go to the NumPy form."""
     results, inputs = FlatResults.of(graph), len(graph.input_nodes)
-    here = threading.local()  # each thread has vectors of its own, used again from call to call
+    here = threading.local()  # each thread has its own vectors, which its calls reuse
 
     def at_point(values: ArrayLike) -> np.ndarray:
         try:
@@ -42,7 +42,7 @@ def python_function(
     def call(*values: Array | float) -> Any:
         arrays = [np.asarray(v) for v in values]
         if len(values) != inputs or any(a.dtype.kind not in "fiub" for a in arrays):
-            return plain().function(*values)  # which raises the error with the names
+            return plain().function(*values)  # it raises the error with the names
         batch = np.broadcast_shapes(*{a.shape for a in arrays})
         if not batch:
             return results.split(at_point([float(a) for a in arrays]))
@@ -50,7 +50,7 @@ def python_function(
             return plain().function(*values)
         try:
             computed = many([_column(a, batch) for a in arrays])
-        except NotCompiled:  # though the function itself was: a disk that is full now, say
+        except NotCompiled:  # the function itself was compiled before: the disk may be full now
             return plain().function(*values)
         return results.at_points(computed, batch)
 
@@ -64,7 +64,7 @@ def python_function(
 
 
 def _column(array: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
-    """The values of one input at all points, side by side: the array itself if it holds them so."""
+    """The values of one input at all points as a contiguous array; without a copy if they are one."""
     if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
         return array
     return np.ascontiguousarray(np.broadcast_to(array, batch), dtype=np.float64)

@@ -64,14 +64,15 @@ def lower(options: Namespace) -> int:
 def _lower_c(options: Namespace, sizes: dict[str, int], log: Callable[[str], None] | None) -> int:
     """Write C that stands alone, and its header beside it."""
     from symad.numeric import c_file
-    from symad.numeric.entries.in_scalars import LIMIT
+    from symad.numeric.entries.in_scalars import MAX_OPERATIONS
 
     if options.style != "fast" or options.dtype != "float64":
         raise ModelError(
             "C that stands alone is fast code in float64: leave out --style and --dtype; -o OUT.py writes "
             "NumPy code that compiles its loops, also in float32"
         )
-    made = c_file(_named(options), sizes, limit=LIMIT if options.limit is None else options.limit, log=log)
+    limit = MAX_OPERATIONS if options.limit is None else options.limit
+    made = c_file(_named(options), sizes, limit=limit, log=log)
     if options.output is None:
         print(made.source)
         return OK

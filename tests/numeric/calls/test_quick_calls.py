@@ -210,7 +210,7 @@ def test_no_reference_is_lost_or_kept() -> None:
 @pytest.mark.parametrize("backend", ["c", "runs"])
 @pytest.mark.parametrize("short", [20_000, 0])
 def test_threads(short: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick_calls, "SHORT", short)
+    monkeypatch.setattr(quick_calls, "MAX_LOCKED", short)
     quick_calls._maker.cache_clear()
     kernel = lower(symad.gradient(sp.sin(x) * y, (x, y)), backend)
     quick_calls._maker.cache_clear()

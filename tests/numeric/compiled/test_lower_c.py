@@ -92,7 +92,7 @@ def test_equal_functions_on_a_level_are_evaluated_together() -> None:
 
 
 def test_above_the_limit_the_kernel_for_all_functions_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower_c, "LIMIT", 10)
+    monkeypatch.setattr(lower_c, "MAX_OPERATIONS", 10)
     monkeypatch.setattr(lower_c, "compile_c", None)
     f = sp.Add(*[sp.sin(k * x) for k in range(1, 30)])
     kernel = lower(f, backend="c")

@@ -35,7 +35,7 @@ def everything() -> tuple[symad.Graph, int]:
 def straight(graph: symad.Graph, monkeypatch: pytest.MonkeyPatch) -> symad.numeric.Kernel:
     """The straight-line code, whatever is faster."""
     with monkeypatch.context() as m:
-        m.setattr(numpy_runs, "FEW", 10**9)
+        m.setattr(numpy_runs, "MIN_OPERATIONS", 10**9)
         return lower(graph)
 
 
@@ -64,8 +64,8 @@ def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> N
     graph, count = everything()
     points = np.random.default_rng(1).normal(size=(count, 7))
     expected = straight(graph, monkeypatch)(*points)
-    monkeypatch.setattr(numpy_runs, "FEW", 0)
-    monkeypatch.setattr(numpy_runs, "LONG", 0)
+    monkeypatch.setattr(numpy_runs, "MIN_OPERATIONS", 0)
+    monkeypatch.setattr(numpy_runs, "MIN_RUN_LENGTH", 0)
     kernel = lower(graph)
     assert "_runs(" in kernel.source
     assert np.allclose(kernel(*points), expected, rtol=1e-12, atol=1e-13)

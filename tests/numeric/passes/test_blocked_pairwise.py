@@ -87,7 +87,7 @@ CASES += [(n, "sum", True) for n in ("gaussian", "each axis its scale", "laplace
 def settle(monkeypatch, compiled):
     """Whether sums over few pairs are compiled too."""
     if compiled:
-        monkeypatch.setattr(eager_pairwise, "MANY", 1)
+        monkeypatch.setattr(eager_pairwise, "MIN_COMPILED_PAIRS", 1)
 
 
 def weights(reduce):
@@ -228,7 +228,7 @@ def used(monkeypatch):
 
 def test_sums_over_many_pairs_are_compiled_and_others_are_not(monkeypatch):
     f, params, _ = KERNELS["gaussian"]
-    monkeypatch.setattr(eager_pairwise, "MANY", N * M)
+    monkeypatch.setattr(eager_pairwise, "MIN_COMPILED_PAIRS", N * M)
     seen = used(monkeypatch)
     out = pairwise(f, X, Y, WEIGHTS, params=params)
     pairwise_vjp(f, X, Y, WEIGHTS, out, out, params=params)
@@ -239,7 +239,7 @@ def test_sums_over_many_pairs_are_compiled_and_others_are_not(monkeypatch):
 
 def test_without_a_compiler_blocks_compute_and_nothing_is_said(monkeypatch, recwarn):
     f, params, matrix = KERNELS["gaussian"]
-    monkeypatch.setattr(eager_pairwise, "MANY", 1)
+    monkeypatch.setattr(eager_pairwise, "MIN_COMPILED_PAIRS", 1)
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(c_compiler.shutil, "which", lambda name: None)
     seen = used(monkeypatch)
