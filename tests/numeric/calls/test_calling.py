@@ -65,7 +65,7 @@ def test_long_calls_let_other_threads_run(without_headers: bool) -> None:
     library = compile_c(SOURCE)
     assert library is not None
     state = np.zeros(3)
-    call = c_calls.bound(library.wait_for, [state], c_calls.SHORT + 1)
+    call = c_calls.bound(library.wait_for, [state], c_calls.MAX_LOCKED + 1)
     thread = threading.Thread(target=call)
     thread.start()
     while not state[0]:
