@@ -1,4 +1,4 @@
-"""Functions of data computed part by part: in threads, in processes, on a cluster; fits of data on disk."""
+"""Functions of data computed part by part, in threads, processes or on a cluster; fits of data on disk."""
 
 from symad.numeric.scale.colors import sparse_hessian, sparse_jacobian
 from symad.numeric.scale.costs import Forecast, plan

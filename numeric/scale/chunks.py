@@ -1,4 +1,4 @@
-"""The data of a distributed function: NumPy arrays cut in rows, or Dask arrays, checked first."""
+"""The data of a distributed function: NumPy arrays cut into rows, or Dask arrays; they are checked first."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike
 
 CHUNK_BYTES = 2**23
-"""The size of a part of NumPy arrays, if the user names none: it does not depend on the number of workers."""
+"""The default size of a part of NumPy arrays. It does not depend on the number of workers."""
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """An array of which only the shape is known."""
+    """An array whose shape alone is known."""
 
     shape: tuple[int, ...]
     dtype: ClassVar[np.dtype[np.float64]] = np.dtype(np.float64)
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it would take."""
+        """The bytes that the array would take."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
 class DaskArray(Protocol):
-    """What is read of a Dask array: its form, and where it is cut."""
+    """The attributes of a Dask array that are read: its shape and its chunks."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes; not a number where Dask does not know one."""
+        """The lengths of the axes; NaN if Dask does not know one."""
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
-        """For each axis the lengths of its parts."""
+        """For each axis, the lengths of its chunks."""
 
 
 Data: TypeAlias = "np.ndarray | DaskArray"
-"""An array that is cut: of NumPy or of Dask."""
+"""An array that is cut: a NumPy or Dask array."""
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """The data, cut.
+    """The data, cut into parts.
 
     Attributes:
-        lengths: of the parts along the split axis.
-        values: the values of all inputs, None where they are data.
-        data: for each input that is cut its array.
-        cut: which.
-        lazy: whether some of them are Dask arrays.
-        sizes: the numbers that the function's dimensions are.
+        lengths: the lengths of the parts along the split axis.
+        values: the values of all inputs; None for inputs that hold data.
+        data: the array of each input that is cut.
+        cut: the axes along which inputs are cut.
+        lazy: whether some of the data are Dask arrays.
+        sizes: the values of the function's symbolic dimensions.
     """
 
     lengths: tuple[int, ...]
@@ -77,7 +77,7 @@ class Chunks:
 
     @property
     def edges(self) -> list[int]:
-        """Where the parts begin, and the end."""
+        """The positions where the parts begin, and the end."""
         return np.cumsum((0, *self.lengths)).tolist()
 
     def blocks(self) -> list[tuple[Any, ...]]:
@@ -91,7 +91,7 @@ class Chunks:
         return list(zip(*columns, strict=True))
 
     def block_shapes(self) -> list[tuple[tuple[int, ...], ...]]:
-        """The shapes of the data of each part, as Dask was told."""
+        """The shapes of the data of each part, according to Dask."""
         pairs = list(zip(self.data, self.cut.axes, strict=True))
         return [
             tuple((*np.shape(a)[:axis], length, *np.shape(a)[axis + 1 :]) for a, (_, axis) in pairs)
@@ -100,12 +100,12 @@ class Chunks:
 
 
 def is_dask(value: ArrayLike) -> bool:
-    """Whether a value is a Dask array; Dask itself is not loaded to find out."""
+    """Whether a value is a Dask array; Dask is not loaded for the test."""
     return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
 
 
 def _delayed_blocks(arrays: Sequence[Any]) -> list[list[Any]]:
-    """The blocks of each array; all are optimised together, so that what two of them read is read once."""
+    """The blocks of each array; all are optimised together, so that Dask reads shared sources once."""
     if not arrays:
         return []
     from dask.core import flatten
@@ -126,18 +126,18 @@ def _views(array: Any, axis: int, edges: Sequence[int]) -> list[Array]:
 
 
 def chunks_of(graph: Graph, cut: Cut, values: Sequence[ArrayLike], rows: int | None) -> Chunks:
-    """The values of all inputs with the data cut.
+    """The values of all inputs, with the data cut into parts.
 
     Args:
         graph: the function, with one input for each value.
-        cut: the axes.
-        values: Dask arrays or arrays of numbers where they are data, arrays of numbers elsewhere.
+        cut: the axes along which inputs are cut.
+        values: for data, Dask arrays or arrays of numbers; for other inputs, arrays of numbers.
         rows: the length of a part of NumPy arrays; by default parts have about 8 MiB.
 
     Raises:
-        ShapeError: sizes that do not fit, are unknown to Dask, or do not line up; empty parts; other axes
-            that are cut; a Dask array where all parts need the same value.
-        EvaluationError: an array holds no real numbers.
+        ShapeError: sizes do not fit, are unknown to Dask, or do not line up; a part is empty; Dask arrays are
+            cut along other axes too; or an input that all parts need whole is a Dask array.
+        EvaluationError: an array does not hold real numbers.
     """
     names = [argument.name for argument in graph.arguments]
     axes = dict(cut.axes)
@@ -151,7 +151,7 @@ def chunks_of(graph: Graph, cut: Cut, values: Sequence[ArrayLike], rows: int | N
 
 
 def _checked(name: str, value: Any, axis: int | None) -> Any:
-    """A value that can be sent: Dask arrays are looked at, not computed."""
+    """A value that can be sent to workers; Dask arrays are inspected without being computed."""
     if is_dask(value):
         if axis is None:
             raise ShapeError(
@@ -185,14 +185,14 @@ def check_lengths_known(name: str, value: DaskArray) -> None:
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is an integer ≥ 1, Python's or NumPy's."""
+    """Whether a value is an integer ≥ 1, of Python or NumPy."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _lengths(
     names: Sequence[str], data: Sequence[Any], axes: Sequence[int], total: int, rows: int | None
 ) -> tuple[int, ...]:
-    """The lengths of the parts: those of the Dask arrays, which agree, or of equal parts."""
+    """The lengths of the parts: those of the Dask arrays' chunks, which must agree, or equal lengths."""
     if total == 0:
         raise ShapeError(f"{', '.join(names)}: there are no rows")
     known = {name: a.chunks[axis] for name, a, axis in zip(names, data, axes, strict=True) if is_dask(a)}

@@ -29,7 +29,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class ColoredDerivative:
-    """A sparse derivative whose colored products are computed in parallel; call it as the function."""
+    """A sparse derivative whose colored products are computed in parallel; it is called like the function."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -51,16 +51,16 @@ class ColoredDerivative:
 def sparse_jacobian(
     f: Traceable, wrt: Wrt | None = None, *, inputs: Inputs | None = None, **options: Any
 ) -> ColoredDerivative:
-    """The Jacobian by column colors, each a pushforward, shared among threads or workers.
+    """The Jacobian by column colors: one pushforward per color, divided among threads or workers.
 
     Args:
-        f: what `symad.trace` takes, of sizes that are numbers.
-        wrt: inputs, all by default.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`; ``rows`` is the number of colors that a part has.
+        f: a function, in any form that `symad.trace` takes, whose sizes are numbers.
+        wrt: the inputs to differentiate by; all by default.
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`; ``rows`` is the number of colors in a part.
 
     Raises:
-        ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
+        ShapeError: a size is a symbol; ``graph.at({...})`` gives it a value.
     """
     whole = as_graph(f, wrt, inputs)
     graph, wrt = whole.ungrouped(), _inputs(whole, wrt)
@@ -78,21 +78,22 @@ def sparse_hessian(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> ColoredDerivative:
-    """The Hessian of a scalar function by star colors, each a product with it.
+    """The Hessian of a scalar function by star colors: one Hessian-vector product per color.
 
-    Without ``over`` the colors are shared among threads or workers, as in `sparse_jacobian`. With it the data
-    are, of a sum or mean over rows: its Hessian is a sum of those of single rows, so that the pattern of one
-    row holds for all.
+    Without ``over``, the colors are divided among threads or workers, as in `sparse_jacobian`. With ``over``,
+    the data of a sum or mean over rows are divided: the Hessian is a sum of the Hessians of single rows, so
+    that the sparsity pattern of one row holds for all.
 
     Args:
-        f: what `symad.trace` takes, of sizes that are numbers, but for the length of the data.
-        wrt: inputs, all by default; with ``over`` none that hold data.
+        f: a function, in any form that `symad.trace` takes, whose sizes are numbers, except the length of
+            the data.
+        wrt: the inputs to differentiate by; all by default, with ``over`` all that hold no data.
         over: the axes of the data, as in `symad.splits`.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`.
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`.
 
     Raises:
-        SplitError: with ``over``, f is no sum or mean over rows.
+        SplitError: ``over`` is given, and f is not a sum or mean over rows.
         ShapeError: a size is a symbol.
     """
     whole = as_graph(f, wrt, inputs)
@@ -122,7 +123,7 @@ def _colored(
     options: Mapping[str, Any],
     over: Over | None = None,
 ) -> ColoredDerivative:
-    """All colored products as one batch, cut along the colors or along the data."""
+    """All colored products as one batch, divided along the colors or along the data."""
     nodes = select(whole, wrt).nodes
     seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
     directions, start = [], 0

@@ -1,4 +1,4 @@
-"""What a distributed computation will cost, before it runs: chunks, operations, memory, traffic."""
+"""The cost of a distributed computation before it runs: chunks, operations, memory, traffic."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The cost of one call; numbers of bytes and operations are upper bounds by the graph, not measurements.
+    """The cost of one call. Bytes and operations are upper bounds computed from the graph, not measurements.
 
     Attributes:
-        chunks: how many parts.
-        rows: of the largest one.
-        data: bytes of all data that are read.
-        block: bytes of the data of the largest part.
-        flops: operations of all parts together.
-        memory: the peak of live bytes of a worker that computes one part, its data included.
-        result: bytes of the values of one part, which a worker sends on.
-        shared: bytes that every worker receives: the inputs that all parts need.
-        merges: how many times the values of two parts become one.
-        workers: how many workers or threads there are.
+        chunks: the number of parts.
+        rows: the rows of the largest part.
+        data: the bytes of all data that are read.
+        block: the bytes of the data of the largest part.
+        flops: the operations of all parts together.
+        memory: the peak of live bytes on a worker that computes one part, including its data.
+        result: the bytes of the values of one part, which a worker sends on.
+        shared: the bytes that every worker receives: the inputs that all parts need.
+        merges: the number of merges of the values of two parts.
+        workers: the number of workers or threads.
     """
 
     chunks: int
@@ -77,13 +77,13 @@ def plan(kernel: Distributed, **values: Tree) -> Forecast:
     """The cost of a call of a distributed function.
 
     Args:
-        kernel: what `symad.numeric.scale.distribute` gives.
-        values: for every argument by name its array, or its shape as a tuple of ints; groups of arrays as
-            in the call.
+        kernel: a distributed function from `symad.numeric.scale.distribute`.
+        values: for every argument, by name, its array, or its shape as a tuple of ints; groups of arrays as
+            in a call.
 
     Raises:
-        EvaluationError: inputs are missing, or names are none.
-        ShapeError: shapes that do not fit.
+        EvaluationError: an input is missing, or a name is not an input's.
+        ShapeError: the shapes do not fit.
     """
     arguments = kernel.graph.arguments
     given = flat_values(arguments, bind_arguments(kernel.graph.name, arguments, (), values))

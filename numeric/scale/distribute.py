@@ -1,4 +1,4 @@
-"""A function of data as a kernel that runs on parts of them: in threads, in processes, or on a cluster."""
+"""A function of data as a kernel that runs on parts of the data: in threads, processes, or on a cluster."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class SplitError(EvaluationError):
     """A function is not known to be computable part by part; carries the certificate."""
 
     def __init__(self, certificate: Splitting) -> None:
-        """``certificate`` says which op mixes the parts."""
+        """``certificate`` names the op that mixes the parts."""
         super().__init__(str(certificate))
         self.certificate = certificate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Distributed:
-    """A function computed part by part; call it as the function, by position or by name.
+    """A function computed part by part; it is called like the function, by position or by name.
 
-    Data are NumPy arrays or Dask arrays, everything else is as for a kernel. See `distribute`.
+    Data are NumPy arrays or Dask arrays; all other values are as for a kernel. See `distribute`.
     """
 
     graph: Graph
@@ -75,23 +75,23 @@ class Distributed:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """What it is called with, in order."""
+        """The arguments of a call, in order."""
         return self.graph.arguments
 
     @property
     def plan(self) -> Plan:
-        """What is computed of every part, and after."""
+        """The computation on every part, and the computation after them."""
         found = self.certificate.plan
         assert found is not None
         return found
 
     @cached_property
     def _after(self) -> Callable[[tuple[tuple[sympy.Symbol, int], ...]], Kernel]:
-        """What is left to do with the combined values; their shapes need not tell all sizes."""
+        """Makes the kernel that runs on the combined values; their shapes need not determine all sizes."""
         return lru_cache(maxsize=8)(lambda sizes: lower(self.plan.after.at(dict(sizes))))
 
     def __call__(self, *values: Tree, **named: Tree) -> Any:
-        """The function at these values."""
+        """Evaluates the function."""
         chunks = self.chunks(*values, **named)
         found = self.run(chunks)
         plan = self.plan
@@ -103,7 +103,7 @@ class Distributed:
         return self._after(tuple(chunks.sizes.items()))(*inputs)
 
     def chunks(self, *values: Tree, **named: Tree) -> Chunks:
-        """The values of all inputs, checked, with the data cut."""
+        """The values of all inputs, checked, with the data cut into parts."""
         given = bind(self.graph.name, self.graph.arguments, values, named)
         flat = flat_values(self.graph.arguments, given)
         return chunks_of(self.graph.ungrouped(), self.plan.cut, flat, self.rows)
@@ -115,10 +115,10 @@ class Distributed:
         return in_threads(self.job, chunks, thread_count(self.threads), self.pace)
 
     def lazy(self, *values: Tree, **named: Tree) -> Any:
-        """The function as Dask arrays, computed when they are asked for: of functions that are rows alone.
+        """The results as Dask arrays that are computed on demand, for functions that return rows only.
 
         Raises:
-            EvaluationError: an output is no plain concatenation, or the values are no Dask arrays.
+            EvaluationError: an output is not a concatenation of rows, or the values are not Dask arrays.
         """
         chunks = self.chunks(*values, **named)
         plan = self.plan
@@ -144,10 +144,10 @@ class Distributed:
         return array.concatenate(made, axis=axis)
 
     def on(self, **changed: Any) -> Distributed:
-        """The same function elsewhere: ``client``, ``scheduler``, ``threads``, ``rows`` or ``timeout``.
+        """The same function with another ``client``, ``scheduler``, ``threads``, ``rows`` or ``timeout``.
 
         Raises:
-            EvaluationError: another option, or a value that it cannot have.
+            EvaluationError: the option does not exist, or its value is not allowed.
         """
         if unknown := sorted(set(changed) - set(PLACES)):
             raise EvaluationError(f"on takes {', '.join(PLACES)}, not {', '.join(unknown)}")
@@ -155,13 +155,13 @@ class Distributed:
 
 
 PLACES = ("client", "scheduler", "threads", "rows", "timeout")
-"""Options that say where a function is computed, and in which parts."""
+"""Options that determine where a function is computed, and in which parts."""
 
 
 def _check_places(
     client: Client | None, scheduler: str | None, threads: int | None, rows: int | None, timeout: float | None
 ) -> None:
-    """Raises EvaluationError for values that these options cannot have, ShapeError for rows."""
+    """Raises EvaluationError for values that these options must not have, and ShapeError for ``rows``."""
     if scheduler is not None and scheduler not in SCHEDULERS:
         raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")
     if client is not None and scheduler is not None:
@@ -198,29 +198,32 @@ def distribute(
     """A kernel of f that computes its data part by part and combines the results as `symad.splits` proves.
 
     The parts are the chunks of Dask arrays, or ``rows`` rows of NumPy arrays. They are combined by a tree
-    that depends on their number alone: for given parts the result has the same bits with any number of
-    workers, if each computes with one BLAS thread. The kernel travels as saved text and is lowered once in
-    every process.
+    that depends on their number only: for given parts the result has the same bits with any number of
+    workers, if each worker computes with one BLAS thread. The kernel is sent as saved text and lowered once
+    in every process.
 
     Args:
-        f: what `symad.trace` takes.
+        f: a function, in any form that `symad.trace` takes.
         over: the axes of the inputs that hold data, as in ``{"X": 0, "y": 0}``.
-        client: a ``distributed.Client``; parts are computed on its workers.
-        scheduler: instead, one of Dask's own: "threads", "processes" or "synchronous". Without both, NumPy
-            arrays are computed in threads of this process (Dask is not needed), others by Dask's default.
-        threads: for NumPy arrays the number of threads; by default as BLAS is told (``OMP_NUM_THREADS``),
-            never more than there are cores.
-        rows: for NumPy arrays the rows of a part; by default about 8 MiB.
-        backend: of the kernels, see `symad.numeric.lower`: "numpy", "c", "cupy" (on workers with a GPU).
-        dtype: of the kernels.
-        nan: "raise" names the chunk whose data made a result NaN; "propagate" computes on, as NumPy does.
+        client: a ``distributed.Client``; its workers compute the parts.
+        scheduler: one of Dask's schedulers instead: "threads", "processes" or "synchronous". Without client
+            and scheduler, NumPy arrays are computed in threads of this process (Dask is not needed), Dask
+            arrays by Dask's default.
+        threads: the number of threads for NumPy arrays; by default the number set for BLAS
+            (``OMP_NUM_THREADS``), and never more than there are cores.
+        rows: the rows of a part of NumPy arrays; by default a part has about 8 MiB.
+        backend: the backend of the kernels, see `symad.numeric.lower`: "numpy", "c", "cupy" (on workers with
+            a GPU).
+        dtype: the precision of the kernels.
+        nan: "raise" raises an error that names the chunk whose data made a result NaN; "propagate" goes on
+            computing, as NumPy does.
         timeout: seconds after which a computation on a client is stopped.
         inputs: order and grouping of the arguments, as in `symad.trace`.
 
     Raises:
-        SplitError: no rule computes f part by part; shows the op that mixes them.
-        ShapeError: axes that cannot be split.
-        EvaluationError: an option that does not exist.
+        SplitError: no rule computes f part by part; the error shows the op that mixes the parts.
+        ShapeError: an axis cannot be split.
+        EvaluationError: an option does not exist.
     """
     if nan not in ("raise", "propagate"):
         raise EvaluationError(f"nan={nan!r} is not one of 'raise', 'propagate'")
@@ -234,5 +237,5 @@ def distribute(
         tuple(str(s) for s in local.inputs), tuple(k for k, _ in cut.axes), nan == "raise",
     )  # fmt: skip
     if client is None and scheduler != "processes":
-        job.kernel  # noqa: B018  (what cannot be lowered is refused here, not in a task)
+        job.kernel  # noqa: B018  (so that an error in lowering is raised here, not in a task)
     return Distributed(found.graph, found, job, client, scheduler, threads, rows, timeout)

@@ -1,7 +1,7 @@
-"""Where parts are computed: threads of this process, Dask's schedulers, or a cluster of Dask.
+"""Engines that compute the parts: threads of this process, Dask's schedulers, or a Dask cluster.
 
-All combine the parts by one tree, which depends on the number of parts alone: neighbours in pairs, then
-pairs of pairs. So results have the same bits for every number of workers, and the same in all engines.
+All engines combine the parts by one tree that depends on the number of parts only: neighbours in pairs, then
+pairs of pairs. Results therefore have the same bits for every number of workers, and in all engines.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def cores() -> int:
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads: as asked, or as BLAS libraries are told to use; never more than there are cores.
+    """The number of threads: as given, or as set for BLAS libraries; never more than there are cores.
 
     Raises:
-        EvaluationError: not an int ≥ 1.
+        EvaluationError: the number is not an int ≥ 1.
     """
     if threads is None:
         told = next((v for k in BLAS_SETTINGS if (v := os.environ.get(k, "")).isdigit() and int(v) > 0), None)
@@ -56,17 +56,17 @@ class Future(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """Its name in the cluster."""
+        """The name of the value in the cluster."""
 
     def result(self, timeout: float) -> Values:
-        """The value; raises TimeoutError where it is not there in time."""
+        """The value; raises TimeoutError if it is not available in time."""
 
     def cancel(self) -> None:
-        """Give it up."""
+        """Cancel the computation."""
 
 
 class Client(Protocol):
-    """What is asked of a client of Dask's cluster."""
+    """The methods of a Dask cluster's client that are used."""
 
     @property
     def scheduler(self) -> Any:
@@ -76,24 +76,24 @@ class Client(Protocol):
         """The threads of each worker."""
 
     def compute(self, tree: Any) -> Future:
-        """Begin a delayed computation."""
+        """Start a delayed computation."""
 
     def run_on_scheduler(self, function: Callable[..., Asked], **arguments: object) -> Asked:
-        """What a function finds on the scheduler."""
+        """The result of a function that runs on the scheduler."""
 
 
 Asked = TypeVar("Asked")
 
 
 def one_blas_thread(backend: str) -> AbstractContextManager[object]:
-    """BLAS libraries use one thread each, where threadpoolctl is installed to tell them."""
+    """A context in which BLAS libraries use one thread each, if threadpoolctl is installed."""
     found = _blas_libraries(backend)
     return nullcontext() if found is None else found.limit(limits=1)
 
 
 @lru_cache
 def _blas_libraries(backend: str) -> Any:
-    """The libraries that are loaded; looking for them reads files, so that it is done once for a backend."""
+    """The loaded BLAS libraries; finding them reads files, so that it is done once for each backend."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -102,30 +102,30 @@ def _blas_libraries(backend: str) -> Any:
 
 
 HAND_OVER = 20e-6
-"""Seconds of CPU to give work to a thread and take its values back: 7 µs for a function that does nothing, 15
-to 20 for a kernel on a part, by the CPU time of calls with two threads less that with one."""
+"""Seconds of CPU time to hand work to a thread and take its values back: 7 µs for an empty function, 15 to
+20 µs for a kernel on a part (the CPU time of calls with two threads minus that with one)."""
 
 WORTH = 10 * HAND_OVER
-"""Seconds of work that are worth a hand-over, which then costs at most a tenth."""
+"""Seconds of work from which a hand-over pays: it then costs at most a tenth of the work."""
 
 
 class Pace:
-    """How long a row took when the function was last called: says how many parts one hand-over carries."""
+    """The time per row in the last call of the function; it determines how many parts one hand-over has."""
 
     def __init__(self) -> None:
-        """Not called yet: every part is handed over."""
+        """Before the first call, every part is handed over alone."""
         self.seconds = math.inf
 
     def together(self, lengths: Sequence[int]) -> int:
-        """The number of parts of these lengths that are worth a hand-over, together."""
+        """The number of parts of these lengths that together are worth a hand-over."""
         each = self.seconds * sum(lengths) / len(lengths)
         return max(1, math.ceil(WORTH / each)) if each else len(lengths)
 
 
 def in_threads(job: Job, chunks: Chunks, threads: int, pace: Pace) -> Values:
-    """All parts in threads of this process; small parts are handed over together, or computed here.
+    """The values of all parts, computed in threads; small parts are handed over together, or computed here.
 
-    No more hand-overs are under way than twice the threads. How the parts are grouped changes no bit.
+    At most twice as many hand-overs as threads are pending. The grouping of parts does not change any bit.
     """
     tree, rows = Tree(job), job.store(chunks.lengths)
     parts = list(enumerate(chunks.blocks()))
@@ -152,7 +152,7 @@ def batched(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
 
 
 def in_order(run: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], threads: int) -> Iterator[Any]:
-    """``run(*task)`` for all tasks, in their order; the first error stops those that have not begun."""
+    """``run(*task)`` for all tasks, in order; after the first error no further task is started."""
     if threads == 1 or len(tasks) == 1 or hasattr(_inside, "pool"):
         yield from (run(*task) for task in tasks)
         return
@@ -171,20 +171,20 @@ def in_order(run: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], threads:
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay: the memory that the system gave to them is used again by the next call."""
+    """A pool of threads that is kept, so that the next call reuses the memory the system gave to them."""
     return ThreadPoolExecutor(threads, "symad", initializer=lambda: setattr(_inside, "pool", threads))
 
 
 _inside = threading.local()
-"""Set in threads of a pool, which never wait for the pool."""
+"""Set in the threads of a pool; these must never wait for the pool."""
 
 
-if hasattr(os, "register_at_fork"):  # a child process has none of them
+if hasattr(os, "register_at_fork"):  # a child process has none of the pool's threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class Tree:
-    """Values merged as they come, as the tree of all of them says; holds log2 of their number."""
+    """Values merged as they arrive, in the order of the tree of all; it holds log2 of their number."""
 
     def __init__(self, job: Job) -> None:
         """An empty tree."""
@@ -192,7 +192,7 @@ class Tree:
         self.levels: list[tuple[int, Values]] = []
 
     def add(self, values: Values) -> None:
-        """The next part."""
+        """Add the next part."""
         level = 0
         while self.levels and self.levels[-1][0] == level:
             values = joined(self.job, self.levels.pop()[1], values)
@@ -200,7 +200,7 @@ class Tree:
         self.levels.append((level, values))
 
     def value(self) -> Values:
-        """All parts as one."""
+        """The value of all parts."""
         _, values = self.levels.pop()
         while self.levels:
             values = joined(self.job, self.levels.pop()[1], values)
@@ -211,7 +211,7 @@ class Tree:
 
 
 def dask_tree(job: Job, chunks: Chunks) -> Any:
-    """The whole computation as one delayed value of Dask."""
+    """The whole computation as one delayed Dask value."""
     parts = dask_parts(job, chunks)
     delayed = _dask().delayed
     sent = delayed(job, traverse=False)
@@ -222,7 +222,7 @@ def dask_tree(job: Job, chunks: Chunks) -> Any:
 
 
 def dask_parts(job: Job, chunks: Chunks) -> list[Any]:
-    """The parts as delayed values; their keys hold the number of the chunk."""
+    """The parts as delayed values, whose keys contain the number of the chunk."""
     delayed = _dask().delayed
     sent = delayed(job, traverse=False)
     shared = delayed(chunks.values, traverse=False)
@@ -236,10 +236,10 @@ def dask_parts(job: Job, chunks: Chunks) -> list[Any]:
 def by_dask(
     job: Job, chunks: Chunks, client: Client | None, scheduler: str | None, timeout: float | None
 ) -> Values:
-    """All parts by one of Dask's schedulers, or on the workers of a client.
+    """The values of all parts, computed by one of Dask's schedulers, or on the workers of a client.
 
     Raises:
-        ChunkError: a part failed, or the worker that had it died again and again.
+        ChunkError: a part failed, or the workers that computed it died repeatedly.
         EvaluationError: the cluster has no workers, or the time is up.
     """
     tree = dask_tree(job, chunks)
@@ -257,23 +257,23 @@ def by_dask(
         raise _named(job, client, future, error) from error
 
 
-STEP, GRACE = 2.0, 30.0
-"""Seconds between two looks at a running computation, and seconds that a cluster may stay without workers."""
+POLL_INTERVAL, WORKER_GRACE = 2.0, 30.0
+"""Seconds between two checks of a running computation, and seconds that a cluster may be without workers."""
 
 
 def _result(job: Job, client: Client, future: Future, timeout: float | None) -> Values:
-    """The result, or an error where the time is up or all workers are gone for good."""
+    """The result; an error if the time is up, or if all workers are gone for too long."""
     began = alive = monotonic()
     while True:
         now = monotonic()
-        left = STEP if timeout is None else min(STEP, began + timeout - now)
+        left = POLL_INTERVAL if timeout is None else min(POLL_INTERVAL, began + timeout - now)
         try:
             return future.result(timeout=max(left, 0.0))
         except TimeoutError:
             now = monotonic()
             alive = now if client.nthreads() else alive
-        if now - alive > GRACE:
-            why = f"all workers of the cluster are gone since {GRACE:.0f} seconds"
+        if now - alive > WORKER_GRACE:
+            why = f"all workers of the cluster are gone since {WORKER_GRACE:.0f} seconds"
         elif timeout is not None and now >= began + timeout:
             why = f"not done within {timeout} seconds"
         else:
@@ -283,7 +283,7 @@ def _result(job: Job, client: Client, future: Future, timeout: float | None) -> 
 
 
 def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Values:
-    """By one of Dask's own schedulers; data that cannot be read are looked for chunk by chunk."""
+    """The values, computed by one of Dask's own schedulers; if data cannot be read, the chunk is found."""
     dask = _dask()
     try:
         (values,) = dask.compute(tree, **({} if scheduler is None else {"scheduler": scheduler}))
@@ -302,7 +302,7 @@ def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Valu
 
 
 def _default_client() -> Client | None:
-    """The client that Dask uses by itself, if one is open."""
+    """The client that Dask uses by default, if one is open."""
     try:
         return sys.modules["distributed"].default_client() if "distributed" in sys.modules else None
     except ValueError:
@@ -314,7 +314,7 @@ def _told(error: Exception) -> str:
 
 
 def _named(job: Job, client: Client, future: Future, error: Exception) -> ChunkError:
-    """What a cluster knows of a task that failed: the chunk that needed it, and the worker."""
+    """The error for a failed task, with the chunk that needed it and the worker, according to the cluster."""
     from distributed import KilledWorker
 
     chunk, workers = client.run_on_scheduler(_blamed, key=future.key)
@@ -326,7 +326,7 @@ def _named(job: Job, client: Client, future: Future, error: Exception) -> ChunkE
 
 
 def _blamed(dask_scheduler: Any, key: Hashable) -> tuple[int, list[str]]:
-    """The number of the part that an erred task belongs to (−1 if none), and where it ran."""
+    """The number of the part to which a failed task belongs (−1 if none), and the workers that ran it."""
     task = dask_scheduler.tasks.get(key)
     blamed = getattr(task, "exception_blame", None)
     if blamed is None:

@@ -1,4 +1,4 @@
-"""Fits of data that are computed part by part: every step of a solver is one pass over them."""
+"""Fits of data that are computed part by part: every step of a solver is one pass over the data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from symad.numeric.solvers.minimize import METHODS
 from symad.numeric.solvers.named_values import Named
 from symad.numeric.solvers.newton import Minimum, Path
 from symad.numeric.solvers.solver_variables import (
-    FEW,
-    LARGEST,
-    PART,
+    MAX_DENSE,
+    MAX_DENSITY,
+    MIN_SPARSE,
     Unknowns,
     Vector,
     check_names,
@@ -56,11 +56,11 @@ class Parts(Unknowns):
         inputs: Inputs | None,
         options: Mapping[str, Any],
     ) -> tuple[Parts, Vector]:
-        """The unknowns, and their first values in one vector; all sizes but that of the parts are numbers.
+        """The unknowns, and the vector of their first values; all sizes except those of parts are numbers.
 
         Raises:
-            EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
-            ShapeError: sizes that do not fit.
+            EvaluationError: a name is not an input's, an input has no value, or the start is not finite.
+            ShapeError: the sizes do not fit.
         """
         whole = as_graph(f, inputs=inputs)
         by_name = Named.of(whole)
@@ -96,7 +96,7 @@ class Parts(Unknowns):
 
     @cached_property
     def _all(self) -> Callable[[Vector], tuple[float, Vector, Vector]]:
-        """f, ∇f and ∇²f in one pass, kept for the last point."""
+        """f, ∇f and ∇²f in one pass; the values at the last point are kept."""
         wrt = self._wrt()
         kernel = self.lowered(
             symad.join(symad.value_and_gradient(self.graph, wrt), symad.hessian(self.graph, wrt))
@@ -123,18 +123,18 @@ class Parts(Unknowns):
 
     @cached_property
     def curvature(self) -> Callable[[Vector], Any]:
-        """The Hessian: sparse where f is a sum or mean of rows whose Hessians have few entries, else dense.
+        """The Hessian: sparse if f is a sum or mean of rows whose Hessians have few entries, else dense.
 
         Raises:
-            EvaluationError: a dense one would fill the memory.
+            EvaluationError: a dense Hessian would fill the memory.
         """
         n = sum(self.sizes)
-        if n >= FEW and set(symad.splits(self.graph, self.over).rules) <= {"sum", "mean"}:
+        if n >= MIN_SPARSE and set(symad.splits(self.graph, self.over).rules) <= {"sum", "mean"}:
             one = self.graph.at({cut_of(self.graph, self.over).length: 1})
-            if symad.hessian_sparsity(one, self._wrt()).nnz <= PART * n * n:
+            if symad.hessian_sparsity(one, self._wrt()).nnz <= MAX_DENSITY * n * n:
                 hessian = sparse_hessian(self.graph, self._wrt(), self.over, **self.options)
                 return lambda v: hessian(*self.arguments(v))
-        if n > LARGEST:
+        if n > MAX_DENSE:
             raise EvaluationError(
                 f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries: use 'newton-cg' or "
                 "'l-bfgs'"
@@ -155,38 +155,38 @@ def minimize(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> Minimum:
-    """A local minimum of a scalar function of data that are computed part by part.
+    """A local minimum of a scalar function of data, which is computed part by part.
 
     Args:
-        f: what `symad.trace` takes; all inputs that are not in ``data`` are unknowns.
-        x0: their first values, as in `symad.numeric.minimize`.
+        f: a function, in any form that `symad.trace` takes; all inputs that are not in ``data`` are unknowns.
+        x0: the first values of the unknowns, as in `symad.numeric.minimize`.
         data: the values of the other inputs by name: NumPy or Dask arrays.
-        over: which axes of them are cut, as in `symad.splits`.
+        over: the axes along which the data are cut, as in `symad.splits`.
         method: "newton", "newton-cg", "trust-exact" or "l-bfgs", as in `symad.numeric.minimize`. The first
-            and third keep a dense Hessian, the others vectors alone.
-        tolerance: of the largest component of |∇f|.
+            and the third hold a dense Hessian, the others vectors only.
+        tolerance: the largest allowed component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
 
     Raises:
         SplitError: f cannot be computed part by part.
-        EvaluationError: f is no scalar, names do not fit, or f is not finite at the start.
+        EvaluationError: f is not a scalar, names do not fit, or f is not finite at the start.
     """
     if method not in METHODS:
         raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
     problem, start = Parts.of(f, x0, data, over, inputs, options)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
-    if method in ("newton", "trust-exact") and sum(problem.sizes) < FEW:
+    if method in ("newton", "trust-exact") and sum(problem.sizes) < MIN_SPARSE:
         problem = replace(problem, with_hessian=True)
     return METHODS[method](Path(problem, start, tolerance, watch), iterations)
 
 
 @dataclass(frozen=True)
 class Residuals(Parts):
-    """Residuals of which the solver sees the triangular factor R of [J r]: it has the same products."""
+    """Residuals r of which the solver gets the triangular factor R of [J r], which has the same products."""
 
     @cached_property
     def _factor(self) -> Callable[[Vector], Vector]:
@@ -210,7 +210,7 @@ class Residuals(Parts):
 
     @cached_property
     def residuals(self) -> Callable[[Vector], Vector]:
-        """The last column of R, as long as r."""
+        """The last column of R, whose norm is that of r."""
         return lambda v: self._factor(v)[:, -1]
 
     @cached_property
@@ -220,7 +220,7 @@ class Residuals(Parts):
 
     @property
     def count(self) -> int:
-        """How many residuals there are."""
+        """The number of residuals."""
         arguments = self.arguments(np.zeros(sum(self.sizes)))
         rows = zip(map(str, self.graph.inputs), self.graph.input_nodes, arguments, strict=True)
         sizes = solve_dims([(name, node.shape, tuple(np.shape(v))) for name, node, v in rows])
@@ -240,22 +240,22 @@ def least_squares(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> Fit:
-    """A local minimum of ½ |r(x)|² for residuals of data that are computed part by part.
+    """A local minimum of ½ |r(x)|² for residuals of data, which are computed part by part.
 
-    Every part keeps the triangular factor of its Jacobian and residuals, so that the fit has the accuracy of
-    orthogonal factors. ``Fit.residuals`` holds a vector of the same length as r, with few entries.
+    Every part keeps the triangular factor of its Jacobian and residuals, so that the fit is as accurate as
+    with orthogonal factors. ``Fit.residuals`` is a vector of the same norm as r, with few entries.
 
     Args:
-        f: the residuals, rows of the data: what `symad.trace` takes.
-        x0: first values of the unknowns.
+        f: the residuals, rows of the data, in any form that `symad.trace` takes.
+        x0: the first values of the unknowns.
         data: the values of the other inputs by name: NumPy or Dask arrays.
-        over: which axes of them are cut.
+        over: the axes along which the data are cut.
         method: "levenberg-marquardt" or "gauss-newton".
-        tolerance: of the slope, see `symad.numeric.solvers.least_squares.Fit`.
+        tolerance: the largest slope, see `symad.numeric.solvers.least_squares.Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`.
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`.
 
     Raises:
         SplitError: the residuals are not rows of the data.

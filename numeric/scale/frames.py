@@ -9,17 +9,17 @@ from symad.errors import EvaluationError
 
 
 def columns(frame: Any, *names: str | Sequence[str]) -> Any:
-    """Columns of a data frame as Dask arrays of floats that are cut alike; their lengths are counted once.
+    """Columns of a data frame as Dask arrays of floats with equal chunks, whose lengths are counted once.
 
     Args:
-        frame: a ``dask.dataframe``, such as `dask.dataframe.read_parquet` gives.
-        names: for each array a list of columns, for (n, d), or one column, for (n,).
+        frame: a ``dask.dataframe``, for example from `dask.dataframe.read_parquet`.
+        names: for each array a list of columns, for shape (n, d), or one column, for shape (n,).
 
     Returns:
         One array, or a tuple with one for each entry of ``names``.
 
     Raises:
-        EvaluationError: no data frame of Dask, a column that it has not, or one without numbers.
+        EvaluationError: ``frame`` is not a Dask data frame, lacks a column, or a column has no numbers.
     """
     if not hasattr(frame, "to_dask_array") or not hasattr(frame, "columns"):
         raise EvaluationError(f"columns takes a data frame of Dask, not a {type(frame).__name__}")
@@ -34,7 +34,7 @@ def columns(frame: Any, *names: str | Sequence[str]) -> Any:
         if getattr(kind, "kind", "O") not in "biuf":
             raise EvaluationError(f"the column {name} has the dtype {kind}; real numbers are needed")
     whole = frame[wanted].astype("float64").to_dask_array()
-    whole.compute_chunk_sizes()  # to_dask_array(lengths=True) counts partitions that reading has joined
+    whole.compute_chunk_sizes()  # to_dask_array(lengths=True) would count partitions joined by reading
     places = {name: k for k, name in enumerate(wanted)}
     made = [
         whole[:, places[group]] if isinstance(group, str) else whole[:, [places[name] for name in group]]

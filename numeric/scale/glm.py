@@ -1,6 +1,6 @@
-"""Generalised linear models of data that are computed part by part: Newton's method, which is IRLS here.
+"""Generalised linear models of data that are computed part by part, by Newton's method, which here is IRLS.
 
-With the canonical link the Hessian of −log L is XᵀWX, so that a step of Newton's method is one of iteratively
+With the canonical link the Hessian of −log L is XᵀWX, so that a Newton step is a step of iteratively
 reweighted least squares (McCullagh and Nelder, "Generalized Linear Models", 1989, section 2.5).
 """
 
@@ -29,7 +29,7 @@ FAMILIES: dict[str, Callable[[Array, Array], Array]] = {
     "binomial": lambda eta, y: functions.softplus(eta) - y * eta,
     "poisson": lambda eta, y: np.exp(eta) - y * eta,
 }
-"""−log L of one observation, without what does not depend on the coefficients."""
+"""−log L of one observation, without terms that do not depend on the coefficients."""
 
 RANGES = {"gaussian": (-np.inf, np.inf), "binomial": (0.0, 1.0), "poisson": (0.0, np.inf)}
 
@@ -39,12 +39,12 @@ class LinearModel:
     """A fitted generalised linear model.
 
     Attributes:
-        coefficients: of the columns of X, in order.
-        intercept: the constant, 0.0 if there is none.
-        standard_errors: √diag(φ (XᵀWX)⁻¹), that of the intercept last if there is one; φ = 1, but the
-            residual variance SSE/(n − p) of "gaussian".
-        family: its name.
-        count: of observations.
+        coefficients: the coefficients of the columns of X, in order.
+        intercept: the constant, 0.0 if the model has none.
+        standard_errors: √diag(φ (XᵀWX)⁻¹), with that of the intercept last if there is one; φ = 1, except
+            for "gaussian", where it is the residual variance SSE/(n − p).
+        family: the name of the family.
+        count: the number of observations.
         fit: the run of Newton's method.
     """
 
@@ -57,7 +57,7 @@ class LinearModel:
 
     @property
     def converged(self) -> bool:
-        """Whether the maximum of the likelihood was found; classes that a plane separates have none."""
+        """Whether the maximum of the likelihood was found; classes that a plane separates have no maximum."""
         return self.fit.converged
 
 
@@ -75,17 +75,17 @@ def glm(
     """The coefficients that maximise the likelihood of a generalised linear model with its canonical link.
 
     Args:
-        X: (n, d), a NumPy or Dask array; `columns` makes one of a data frame.
-        y: (n,) or (n, 1), in parts like X: 0 and 1 (or shares) for "binomial", counts for "poisson".
+        X: (n, d), a NumPy or Dask array; `columns` makes one from a data frame.
+        y: (n,) or (n, 1), in the same parts as X: 0 and 1 (or shares) for "binomial", counts for "poisson".
         family: "binomial" (logistic regression), "poisson" or "gaussian".
-        intercept: whether there is a constant, which is not penalised.
-        penalty: λ of λ/2 |β|² added to −log L; scikit-learn's C is 1/λ.
-        tolerance: of the largest component of the gradient of −log L/n.
+        intercept: whether the model has a constant, which is not penalised.
+        penalty: λ in the term λ/2 |β|², which is added to −log L; scikit-learn's C is 1/λ.
+        tolerance: the largest allowed component of the gradient of −log L/n.
         iterations: the most steps.
-        options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, ...
+        options: options of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, ...
 
     Raises:
-        EvaluationError: an unknown family, targets out of its range, a negative penalty.
+        EvaluationError: the family is unknown, a target is out of its range, or the penalty is negative.
         ShapeError: X and y do not fit.
     """
     if family not in FAMILIES:
@@ -105,7 +105,7 @@ def glm(
     both = symad.join(symad.gradient(loss, "beta"), symad.hessian(loss, "beta"))
     slope, curvature = distribute(both, over, **options)(X, y, beta)
     inverse = np.linalg.pinv(curvature, hermitian=True)
-    if found.converged:  # the last step changes no digit of the likelihood, but half of those of β
+    if found.converged:  # the last step changes no digit of the likelihood, but about half the digits of β
         beta = beta - inverse @ slope
     scale = 2 * n * _plain(family, found.value, beta, penalty, intercept, n) / max(n - len(beta), 1)
     phi = scale if family == "gaussian" else 1.0

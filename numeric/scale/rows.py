@@ -1,4 +1,4 @@
-"""Rows of all parts in one array: each thread writes those it computed where they stand in the whole."""
+"""The rows of all parts in one array: each thread writes the rows that it computed to their places."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from symad.splitting.plan import Piece
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 LINE = 64
-"""Bytes of a cache line: each output begins at one."""
+"""Bytes of a cache line, to which the beginning of each output is aligned."""
 
 
 class RowStore:
-    """The outputs that are plain concatenations, allocated once.
+    """The outputs that are concatenations of rows, allocated once.
 
-    All lie in one block of memory, which later calls use again once the results are gone, and no part is kept
-    beside the whole.
+    All are in one block of memory, which later calls reuse once the results are released. No part is kept
+    in addition to the whole.
     """
 
     def __init__(self, pieces: Sequence[Piece], lengths: Sequence[int]) -> None:
-        """No memory is taken before the shapes of a part are known.
+        """Memory is allocated when the shapes of the first part are known.
 
         Args:
-            pieces: how the outputs are combined.
-            lengths: of the parts, in order.
+            pieces: the rules that combine the outputs.
+            lengths: the lengths of the parts, in order.
         """
         self.places = [k for k, p in enumerate(pieces) if p.kind == "rows" and p.weight is None]
         self.pieces = pieces
@@ -39,7 +39,7 @@ class RowStore:
         self.lock = Lock()
 
     def take(self, chunk: int, values: Values) -> Values:
-        """The values of a part, whose rows are written in the whole: their place is left empty."""
+        """The values of a part after its rows are written to the whole; the rows' entries become empty."""
         if not self.places:
             return values
         kept = list(values)
@@ -55,7 +55,7 @@ class RowStore:
         return tuple(kept)
 
     def give(self, values: Values) -> Values:
-        """The combined values with the rows in their places."""
+        """The combined values, with the rows in their entries."""
         kept = list(values)
         for k in self.places:
             kept[k] = [(self.whole[k], None)]

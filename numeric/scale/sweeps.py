@@ -1,4 +1,4 @@
-"""One function at many values: sweeps and Monte Carlo."""
+"""A function evaluated at many values: sweeps and Monte Carlo."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from symad.core.signatures import Inputs
 
 
-PARTS = 64
-"""The default number of parts into which values are cut; many parts keep many workers evenly busy."""
+DEFAULT_PARTS = 64
+"""The default number of parts; a larger number keeps many workers evenly busy."""
 
 
 def sweep(
@@ -38,22 +38,22 @@ def sweep(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> Any:
-    """f at every one of many values of some inputs: parameters, initial values, ensembles.
+    """The values of f at many values of some inputs: parameters, initial values, ensembles.
 
     Args:
-        f: what `symad.trace` takes.
+        f: a function, in any form that `symad.trace` takes.
         values: for some arguments, by name, N values along the first axis: NumPy or Dask arrays; for an
-            argument that is a dict, list or dataclass of arrays such an object.
+            argument that is a dict, list or dataclass of arrays, such an object.
         shared: the values of the other inputs.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
 
     Returns:
         The results of f with a leading axis of length N.
 
     Raises:
-        EvaluationError: names that are no inputs, or inputs without a value.
-        ShapeError: not as many values of each input.
+        EvaluationError: a name is not an input's, or an input has no value.
+        ShapeError: the numbers of values of the inputs differ.
     """
     whole = as_graph(f, inputs=inputs)
     graph, by_name = whole.ungrouped(), Named.of(whole)
@@ -69,7 +69,7 @@ def sweep(
 
 
 def _in_parts(options: Mapping[str, Any], count: int) -> dict[str, Any]:
-    return {"rows": max(1, -(-count // PARTS)), **options}
+    return {"rows": max(1, -(-count // DEFAULT_PARTS)), **options}
 
 
 def _check(graph: Graph, names: Sequence[str], many: Mapping[str, Array], given: Mapping[str, Array]) -> None:
@@ -106,21 +106,21 @@ def monte_carlo(
 ) -> Estimate:
     """The mean of f over random inputs, with its standard error.
 
-    Sample i draws its numbers from a Philox stream of its own, fold_in(key(seed), i), so that the samples do
-    not depend on how they are shared among workers.
+    Sample i draws its numbers from its own Philox stream, fold_in(key(seed), i), so that the samples do not
+    depend on how they are divided among workers.
 
     Args:
-        f: what `symad.trace` takes, with one output.
+        f: a function with one output, in any form that `symad.trace` takes.
         draws: for each random argument "normal" or "uniform": independent standard numbers of its shape, or
             of the shapes of all arrays in it.
-        samples: how many, at least 2.
+        samples: the number of samples, at least 2.
         shared: the values of the other inputs.
-        seed: of the key.
-        inputs: of f, as in `symad.trace`; a Python function needs them.
-        options: of `symad.numeric.scale.distribute`.
+        seed: the seed of the key.
+        inputs: the inputs of f, as in `symad.trace`; a Python function needs them.
+        options: options of `symad.numeric.scale.distribute`.
 
     Raises:
-        EvaluationError: names or draws that do not exist, several outputs, or fewer than two samples.
+        EvaluationError: a name or a kind of draws does not exist, f has several outputs, or samples < 2.
     """
     whole = as_graph(f, inputs=inputs)
     graph, by_name = whole.ungrouped(), Named.of(whole)
@@ -139,7 +139,7 @@ def monte_carlo(
         raise EvaluationError(f"monte_carlo of {graph.name}: {what}")
     value = _of_sample(graph, names, kinds, given, seed)
     rest = [given[n] for n in names if n in given]
-    # Moments about a typical value keep their digits.
+    # Moments about a typical value lose no digits to cancellation.
     pilot = np.asarray(value(0.0, *rest, np.zeros(graph.outputs[0].shape)[()])[0])
     n = sympy.Symbol("n", integer=True, positive=True)
     known = [(k, given[k].shape) for k in names if k in given]
@@ -163,7 +163,7 @@ def _array(name: str, shape: Shape) -> sympy.Basic:
 def _of_sample(
     graph: Graph, names: Sequence[str], kinds: Mapping[str, str], given: Mapping[str, Array], seed: int
 ) -> Graph:
-    """(number of a sample, shared..., pilot) -> f − pilot and its square."""
+    """The function (number of a sample, shared..., pilot) -> f − pilot and its square."""
     nodes = dict(zip(names, graph.input_nodes, strict=True))
     key = functions.key(seed)
     for name in kinds:
@@ -187,7 +187,7 @@ def _of_sample(
 
 
 def _numbers(samples: int, kernel: Distributed) -> Any:
-    """0, 1, ..., as a Dask array where one is needed to keep memory small."""
+    """The sample numbers 0, 1, ...; a Dask array where that is needed to save memory."""
     if kernel.client is None and kernel.scheduler is None:
         return np.arange(samples, dtype=np.float64)
     from dask import array

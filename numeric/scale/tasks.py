@@ -1,4 +1,4 @@
-"""What runs on a worker: a kernel on one part of the data, and merging the values of two parts."""
+"""The tasks of a worker: evaluating a kernel on one part of the data, and merging the values of two parts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from symad.splitting.plan import Piece
 
 
 class ChunkError(SymadError, RuntimeError):
-    """A part of the data could not be computed: says which, where, and why."""
+    """A part of the data could not be computed; the message says which, where, and why."""
 
     def __init__(self, function: str, chunk: int, worker: str, cause: str) -> None:
-        """``chunk`` counts from 0 along the axis that is split; −1 if it is not known."""
+        """``chunk`` counts from 0 along the split axis; −1 if it is not known."""
         where = f"chunk {chunk}" if chunk >= 0 else "a chunk"
         super().__init__(f"{function}: {where}, {worker}: {cause}")
         self.function, self.chunk, self.worker, self.cause = function, chunk, worker, cause
@@ -37,18 +37,18 @@ class ChunkError(SymadError, RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """What every worker needs once: the kernel as text, and the rules.
+    """The information that every worker needs once: the kernel as text, and the rules.
 
     Attributes:
-        name: the function, for messages.
+        name: the name of the function, for messages.
         graph: the saved text of the graph of one part.
-        backend: for `symad.numeric.lower`.
-        dtype: the same.
-        pieces: how its values are combined.
+        backend: the backend for `symad.numeric.lower`.
+        dtype: the dtype for `symad.numeric.lower`.
+        pieces: the rules that combine its values.
         names: the names of its inputs.
         cut: the positions of the inputs that hold data.
         check: whether NaN in the data is an error.
-        version: of symad, where the job was made.
+        version: the version of symad that made the job.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Job:
         return _kernel(self.graph, self.backend, self.dtype)
 
     def store(self, lengths: Sequence[int]) -> RowStore:
-        """Where the rows of all parts are put, in one process."""
+        """The store of the rows of all parts, in one process."""
         return RowStore(self.pieces, lengths)
 
     def begin(self, found: Values) -> Values:
@@ -75,7 +75,7 @@ class Job:
         return start(self.pieces, found)
 
     def join(self, left: Values, right: Values) -> Values:
-        """Two neighbouring parts as one."""
+        """The values of two neighbouring parts, merged."""
         return merge(self.pieces, left, right)
 
     def end(self, values: Values) -> Values:
@@ -85,18 +85,18 @@ class Job:
 
 @dataclass(frozen=True)
 class FactorJob(Job):
-    """Residuals r and their Jacobian J, of which only the triangular factor R of [J r] is kept.
+    """Residuals r and their Jacobian J, of which the triangular factor R of [J r] alone is kept.
 
-    Factors of parts, one below the other, have the factor of the whole (Demmel, Grigori, Hoemmen, Langou
-    2012).
+    The factor of the parts' factors, one below the other, is the factor of the whole (Demmel, Grigori,
+    Hoemmen, Langou 2012).
     """
 
     def store(self, lengths: Sequence[int]) -> RowStore:
-        """None: factors are merged."""
+        """None, because factors are merged."""
         return RowStore((), lengths)
 
     def begin(self, found: Values) -> Values:
-        """R of one part; the Jacobian comes last."""
+        """The factor R of one part; the Jacobian is the last value."""
         *residuals, jacobian = found
         r = np.concatenate([np.ravel(part) for part in residuals])
         return (np.linalg.qr(np.column_stack([jacobian, r]), mode="r"),)
@@ -127,12 +127,12 @@ def part(
     Args:
         job: the function.
         chunk: the number of the part.
-        shared: the values of all inputs, None where they are data.
+        shared: the values of all inputs; None for data.
         blocks: the data of this part, in the order of ``job.cut``.
-        shapes: what Dask was told that their shapes are; none for views of arrays.
+        shapes: the shapes of the blocks according to Dask; empty for views of arrays.
 
     Raises:
-        ChunkError: whatever went wrong here.
+        ChunkError: any error that occurred here.
     """
     try:
         if job.version != symad.__version__:
@@ -150,7 +150,7 @@ def part(
             values[position] = block
         if job.backend == "cupy":
             found = _on_device(job.kernel, values)
-        else:  # NumPy sums in another order where an array from the wire is not aligned
+        else:  # NumPy sums an unaligned array, such as one from a network message, in another order
             values = [v if _is_plain(v) else np.require(v, requirements=("C", "A")) for v in values]
             found = job.kernel(*values)
         if job.check:
@@ -165,13 +165,13 @@ def _is_plain(value: Array) -> bool:
 
 
 def _on_device(kernel: Kernel, values: Sequence[Array]) -> Values:
-    """A CuPy kernel on arrays of the host or the device; its results come back to the host."""
+    """A CuPy kernel on arrays of the host or the device; its results are copied to the host."""
     cupy = sys.modules["cupy"]  # the kernel has loaded it
     return tuple(map(cupy.asnumpy, kernel(*map(cupy.asarray, values))))
 
 
 def _refuse_nan(job: Job, values: Sequence[Array], found: Sequence[Array | float]) -> None:
-    """Where a value is NaN, the data are looked through."""
+    """Raise an error if a result is NaN because the data contain NaN."""
     arrays = (np.asarray(v) for v in found if not hasattr(v, "indptr"))
     if not any(math.isnan(np.minimum.reduce(v, axis=None)) for v in arrays if v.size):
         return
@@ -187,7 +187,7 @@ def _refuse_nan(job: Job, values: Sequence[Array], found: Sequence[Array | float
 
 
 def _here() -> str:
-    """The worker as its cluster calls it, or the process."""
+    """The name of the worker in its cluster, or the process."""
     try:
         from distributed import get_worker
 
@@ -197,7 +197,7 @@ def _here() -> str:
 
 
 def joined(job: Job, left: Values, right: Values) -> Values:
-    """Two neighbouring parts as one."""
+    """The values of two neighbouring parts, merged."""
     return job.join(left, right)
 
 

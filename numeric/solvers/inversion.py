@@ -1,4 +1,4 @@
-"""Sampling by inversion: F⁻¹(u) for any continuous distribution function that SymPy can say."""
+"""Sampling by inversion: F⁻¹(u) for any continuous distribution function that SymPy can express."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def invert(
     parameters: Mapping[sympy.Symbol, float] | None = None,
     support: tuple[float, float] = (-np.inf, np.inf),
 ) -> Array | float:
-    """The quantiles F⁻¹(u), by Newton's method with the density F' kept inside a bracket.
+    """The quantiles F⁻¹(u), by Newton's method with the density F', safeguarded by a bracket.
 
     Args:
         cdf: F(x), an increasing expression.
         x: its variable.
         levels: u in (0, 1), of any shape; `symad.functions.rand` makes them.
-        parameters: values of the other symbols, which broadcast with the levels.
-        support: where F rises from 0 to 1.
+        parameters: the values of the other symbols; they broadcast with the levels.
+        support: the interval on which F rises from 0 to 1.
 
     Raises:
-        EvaluationError: levels outside (0, 1), a symbol without a value, or an F that does not rise.
+        EvaluationError: a level is outside (0, 1), a symbol has no value, or F does not rise from 0 to 1.
     """
     u = np.asarray(levels, dtype=np.float64)
     if not np.all((u > 0) & (u < 1)):
@@ -58,13 +58,13 @@ def invert(
 
 
 ValueAndSlope: TypeAlias = "Callable[[Array], tuple[Array, Array]]"
-"""F and F′ at points."""
+"""F and F′ at some points."""
 
 
 def _bracket(
     both: ValueAndSlope, u: Array, support: tuple[float, float], cdf: sympy.Expr
 ) -> tuple[Array, Array]:
-    """Points below and above every quantile: from ±1 outwards by doubling, within the support."""
+    """Points below and above every quantile, found from ±1 outwards by doubling, within the support."""
     low, high = (np.full(u.shape, end) for end in support)
     for end, sign in ((low, -1.0), (high, 1.0)):
         if np.all(np.isfinite(end)):
@@ -84,7 +84,7 @@ def _bracket(
 
 
 def _newton(both: ValueAndSlope, u: Array, low: Array, high: Array) -> Array:
-    """Newton's steps where they stay inside the bracket and halve it, the middle elsewhere."""
+    """The quantiles: Newton steps where these stay in the bracket and halve it, else bisection."""
     x = (low + high) / 2
     for _ in range(200):
         value, slope = both(x)

@@ -1,10 +1,10 @@
-"""Nonlinear least squares: Gauss–Newton and Levenberg–Marquardt, dense, sparse, or by products alone.
+"""Nonlinear least squares: Gauss–Newton and Levenberg–Marquardt, dense, sparse, or matrix-free.
 
     least_squares(residuals, x0)          minimises ½ |r(x)|²
 
-The step p solves min |J p + r|² + μ |D p|² (μ = 0 for Gauss–Newton), with D the largest column norms of J
-so far, so that the method does not depend on the units of the unknowns. Sources: Moré, "The
-Levenberg-Marquardt algorithm: implementation and theory" (1978) for D and the tests of convergence;
+The step p solves min |J p + r|² + μ |D p|² (μ = 0 for Gauss–Newton), where D holds the largest column norms
+of J so far, so that the method does not depend on the units of the unknowns. Sources: Moré, "The
+Levenberg-Marquardt algorithm: implementation and theory" (1978) for D and the convergence tests;
 Madsen, Nielsen, Tingleff, "Methods for non-linear least squares problems" (2004), algorithm 3.16 for μ.
 """
 
@@ -20,23 +20,23 @@ from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
-from symad.numeric.solvers.newton import EPSILON, FLAT, LONG, Step
+from symad.numeric.solvers.newton import EPSILON, OUT_OF_ITERATIONS, VALUE_IS_FLAT, Step
 from symad.numeric.solvers.solver_variables import Unknowns, Vector
 
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """Where a least-squares method stopped.
+    """The result of a least-squares method.
 
     Attributes:
         x: the unknowns, in the form of the start.
-        value: ½ |r|² there.
-        residuals: r there, flat.
+        value: ½ |r|² at x.
+        residuals: r at x, flat.
         slope: the largest |cos| of the angle between r and a column of J: 0 at a minimum, without units.
         converged: whether the slope is within the tolerance, or no float near x has a smaller value.
-        message: why it stopped.
+        message: the reason why it stopped.
         history: the start and the point after each iteration.
-        evaluations: how often the residuals were computed.
+        evaluations: the number of evaluations of the residuals.
     """
 
     x: Any
@@ -58,10 +58,10 @@ class Fit:
         return len(self.history) - 1
 
     def checked(self) -> Fit:
-        """The result itself.
+        """The result itself, if it has converged.
 
         Raises:
-            ArithmeticError: it has not converged; says why.
+            ArithmeticError: it has not converged; the message says why.
         """
         if not self.converged:
             raise ArithmeticError(f"no fit: {self.message}; ½|r|² = {self.value}")
@@ -71,7 +71,7 @@ class Fit:
         """√diag(s² (JᵀJ)⁻¹), s² = |r|²/(m − n), in the form of the unknowns.
 
         Raises:
-            EvaluationError: not more residuals than unknowns, or J has no full rank.
+            EvaluationError: there are not more residuals than unknowns, or J does not have full rank.
         """
         _, jacobian = self.problem.residuals_and_jacobian(self.point)
         rows, columns = self.problem.count or len(jacobian), jacobian.shape[1]
@@ -102,13 +102,13 @@ def least_squares(
     """A local minimum of ½ |r(x)|² for a vector of residuals.
 
     Args:
-        f: the residuals, what `symad.trace` takes: a list, a vector, a Graph; all outputs together.
-        x0: first values of the unknowns, as in `symad.numeric.minimize`.
+        f: the residuals, in any form that `symad.trace` takes: a list, a vector, a Graph; all outputs count.
+        x0: the first values of the unknowns, as in `symad.numeric.minimize`.
         data: the values of the inputs that are not unknown.
         method: "levenberg-marquardt" or "gauss-newton" (μ = 0, steps halved until |r| falls).
-        solver: of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring, normal
-            equations), or "products" (J p and Jᵀ w alone, by LSMR).
-        tolerance: of the slope, see `Fit`.
+        solver: the solver of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring,
+            normal equations), or "products" (J p and Jᵀ w only, by LSMR).
+        tolerance: the largest slope, see `Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
         inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
@@ -167,7 +167,7 @@ class _Search:
             return np.full(len(self.r), np.inf) if self.history else np.array([np.inf])
 
     def update(self, length: float) -> None:
-        """J at the new point, and how far it is from a minimum."""
+        """Compute J at the new point, and the slope there."""
         self.j = self.linear(self.problem, self.x)
         self.gradient = self.j.transposed(self.r)
         norm = np.linalg.norm(self.r) * np.where(self.j.norms > 0, self.j.norms, 1.0)
@@ -177,7 +177,7 @@ class _Search:
             self.watch(self.problem.unpack(self.x))
 
     def moved(self, p: Vector) -> float:
-        """½|r|² after a step, which is taken if it is smaller."""
+        """½|r|² after a step; the step is taken if the value is smaller."""
         x = self.x + p
         r = self.residuals(x)
         with np.errstate(all="ignore"):
@@ -187,12 +187,12 @@ class _Search:
         return value
 
     def promised(self, p: Vector) -> float:
-        """The decrease of ½|r|² in the linear model."""
+        """The decrease of ½|r|² that the linear model predicts."""
         jp = self.j.times(p)
         return -float(self.r @ jp + jp @ jp / 2)
 
     def done(self) -> str:
-        """Why this is a minimum, or nothing."""
+        """The reason why this point is a minimum; empty if it is not known to be one."""
         if self.slope <= self.tolerance:
             return "the residuals are orthogonal to the columns of J within the tolerance"
         if np.linalg.norm(self.r) <= 16 * EPSILON * np.linalg.norm(self.j.norms * self.x):
@@ -209,7 +209,7 @@ class _Search:
             p = self.j.step(self.r, np.sqrt(mu) * scale)
             promised, before = self.promised(p), self.value
             if promised <= 4 * EPSILON * before:
-                return True, FLAT
+                return True, VALUE_IS_FLAT
             after = self.moved(p)
             ratio = (before - after) / promised
             if after < before:
@@ -221,7 +221,7 @@ class _Search:
                 mu, factor = mu * factor, 2 * factor
                 if not np.isfinite(mu) or np.linalg.norm(p) <= EPSILON * np.linalg.norm(self.x):
                     return False, "no step decreases the residuals"
-        return bool(self.done()), self.done() or LONG
+        return bool(self.done()), self.done() or OUT_OF_ITERATIONS
 
     def undamped(self, iterations: int) -> tuple[bool, str]:
         """Gauss–Newton."""
@@ -231,7 +231,7 @@ class _Search:
                 return True, why
             p, before = self.j.step(self.r, none), self.value
             if self.promised(p) <= 4 * EPSILON * before:
-                return True, FLAT
+                return True, VALUE_IS_FLAT
             for _ in range(50):
                 if self.moved(p) < before:
                     break
@@ -239,4 +239,4 @@ class _Search:
             else:
                 return False, "no step along the direction of Gauss and Newton decreases the residuals"
             self.update(float(np.linalg.norm(p)))
-        return bool(self.done()), self.done() or LONG
+        return bool(self.done()), self.done() or OUT_OF_ITERATIONS

@@ -1,4 +1,4 @@
-"""The Jacobian of least squares at one point, three ways: dense, sparse, or by its products alone."""
+"""The Jacobian of least squares at one point: dense, sparse, or by its products only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from symad.numeric.solvers.solver_variables import Unknowns, Vector
 
 
 class Linear:
-    """J at one point: what the search asks of it."""
+    """J at one point, with the operations that the search needs."""
 
     norms: Vector
-    """The norms of its columns; ones where they are not known."""
+    """The norms of the columns of J; ones if they are not known."""
 
     def __init__(self, problem: Unknowns, x: Vector) -> None:
         """J at x."""
@@ -33,10 +33,10 @@ class Linear:
 
 
 class Dense(Linear):
-    """By orthogonal factors of J with the weights below it."""
+    """J as a dense matrix; steps by orthogonal factors of J with the weights below it."""
 
     def __init__(self, problem: Unknowns, x: Vector) -> None:
-        """J in one sweep."""
+        """Compute J in one sweep."""
         _, self.j = problem.residuals_and_jacobian(x)
         self.norms = np.linalg.norm(self.j, axis=0)
 
@@ -49,7 +49,7 @@ class Dense(Linear):
         return w @ self.j
 
     def step(self, r: Vector, weights: Vector) -> Vector:
-        """Scaled to columns of norm about 1, then least squares by singular values."""
+        """The step, by the singular values of J with columns scaled to norm about 1."""
         scale = np.where(self.norms > 0, self.norms, 1.0)
         rows = [self.j / scale] + ([np.diag(weights / scale)] if weights.any() else [])
         right = np.concatenate([-r, np.zeros(len(weights) if weights.any() else 0)])
@@ -57,7 +57,7 @@ class Dense(Linear):
 
 
 class Sparse(Linear):
-    """By a sparse factor of JᵀJ + W², W the weights."""
+    """J as a sparse matrix; steps by a sparse factor of JᵀJ + W² with the weights W."""
 
     def __init__(self, problem: Unknowns, x: Vector) -> None:
         """J by coloring."""
@@ -73,7 +73,7 @@ class Sparse(Linear):
         return np.asarray(self.j.T @ w)
 
     def step(self, r: Vector, weights: Vector) -> Vector:
-        """The normal equations, scaled; a little more on their diagonal keeps them regular."""
+        """The step, by the scaled normal equations; a small term on the diagonal keeps them regular."""
         from scipy.sparse import diags_array
         from scipy.sparse.linalg import splu
 
@@ -84,10 +84,10 @@ class Sparse(Linear):
 
 
 class Products(Linear):
-    """By LSMR (Fong and Saunders 2011), which asks for J p and Jᵀ w alone."""
+    """J by products only; steps by LSMR (Fong and Saunders 2011), which needs J p and Jᵀ w."""
 
     def __init__(self, problem: Unknowns, x: Vector) -> None:
-        """Nothing is formed."""
+        """J itself is not computed."""
         self.problem, self.x, self.norms = problem, x, np.ones(len(x))
 
     def times(self, p: Vector) -> Vector:
@@ -99,7 +99,7 @@ class Products(Linear):
         return self.problem.transposed_product(self.x, w)
 
     def step(self, r: Vector, weights: Vector) -> Vector:
-        """One run; here all weights are equal, since the norms are."""
+        """The step, by one run of LSMR; all weights are equal, because the norms are."""
         from scipy.sparse.linalg import LinearOperator, lsmr
 
         shape = (len(r), len(self.x))

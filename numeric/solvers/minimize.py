@@ -1,9 +1,9 @@
-"""Unconstrained minimisation by derivatives of any order: Newton's method, Newton-CG, L-BFGS.
+"""Unconstrained minimisation with derivatives of any order: Newton's method, Newton-CG, L-BFGS.
 
     minimize(f, x0, method="newton")
 
-`symad.numeric.solvers.newton` holds Newton's method and Newton-CG; a quasi-Newton method and the
-trust-region problem solved to the end are SciPy's (`l-bfgs`, `trust-exact`), with our gradients and Hessians.
+`symad.numeric.solvers.newton` implements Newton's method and Newton-CG. The quasi-Newton method (`l-bfgs`)
+and the exact trust-region method (`trust-exact`) are SciPy's, with symad's gradients and Hessians.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ def minimize(
     """A local minimum of a scalar function, from a start.
 
     Args:
-        f: what `symad.trace` takes, or a Graph; all its inputs that are not in ``data`` are unknowns.
-        x0: their first values: an array or number for one unknown, a sequence with one entry for each, or a
-            mapping by symbol or name.
+        f: a function, in any form that `symad.trace` takes, or a Graph; all its inputs that are not in
+            ``data`` are unknowns.
+        x0: the first values of the unknowns: an array or number for one unknown, a sequence with one entry
+            for each, or a mapping by symbol or name.
         data: the values of the other inputs, by symbol or name.
-        method: "newton" (modified Cholesky, line search; Hessians that are mostly zero are computed and
-            factored as sparse matrices), "newton-cg" (trust region by conjugate gradients: Hessian-vector
-            products alone), "trust-exact" (dense Hessians) or "l-bfgs" (SciPy's; the latter gives up where f
-            stops being finite).
-        tolerance: of the largest component of |∇f|.
+        method: "newton" (modified Cholesky factors and a line search; Hessians that are mostly zero are
+            computed and factored as sparse matrices), "newton-cg" (trust region by conjugate gradients, with
+            Hessian-vector products only), "trust-exact" (dense Hessians) or "l-bfgs". The last two are
+            SciPy's; "l-bfgs" gives up where f is no longer finite.
+        tolerance: the largest allowed component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
         inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
             dataclass of arrays is given, and found, as such an object.
 
     Returns:
-        The `Minimum`; its ``converged`` says whether it is one.
+        A `Minimum`, whose ``converged`` says whether it is one.
 
     Raises:
-        EvaluationError: f is no scalar, names do not fit, f is not finite at the start, or a dense Hessian
+        EvaluationError: f is not a scalar, names do not fit, f is not finite at the start, or a dense Hessian
             would fill the memory.
     """
     if method not in METHODS:
@@ -63,14 +64,14 @@ def minimize(
 
 
 HUGE = 1e100
-"""What stands for an infinite value where only finite ones are taken."""
+"""The value passed instead of an infinite one where only finite values are accepted."""
 
 
 # ---- SciPy's methods --------------------------------------------------------------------------------
 
 
 def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -> Minimum:
-    """One of scipy.optimize.minimize, with our derivatives."""
+    """A method of scipy.optimize.minimize, with symad's derivatives."""
     from scipy.optimize import minimize as scipy_minimize
 
     problem, last = path.problem, (path.x, path.value, path.gradient)
@@ -80,14 +81,14 @@ def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -
         path.move(*known)
 
     def both(x: Vector) -> tuple[float, Vector]:
-        """SciPy's line search interpolates: it takes no infinite values."""
+        """f and ∇f; SciPy's line search interpolates, so that it needs finite values."""
         nonlocal last
         value, gradient = path.both(x)
         last = np.array(x), value, gradient
         return (value, gradient) if np.isfinite(value) else (HUGE, np.zeros_like(x))
 
     def hessian(x: Vector) -> Vector:
-        """SciPy also asks at points that it will refuse."""
+        """The Hessian; SciPy also asks for it at points that it then rejects."""
         try:
             found = problem.hessian(x)
         except np.linalg.LinAlgError:
@@ -111,7 +112,7 @@ def l_bfgs(path: Path, iterations: int) -> Minimum:
 
 
 def trust_exact(path: Path, iterations: int) -> Minimum:
-    """SciPy's trust region with the subproblem solved to the end (Moré and Sorensen 1983)."""
+    """SciPy's trust-region method with an exact subproblem (Moré and Sorensen 1983)."""
     options = {"gtol": path.tolerance, "max_trust_radius": 1e10}
     return _by_scipy("trust-exact", options, path, iterations)
 

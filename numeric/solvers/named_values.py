@@ -1,4 +1,4 @@
-"""Values given by name: of arguments, which may be objects of arrays, or of the inputs inside of them."""
+"""Values given by name: for arguments, which may be objects of arrays, or for the inputs inside them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from symad.derivatives.wrt import Entry, name_of, others
 from symad.errors import EvaluationError
 
 Start: TypeAlias = "str | tuple[sympy.Basic | str, ...]"
-"""The form of a start: the unknowns that a dict names, "one" value, or a "sequence" of them."""
+"""The form of a start: the names of the unknowns for a dict, "one" value, or a "sequence" of values."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """The arguments of a graph, and the inputs inside of them, by name."""
+    """The arguments of a graph, and the inputs inside them, by name."""
 
     graph: Graph
     entries: Mapping[str, Entry]
 
     @staticmethod
     def of(graph: Graph) -> Named:
-        """Those of a graph."""
+        """The names of a graph."""
         inputs = {
             str(s): Entry(argument_of(s), (n,)) for s, n in zip(graph.inputs, graph.input_nodes, strict=True)
         }
         return Named(graph, inputs | {e.argument.name: e for e in others(graph, ())})
 
     def structure(self, name: str) -> Structure:
-        """That of an argument; None for an input."""
+        """The structure of an argument; None for an input."""
         return self.entries[name].argument.structure if name in self.entries else None
 
     def values(
         self, pairs: Sequence[tuple[str, Tree]], is_whole: Callable[[Tree], bool] | None = None
     ) -> dict[str, Any]:
-        """The values of inputs, from those of arguments; what has an unknown name stays as it is.
+        """The values of inputs, from the values of arguments; values with an unknown name stay as they are.
 
-        A value for which ``is_whole`` is true is that of all inputs in its argument.
+        A value for which ``is_whole`` is true belongs to every input of its argument.
         """
         found: dict[str, Any] = {}
         for name, value in pairs:

@@ -1,4 +1,4 @@
-"""Newton's method with a modified Cholesky factor, and by conjugate gradients in a trust region.
+"""Newton's method with a modified Cholesky factor, and with conjugate gradients in a trust region.
 
 Source: Nocedal and Wright, "Numerical Optimization" (2006), algorithms 3.2, 3.3, 4.1 and 7.2.
 """
@@ -30,17 +30,17 @@ class Step:
 
 @dataclass(frozen=True, repr=False)
 class Minimum:
-    """Where a minimiser stopped.
+    """The result of a minimiser.
 
     Attributes:
         x: the point, in the form of the start.
-        value: f there.
-        slope: the largest component of |∇f| there.
+        value: f at x.
+        slope: the largest component of |∇f| at x.
         converged: whether the slope is within the tolerance, or f is minimal to its last digits.
-        message: why it stopped.
+        message: the reason why it stopped.
         history: the start and the point after each iteration.
-        evaluations: how often values (with or without gradients) were computed.
-        products: how often a Hessian times a vector was.
+        evaluations: the number of evaluations of f (with or without gradients).
+        products: the number of Hessian-vector products.
     """
 
     x: Any
@@ -60,10 +60,10 @@ class Minimum:
         return len(self.history) - 1
 
     def checked(self) -> Minimum:
-        """The result itself.
+        """The result itself, if it has converged.
 
         Raises:
-            ArithmeticError: it has not converged; says why.
+            ArithmeticError: it has not converged; the message says why.
         """
         if not self.converged:
             raise ArithmeticError(f"no minimum: {self.message}; f = {self.value}, |∇f| = {self.slope}")
@@ -72,7 +72,7 @@ class Minimum:
 
 @dataclass
 class Path:
-    """The points so far, and what was computed."""
+    """The points so far, with counts of evaluations."""
 
     problem: Unknowns
     x: Vector
@@ -87,7 +87,7 @@ class Path:
         """Evaluate the start.
 
         Raises:
-            EvaluationError: f or its gradient is not finite there.
+            EvaluationError: f or its gradient is not finite at the start.
         """
         self.value, self.gradient = self.both(self.x)
         if not np.isfinite(self.value):
@@ -101,7 +101,7 @@ class Path:
         return float(np.abs(self.gradient).max(initial=0.0))
 
     def both(self, x: Vector) -> tuple[float, Vector]:
-        """f and ∇f at x, counted; where f has no finite value it counts as infinite."""
+        """f and ∇f at x, counted; f counts as infinite where its value is not finite."""
         self.evaluations += 1
         try:
             with np.errstate(all="ignore"):
@@ -125,7 +125,7 @@ class Path:
         return self.slope <= self.tolerance
 
     def flat(self, decrease: float, digits: float = 4 * EPSILON) -> bool:
-        """Whether the decrease that a quadratic model promises is lost in the digits of f."""
+        """Whether the decrease that a quadratic model predicts is below the rounding error of f."""
         return decrease <= digits * abs(self.value)
 
     def product(self, d: Vector) -> Vector:
@@ -134,15 +134,16 @@ class Path:
         return self.problem.hessian_product(self.x, d)
 
     def stopped(self, message: str) -> Minimum:
-        """The result where a method gives up: a minimum if the model promises less than ten digits of f."""
+        """The result when a method gives up: a minimum if the predicted decrease is below 10⁻¹⁰ of f."""
         if self.small:
-            return self.finish(True, SMALL)
+            return self.finish(True, SLOPE_IS_SMALL)
         with np.errstate(all="ignore"):
-            promised = self.newton_decrease() if len(self.x) <= DENSE else self.product_decrease()
-        return self.finish(True, FLAT) if self.flat(promised, 1e-10) else self.finish(False, message)
+            few = len(self.x) <= MAX_HESSIAN_CHECKED
+            promised = self.newton_decrease() if few else self.product_decrease()
+        return self.finish(True, VALUE_IS_FLAT) if self.flat(promised, 1e-10) else self.finish(False, message)
 
     def newton_decrease(self) -> float:
-        """What Newton's step promises; infinite where the Hessian is not positive definite."""
+        """The decrease that Newton's step predicts; infinite if the Hessian is not positive definite."""
         hessian = self.problem.curvature(self.x)
         if not np.all(np.isfinite(entries_of(hessian))):
             return np.inf
@@ -150,7 +151,7 @@ class Path:
         return -float(self.gradient @ direction) / 2 if definite else np.inf
 
     def product_decrease(self) -> float:
-        """The same by conjugate gradients."""
+        """The predicted decrease, by conjugate gradients."""
         return steihaug(self.product, self.gradient, 1e8 * (1 + float(np.linalg.norm(self.x))))[1]
 
     def finish(self, converged: bool, message: str) -> Minimum:
@@ -161,21 +162,22 @@ class Path:
         )  # fmt: skip
 
 
-DENSE = 200
-"""Up to so many unknowns a doubtful end is judged by the Hessian, above by conjugate gradients."""
+MAX_HESSIAN_CHECKED = 200
+"""Up to this many unknowns, a doubtful end is judged by the Hessian, and above by conjugate gradients."""
 
-SMALL, FLAT = "the slope is within the tolerance", "f cannot decrease any more in floating point"
-LONG = "the iterations are used up"
+SLOPE_IS_SMALL = "the slope is within the tolerance"
+VALUE_IS_FLAT = "f cannot decrease any more in floating point"
+OUT_OF_ITERATIONS = "the iterations are used up"
 
 
 # ---- Newton's method with a modified Cholesky factor ------------------------------------------------
 
 
 def newton(path: Path, iterations: int) -> Minimum:
-    """Newton's direction of a positive definite model, shortened until f decreases enough."""
+    """Newton's direction for a positive definite model, shortened until f decreases enough."""
     for _ in range(iterations):
         if path.small:
-            return path.finish(True, SMALL)
+            return path.finish(True, SLOPE_IS_SMALL)
         hessian = path.problem.curvature(path.x)
         if not np.all(np.isfinite(entries_of(hessian))):
             return path.finish(False, "the Hessian is not finite")
@@ -184,11 +186,11 @@ def newton(path: Path, iterations: int) -> Minimum:
         if found is None:
             return path.stopped("no step along Newton's direction decreases f")
         path.move(*found)
-    return path.stopped(LONG)
+    return path.stopped(OUT_OF_ITERATIONS)
 
 
 def _line_search(path: Path, direction: Vector, decrease: float) -> tuple[Vector, float, Vector] | None:
-    """Halve the step until f falls by 10⁻⁴ of what the slope promises (Armijo); None at step 10⁻¹⁵."""
+    """Halve the step until f falls by 10⁻⁴ of the slope's prediction (Armijo); None at step 10⁻¹⁵."""
     factor = 1.0
     while factor > 1e-15:
         x = path.x + factor * direction
@@ -203,7 +205,7 @@ def _line_search(path: Path, direction: Vector, decrease: float) -> tuple[Vector
 
 
 def steihaug(product: Callable[[Vector], Vector], gradient: Vector, radius: float) -> tuple[Vector, float]:
-    """An approximate minimum p of ⟨g, p⟩ + ½⟨p, H p⟩ with |p| ≤ radius, and the decrease it promises.
+    """An approximate minimum p of ⟨g, p⟩ + ½⟨p, H p⟩ with |p| ≤ radius, and its predicted decrease.
 
     Conjugate gradients until the residual is small, the path leaves the region, or the curvature along it is
     not positive. Source: Steihaug (1983); Nocedal and Wright, algorithm 7.2, residuals as in (7.3).
@@ -240,7 +242,7 @@ def newton_cg(path: Path, iterations: int) -> Minimum:
     radius = max(1.0, float(np.linalg.norm(path.x)))
     for _ in range(iterations):
         if path.small:
-            return path.finish(True, SMALL)
+            return path.finish(True, SLOPE_IS_SMALL)
         p, promised = steihaug(path.product, path.gradient, radius)
         if not np.isfinite(promised):
             return path.finish(False, "a product with the Hessian is not finite")
@@ -250,7 +252,7 @@ def newton_cg(path: Path, iterations: int) -> Minimum:
         if path.flat(promised) and length < 0.99 * radius:
             if value <= path.value:
                 path.move(x, value, gradient)
-            return path.finish(True, FLAT)
+            return path.finish(True, VALUE_IS_FLAT)
         ratio = (path.value - value) / promised
         if ratio < 0.25:
             radius = 0.25 * length
@@ -260,4 +262,4 @@ def newton_cg(path: Path, iterations: int) -> Minimum:
             path.move(x, value, gradient)
         elif radius < EPSILON * float(np.linalg.norm(path.x)):
             return path.stopped("the trust region has shrunk to nothing")
-    return path.stopped(LONG)
+    return path.stopped(OUT_OF_ITERATIONS)

@@ -1,13 +1,13 @@
-"""Newton's direction where the Hessian need not be positive definite: dense, in a band, or sparse.
+"""Newton's direction for Hessians that need not be positive definite: dense, banded or sparse.
 
-The minimum of ⟨g, p⟩ + ½⟨p, (H + E) p⟩, E = shift S⁻², S = |diag H|^(−1/2): the shift is 0 for positive
-definite H, else one at which S H S + shift I has a Cholesky factor. Because of the scale S the choice does
-not depend on the units of the unknowns. Source: Nocedal and Wright, "Numerical Optimization" (2006),
-algorithm 3.3, on the scaled matrix.
+The direction minimises ⟨g, p⟩ + ½⟨p, (H + E) p⟩ with E = shift S⁻² and S = |diag H|^(−1/2). The shift is 0
+for a positive definite H, else a value for which S H S + shift I has a Cholesky factor. Because of the scale
+S the choice does not depend on the units of the unknowns. Source: Nocedal and Wright, "Numerical
+Optimization" (2006), algorithm 3.3, applied to the scaled matrix.
 
-A sparse matrix is factored in a band, its rows in Cuthill and McKee's order, if that is narrow, and by
-SuperLU otherwise: with pivots from the diagonal it computes L D Lᵀ, and the signs of D are those of the
-eigenvalues (Sylvester).
+A sparse matrix is factored as a band if the band is narrow, with its rows in Cuthill and McKee's order, and
+by SuperLU otherwise: with pivots from the diagonal SuperLU computes L D Lᵀ, and the signs of D are those of
+the eigenvalues (Sylvester).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Vector = np.ndarray
 Solve = Callable[[Vector], Vector]
 
 NARROW = 64
-"""Matrices with at most so many diagonals below the main one are factored in a band."""
+"""Matrices with at most this many diagonals below the main one are factored as a band."""
 
 
 class Directions:
-    """Newton's directions for Hessians of one structure, which is analysed once."""
+    """Newton's directions for Hessians of one sparsity structure, which is analysed once."""
 
     def __init__(self) -> None:
-        """Nothing is known before the first Hessian."""
+        """The structure is analysed with the first Hessian."""
         self._sparse: SparseFactors | None = None
 
     def __call__(self, hessian: Array, gradient: Vector) -> tuple[Vector, bool]:
@@ -66,14 +66,14 @@ def modified_cholesky(hessian: Vector) -> tuple[Any, Vector, float]:
 
 
 def _scale(diagonal: Vector, entries: Vector) -> Vector:
-    """S⁻¹ = |diag H|^½, no part of it too close to zero."""
+    """S⁻¹ = |diag H|^½, with entries bounded away from zero."""
     size = np.abs(entries).max(initial=0.0) or 1.0
     found: Vector = np.sqrt(np.maximum(np.abs(diagonal), 1e-14 * size))
     return found
 
 
 def _first_definite(factor: Callable[[float], Any], diagonal: Vector) -> tuple[Any, float]:
-    """The factor of the first shifted matrix that has one, and the shift."""
+    """The factor and the shift of the first shifted matrix that has a factor."""
     lowest = float(diagonal.min(initial=1.0))
     shift = 0.0 if lowest > 0 else 1e-3 - lowest
     while (made := factor(shift)) is None:
@@ -82,10 +82,10 @@ def _first_definite(factor: Callable[[float], Any], diagonal: Vector) -> tuple[A
 
 
 class SparseFactors:
-    """Factors of symmetric matrices of one pattern, all entries of which are stored."""
+    """Factors of symmetric matrices of one sparsity pattern, with all entries stored."""
 
     def __init__(self, matrix: csr_array) -> None:
-        """Find an order of the rows, and where the entries stand in it."""
+        """Find an order of the rows, and the places of the entries in it."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import reverse_cuthill_mckee
 

@@ -1,6 +1,6 @@
-"""The unknowns of a graph as one flat vector, and the derivatives that optimisers and samplers ask for.
+"""The unknowns of a graph as one flat vector, and the derivatives that optimisers and samplers need.
 
-Each derivative is traced and lowered when it is asked for first, once.
+Each derivative is traced and lowered once, when it is first needed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 Vector = np.ndarray
 
-FEW = 100
-"""With fewer unknowns than this a Hessian is dense."""
+MIN_SPARSE = 100
+"""The number of unknowns from which a Hessian may be sparse."""
 
-PART = 0.1
-"""The part of its entries up to which it is sparse."""
+MAX_DENSITY = 0.1
+"""The largest share of entries that a sparse Hessian may have."""
 
-LONG, LARGEST = 3000, 20_000
-"""With more unknowns than these, some columns are looked at before the pattern; dense ones are refused."""
+MIN_PROBED, MAX_DENSE = 3000, 20_000
+"""Above the first number of unknowns, a few columns are examined before the pattern; above the second, a
+dense Hessian is refused."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Unknowns:
     """A graph whose inputs are unknowns, in one flat vector, and data with fixed values.
 
     Attributes:
-        graph: the function; scalar for `value` and the derivatives of it.
+        graph: the function; a scalar for `value` and its derivatives.
         names: the unknown inputs, in the order of the vector.
         shapes: their shapes.
         data: the values of the other inputs, by position.
         form: how the unknowns were given: "one", "sequence" or "mapping" (with its keys).
-        structures: those of the objects that were given.
+        structures: the structures of the objects that were given.
     """
 
     graph: Graph
@@ -66,15 +67,15 @@ class Unknowns:
         """The unknowns, and the flat vector of their first values.
 
         Args:
-            f: what `symad.trace` takes, or a Graph.
+            f: a function, in any form that `symad.trace` takes, or a Graph.
             x0: a mapping by symbol or name; or values of the arguments that are not in ``data``, in order:
-                the value if it is one argument, otherwise a sequence with one entry for each. The value of an
-                argument that is a dict, list or dataclass of arrays is such an object.
+                the value itself for one argument, otherwise a sequence with one entry for each. The value of
+                an argument that is a dict, list or dataclass of arrays is such an object.
             data: the values of the other arguments, by symbol or name.
             inputs: order and grouping of the arguments, as in `symad.trace`.
 
         Raises:
-            EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
+            EvaluationError: a name is not an input's, an input has no value, or the start is not finite.
         """
         whole = as_graph(f, None, inputs)
         by_name = Named.of(whole)
@@ -153,10 +154,10 @@ class Unknowns:
 
     @property
     def count(self) -> int | None:
-        """The number of residuals, where `residuals` gives fewer numbers of the same length; else None."""
+        """The number of residuals if `residuals` returns a shorter vector of the same norm; else None."""
         return None
 
-    # ---- what is asked for -------------------------------------------------------------------------
+    # ---- derivatives of scalar functions -----------------------------------------------------------
 
     @cached_property
     def value(self) -> Callable[[Vector], float]:
@@ -183,10 +184,10 @@ class Unknowns:
 
     @cached_property
     def curvature(self) -> Callable[[Vector], Vector | csr_array]:
-        """∇²f: sparse where it is known to have few entries, otherwise dense.
+        """∇²f: sparse if it is known to have few entries, otherwise dense.
 
         Raises:
-            EvaluationError: a dense one would fill the memory.
+            EvaluationError: a dense Hessian would fill the memory.
         """
         chosen: list[Callable[[Vector], Vector | csr_array]] = []
 
@@ -198,13 +199,14 @@ class Unknowns:
         return hessian
 
     def _is_sparse(self, v: Vector) -> bool:
-        """Whether few entries of ∇²f can be other than zero; some columns of long ones come first."""
+        """Whether few entries of ∇²f can be nonzero; for many unknowns some columns are examined first."""
         n = len(v)
-        for k in (0, n // 2, n - 1) if n > LONG else ():
+        for k in (0, n // 2, n - 1) if n > MIN_PROBED else ():
             column = self.hessian_product(v, np.eye(1, n, k)[0])
-            if np.count_nonzero(column) > PART * n:
+            if np.count_nonzero(column) > MAX_DENSITY * n:
                 return False
-        return n >= FEW and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= PART * n * n)
+        most = MAX_DENSITY * n * n
+        return n >= MIN_SPARSE and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= most)
 
     def _sparse_hessian(self) -> Callable[[Vector], csr_array]:
         kernel = self.lowered(symad.hessian(self.graph, self._wrt(), sparse=True))
@@ -212,7 +214,7 @@ class Unknowns:
 
     def _dense_hessian(self) -> Callable[[Vector], Vector]:
         n = sum(self.sizes)
-        if n > LARGEST:
+        if n > MAX_DENSE:
             raise EvaluationError(
                 f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries, too many for "
                 "Newton's method: use method='newton-cg' or 'l-bfgs'"
@@ -230,7 +232,7 @@ class Unknowns:
 
         return product
 
-    # ---- of vector functions ------------------------------------------------------------------------
+    # ---- derivatives of vector functions ------------------------------------------------------------
 
     @cached_property
     def residuals(self) -> Callable[[Vector], Vector]:
@@ -300,7 +302,7 @@ class Unknowns:
 
 
 def check_names(graph: str, inputs: list[str], start: dict[str, Tree], given: dict[str, Tree]) -> None:
-    """Raises EvaluationError for names that are no inputs, inputs without a value, and starts not finite."""
+    """Raises EvaluationError for names that are not inputs, inputs without a value, and non-finite starts."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:
         raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")

@@ -1,5 +1,5 @@
-"""Training of models: optimisers, schedules, checkpoints, players in turn.
+"""Training of models: optimisers, schedules, checkpoints, and games of several players.
 
-`loop` is the start: one optimiser, one loss. `optimisers` and `schedules` are its steps, `checkpoints`
-files, `adversarial` two players in turn.
+`loop` trains one loss with one optimiser. `optimisers` and `schedules` compute its steps, `checkpoints`
+reads and writes files, and `adversarial` trains players in turn.
 """

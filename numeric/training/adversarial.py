@@ -1,11 +1,11 @@
-"""Training of several players, each with its own loss of all parameters, in turn.
+"""Training of several players in turn; the loss of each depends on all parameters.
 
     critic = Player(critic_loss, critic_names, Adam(1e-3), steps=3)
     generator = Player(generator_loss, generator_names, Adam(1e-3))
     result = train_in_turn([critic, generator], parameters, [its_batches, codes], rounds=1000)
 
-In every round each player takes its steps downhill in its own parameters; the others' stand still. Source:
-Goodfellow et al., "Generative adversarial nets" (2014), algorithm 1.
+In every round each player takes steps that decrease its loss, in its own parameters, while those of the
+others are fixed. Source: Goodfellow et al., "Generative adversarial nets" (2014), algorithm 1.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from symad.numeric.training.parameters import Batch, Trainable
 
 @dataclass(frozen=True)
 class Player:
-    """One side of a game.
+    """One player of a game.
 
     Args:
-        loss: a scalar graph whose first arguments are all parameters and whose others are this player's data.
-        names: the parameters that this player chooses: arguments, or inputs inside of them.
-        optimiser: what takes the steps.
-        steps: steps in each round.
+        loss: a scalar graph; its first arguments are all parameters, the others are this player's data.
+        names: the parameters that this player changes: arguments, or inputs inside them.
+        optimiser: the optimiser that computes the steps.
+        steps: the number of steps in each round.
         bound: after each step the player's parameters are clipped to [−bound, bound] (the weights of a
             Wasserstein critic; Arjovsky, Chintala, Bottou 2017, algorithm 1).
-        clip: gradients of larger norm are scaled down to it.
+        clip: gradients with a larger norm are scaled down to this norm.
     """
 
     loss: Graph
@@ -51,7 +51,7 @@ class Player:
 
 @dataclass(frozen=True)
 class Played:
-    """What a game leaves: parameters, their running averages, and each player's losses, one a step."""
+    """The result of a game: parameters, their running averages, and each player's losses, one per step."""
 
     parameters: Any
     averages: Any = field(repr=False)
@@ -73,15 +73,15 @@ def train_in_turn(
         players: the order of their turns.
         parameters: initial values of all parameters, a dict by name or the value of the first argument, see
             `symad.numeric.training.loop.train`; they are not changed in place.
-        data: for each player a stream with the values of its other arguments for each of its steps.
-        rounds: how many turns each player has.
+        data: for each player a stream with the values of its other arguments, one for each of its steps.
+        rounds: the number of turns of each player.
         schedule: a factor of the learning rates for each round.
-        average: the running averages keep this share of themselves in each round.
+        average: the share of the running averages that is kept in each round.
         dtype: the precision of the generated code.
 
     Raises:
-        EvaluationError: parameters that are not a loss's, a player without parameters of its own, a loss
-            that is no longer finite (it names the round and the player), or too little data.
+        EvaluationError: the parameters are not those of a loss, a player has no parameters of its own, a loss
+            is no longer finite (the message names the round and the player), or there are too few data.
     """
     sides = [_side(number, player, parameters) for number, player in enumerate(players)]
     if not sides:
@@ -117,7 +117,7 @@ def train_in_turn(
 
 
 def _side(number: int, player: Player, parameters: Tree) -> tuple[Trainable, list[str]]:
-    """The loss of a player by its inputs, and the inputs that the player chooses."""
+    """The loss of a player as a function of inputs, and the inputs that the player changes."""
     problem = Trainable.of(player.loss, parameters, f"the loss of player {number}")
     try:
         return problem, problem.chosen(player.names)

@@ -15,7 +15,7 @@ from symad.saving.atomic_files import replacing
 
 
 def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: list[float]) -> None:
-    """Write parameters, the optimiser's state and the losses so far; an interruption leaves the old file.
+    """Write parameters, optimiser state and losses; an interruption leaves the old file intact.
 
     Parameters in any structure are written by name, see `symad.numeric.training.parameters.Form`.
     """
@@ -23,7 +23,7 @@ def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: l
     arrays: dict[str, Any] = {f"parameter/{k}": v for k, v in named.items()}
     for group, members in state.items():
         arrays |= {f"state/{group}/{k}": v for k, v in members.items()}
-    arrays = {k: v.get() if hasattr(v, "get") else v for k, v in arrays.items()}  # from the device, if there
+    arrays = {k: v.get() if hasattr(v, "get") else v for k, v in arrays.items()}  # copies from the device
     arrays["losses"] = np.array(losses, dtype=np.float64)
     with replacing(path) as file:
         np.savez(file, **arrays)
@@ -32,11 +32,11 @@ def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: l
 def read_checkpoint(path: str | Path, parameters: Tree, state: State) -> tuple[Any, State, list[float]]:
     """Read a checkpoint of a model with these parameters and an optimiser with this state.
 
-    The parameters come in the structure of those given.
+    The parameters are returned in the structure of the given ones.
 
     Raises:
-        EvaluationError: no checkpoint, or one of other parameters, shapes, precision or optimiser, or
-            with NaN in it.
+        EvaluationError: the file is not a checkpoint, belongs to other parameters, shapes, another precision
+            or optimiser, or contains NaN.
     """
     form = Form.of(parameters)
     named = form.arrays(parameters, "parameters")

@@ -33,7 +33,7 @@ __all__ = ["Rate", "Trained", "batches", "refuse_nan", "staircase", "train", "wa
 
 @dataclass(frozen=True)
 class Trained:
-    """What training leaves: parameters, the optimiser's state, and the loss of every step."""
+    """The result of training: parameters, the optimiser's state, and the loss of every step."""
 
     parameters: Any
     state: State = field(repr=False)
@@ -58,16 +58,16 @@ def train(
     """Minimise a loss over minibatches.
 
     Args:
-        loss: a scalar function, what `symad.trace` takes, whose first arguments are parameters and whose
-            others are data.
+        loss: a scalar function, in any form that `symad.trace` takes; its first arguments are parameters, the
+            others data.
         parameters: initial values: a dict with the names of the first arguments in order, or the value of
             the first one alone. An argument may be a structure of arrays. They are not changed in place.
         data: for each step the values of the other arguments, a tuple or a dict by name; see `batches`. When
-            training resumes, those of the steps done are passed over, so that the run is the one that was
-            interrupted.
+            training resumes, the data of completed steps are skipped, so that the run equals an uninterrupted
+            one.
         optimiser: `SGD`, `Adam` or `adamw` of `symad.numeric.training.optimisers`.
-        steps: how many steps in all, those before a checkpoint included.
-        clip: gradients of larger norm, of all parameters together, are scaled down to it.
+        steps: the total number of steps, including those before a checkpoint.
+        clip: gradients with a larger norm, over all parameters together, are scaled down to this norm.
         schedule: a factor of the learning rate for each step; see `symad.numeric.training.schedules`.
         progress: show a bar with the loss.
         checkpoint: an .npz file written every ``every`` steps and at the end.
@@ -77,8 +77,8 @@ def train(
         inputs: order and grouping of the arguments, as in `symad.trace`; a Python function needs them.
 
     Raises:
-        EvaluationError: parameters that are not the graph's, NaN in parameters or data, a loss or a
-            gradient that is no longer finite, too little data, or a checkpoint of another model.
+        EvaluationError: the parameters are not those of the graph, parameters or data contain NaN, a loss or
+            gradient is no longer finite, there are too few data, or a checkpoint is of another model.
     """
     problem = Trainable.of(as_graph(loss, None, inputs), parameters)
     if steps < 0 or every < 1 or (clip is not None and not clip > 0):
@@ -115,13 +115,13 @@ def train(
 
 
 def batches(*arrays: Array, size: int, seed: int = 0, axis: int = 0) -> Iterator[tuple[np.ndarray, ...]]:
-    """Minibatches without end: all samples once, in random order, then all again in another.
+    """Endless minibatches: in every round each sample is used once, in a new random order.
 
-    The samples lie along ``axis``, the same number in every array; a remainder smaller than a batch is left
-    for the next round.
+    The samples lie along ``axis``, equally many in every array. A remainder smaller than a batch is left out
+    of a round.
 
     Raises:
-        EvaluationError: arrays of different length, a batch larger than the data, or NaN in it.
+        EvaluationError: the arrays differ in length, a batch is larger than the data, or the data hold NaN.
     """
     lengths = {np.shape(a)[axis] for a in arrays}
     if len(lengths) != 1 or not 1 <= size <= min(lengths):

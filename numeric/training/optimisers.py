@@ -1,7 +1,7 @@
 """Optimisers: pure functions from parameters, gradients and state to new parameters and state.
 
-Parameters and gradients are arrays of NumPy or CuPy in one structure: a dict by name, or lists, tuples and
-dataclasses of such, as `symad.gradient` returns them. The state is by name.
+Parameters and gradients are NumPy or CuPy arrays in one structure: a dict by name, or lists, tuples and
+dataclasses of such, as `symad.gradient` returns them. The state is stored by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["SGD", "Adam", "Arrays", "Optimiser", "RMSprop", "State", "adamw", "c
 
 
 class Optimiser(Protocol):
-    """What `symad.numeric.training.loop.train` asks of an optimiser."""
+    """The interface of an optimiser for `symad.numeric.training.loop.train`."""
 
     def start(self, parameters: Arrays) -> State:
         """The state before the first step."""
@@ -34,8 +34,8 @@ class Optimiser(Protocol):
 class SGD:
     """Stochastic gradient descent with momentum: g ← ∇L + λ θ,  v ← μ v + g,  θ ← θ − η v.
 
-    With ``nesterov`` θ ← θ − η (g + μ v). Source: Polyak (1964); in the form of Sutskever et al. (2013) with
-    the rate outside of v, as PyTorch has it.
+    With ``nesterov``, θ ← θ − η (g + μ v). Source: Polyak (1964); in the form of Sutskever et al. (2013),
+    with the rate outside of v, as in PyTorch.
     """
 
     rate: float
@@ -77,8 +77,8 @@ class SGD:
 class RMSprop:
     """g ← ∇L + λ θ,  v ← α v + (1 − α) g²,  w ← μ w + g / (√v + ε),  θ ← θ − η w.
 
-    ``centred``: √(v − m²) in the place of √v, with m ← α m + (1 − α) g. Sources: Hinton, "Neural networks for
-    machine learning" (2012), lecture 6e; centred: Graves (2013), equations 38-45; ε as PyTorch has it.
+    With ``centred``, √(v − m²) replaces √v, where m ← α m + (1 − α) g. Sources: Hinton, "Neural networks for
+    machine learning" (2012), lecture 6e; centred: Graves (2013), equations 38-45; ε as in PyTorch.
     """
 
     rate: float = 0.01
@@ -102,7 +102,7 @@ class RMSprop:
 
     @starts
     def start(self, parameters: Arrays) -> State:
-        """The means of g² and, where they are used, of g, and the velocities: 0."""
+        """The means of g² and, if used, of g, and the velocities, all 0."""
         names = ["v", *(["m"] if self.centred else []), *(["w"] if self.momentum else [])]
         return {name: _zeros(parameters) for name in names}
 
@@ -125,15 +125,15 @@ class RMSprop:
 
 @dataclass(frozen=True, repr=False)
 class Adam:
-    """Adam, and with ``decay`` AdamW.
+    """Adam, or AdamW with ``decay``.
 
         g ← ∇L + κ θ,   m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²,
         θ ← θ − η (m̂ / (√v̂ + ε) + λ θ),   m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
 
-    The penalty κ is what PyTorch's Adam calls ``weight_decay``, the decay λ outside of the moments what its
-    AdamW does. All arrays decay, or with ``decays="matrices"`` those with at least two axes: not biases and
-    gains. With ε = 0, a parameter whose gradients were all 0 stays. Sources: Kingma & Ba (2015), algorithm 1;
-    Loshchilov & Hutter (2019), algorithm 2.
+    The penalty κ is called ``weight_decay`` in PyTorch's Adam; the decay λ, outside of the moments, is
+    ``weight_decay`` in its AdamW. All arrays decay, or with ``decays="matrices"`` only those with at least
+    two axes, not biases and gains. With ε = 0, a parameter whose gradients were all 0 does not move. Sources:
+    Kingma & Ba (2015), algorithm 1; Loshchilov & Hutter (2019), algorithm 2.
     """
 
     rate: float = 1e-3
@@ -186,22 +186,22 @@ class Adam:
 
 
 def adamw(rate: float = 1e-3, decay: float = 0.01, decays: str = "all") -> Adam:
-    """Adam with decay, by default of all arrays as in PyTorch; see `Adam`."""
+    """Adam with decay of all arrays by default, as in PyTorch; see `Adam`."""
     return Adam(rate, decay=decay, decays=decays)
 
 
 def _zeros(parameters: Arrays) -> Arrays:
-    """Zeros like the parameters, which are finite; by arithmetic alone, as all here, on any device."""
+    """Zeros like the finite parameters, by arithmetic only, so that it works on any device."""
     return {k: p - p if hasattr(p, "dtype") else np.zeros(()) for k, p in parameters.items()}
 
 
 def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
-    """The gradients with that of (λ/2) ‖θ‖²."""
+    """The gradients plus that of (λ/2) ‖θ‖²."""
     return {k: g + penalty * parameters[k] for k, g in gradients.items()} if penalty else gradients
 
 
 def _quotient(move: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """A move in units of its size; 0 where both are 0, which ε = 0 permits."""
+    """A move divided by its size; 0 where both are 0, which ε = 0 allows."""
     return move / (size + ((size == 0) & (move == 0)))
 
 
@@ -211,7 +211,7 @@ def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
 
 
 def _like(parameter: Any, moved: Any) -> Any:
-    """What was computed, in the dtype of the parameter; a Python number has none to keep."""
+    """The computed value in the dtype of the parameter; a Python number has no dtype to keep."""
     return moved.astype(parameter.dtype) if hasattr(parameter, "dtype") else moved
 
 
@@ -226,7 +226,7 @@ def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:
 
 
 def clip_gradients(gradients: Any, limit: float | None) -> Any:
-    """Gradients scaled so that their norm, all arrays together, is at most ``limit``; in their structure.
+    """Gradients in their structure, scaled so that the norm of all arrays together is at most ``limit``.
 
     Source: Pascanu, Mikolov & Bengio (2013), algorithm 1.
     """

@@ -1,4 +1,4 @@
-"""Parameters in any structure, as the dict of arrays by name that optimisers and checkpoints work on.
+"""Parameters in any structure, and the dict of arrays by name on which optimisers and checkpoints work.
 
 A structure is an array, or a dict, list, tuple, named tuple or dataclass of structures.
 """
@@ -21,7 +21,7 @@ from symad.errors import EvaluationError
 from symad.tracing.grouping import is_container, structure_of
 
 Batch: TypeAlias = "Sequence[Tree] | Mapping[str, Tree]"
-"""The data of one step: in the order of the arguments that they are, or by name."""
+"""The data of one step, in the order of the arguments or by name."""
 
 Arrays: TypeAlias = "dict[str, np.ndarray]"
 State: TypeAlias = "dict[str, Arrays]"
@@ -29,14 +29,14 @@ State: TypeAlias = "dict[str, Arrays]"
 
 @dataclass(frozen=True)
 class Form:
-    """How some arrays are held, and a name for each of them."""
+    """The structure that holds some arrays, and a name for each array."""
 
     structure: Structure
     names: tuple[str, ...]
 
     @staticmethod
     def of(tree: Any) -> Form:
-        """The keys of a dict of arrays; for others what selects each array, as in ``['layers'][0].w``."""
+        """The form of a structure; names are keys of a dict of arrays, or texts as ``['layers'][0].w``."""
         plain = isinstance(tree, Mapping) and all(
             isinstance(k, str) and not is_container(v) for k, v in tree.items()
         )
@@ -46,15 +46,15 @@ class Form:
         return Form(structure, tuple(name for name, _ in found))
 
     def arrays(self, tree: Tree, what: str) -> Arrays:
-        """The arrays of something in this form, by name.
+        """The arrays in a value of this form, by name.
 
         Raises:
-            EvaluationError: it has another structure; says where in ``what``.
+            EvaluationError: the value has another structure; the message says where in ``what``.
         """
         return dict(zip(self.names, leaves_of(self.structure, tree, what), strict=True))
 
     def pack(self, arrays: Mapping[str, ArrayLike]) -> Any:
-        """Arrays by name in this form."""
+        """A value of this form with the given arrays."""
         return pack(self.structure, [arrays[name] for name in self.names])
 
 
@@ -62,7 +62,7 @@ Owner = TypeVar("Owner")
 
 
 def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], State]:
-    """The first state of an optimiser, for parameters in any structure."""
+    """The method ``start`` of an optimiser for parameters in any structure, from one for arrays by name."""
 
     @wraps(rule)
     def start(self: Owner, parameters: Tree) -> State:
@@ -74,7 +74,7 @@ def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], St
 def steps(
     rule: Callable[[Owner, Arrays, Arrays, State, float], tuple[Arrays, State]],
 ) -> Callable[[Owner, Any, Any, State, float], tuple[Any, State]]:
-    """A step of an optimiser, for parameters and gradients in any structure; the state is by name."""
+    """The method ``step`` of an optimiser for any structure; the state is stored by name."""
 
     @wraps(rule)
     def step(self: Owner, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:
@@ -91,12 +91,12 @@ def steps(
 
 @dataclass(frozen=True)
 class Trainable:
-    """A loss by its inputs, of which the first are parameters and the others data.
+    """A loss as a function of its inputs, of which the first are parameters and the others data.
 
     Attributes:
-        loss: the graph, one argument for each input.
+        loss: the graph, with one argument for each input.
         arrays: the first values of the parameters, by the names of their inputs.
-        parameters: the arguments that hold them.
+        parameters: the arguments that hold parameters.
         data: the other arguments.
         bare: whether the parameters were given as the value of one argument, not as a dict by name.
     """
@@ -112,7 +112,7 @@ class Trainable:
         """The parameters as the first arguments of a loss: a dict by name, or the value of the first one.
 
         Raises:
-            EvaluationError: other arguments, another structure, or a value that is not finite.
+            EvaluationError: the arguments or the structure differ, or a value is not finite.
         """
         arguments = loss.arguments
         names = [argument.name for argument in arguments]
@@ -136,10 +136,10 @@ class Trainable:
         return [str(s) for s in self.loss.inputs[len(self.arrays) :]]
 
     def chosen(self, names: Sequence[str]) -> list[str]:
-        """The inputs of some parameters, which are named as arguments or as inputs.
+        """The inputs of some parameters, given by the names of arguments or inputs.
 
         Raises:
-            EvaluationError: a name is neither, or there is none.
+            EvaluationError: a name is neither, or no name is given.
         """
         inputs, found = iter(self.arrays), {name: [name] for name in self.arrays}
         for argument in self.parameters:
@@ -162,7 +162,7 @@ class Trainable:
         return flat
 
     def values(self, given: Batch, title: str = "") -> list[Any]:
-        """The same, without a look at the numbers; ``title`` is what takes them."""
+        """As `batch`, but without checking the numbers; ``title`` names the loss in errors."""
         title = title or self.loss.name
         values = bind(title, self.data, (), given) if isinstance(given, Mapping) else list(given)
         if len(values) != len(self.data):
@@ -173,7 +173,7 @@ class Trainable:
         return flat_values(self.data, values)
 
     def pack(self, arrays: Mapping[str, Array]) -> Any:
-        """Parameters by the names of their inputs, as they were given."""
+        """Parameters in the form in which they were given, from arrays by the names of their inputs."""
         whole = grouped_values(self.parameters, [arrays[name] for name in self.arrays], lambda array: array)
         if self.bare:
             return whole[0]
@@ -181,7 +181,7 @@ class Trainable:
 
 
 def _is_first(arguments: Sequence[Argument], parameters: Mapping[str, Tree], names: Sequence[str]) -> bool:
-    """Whether a dict is the value of the first argument, not a dict of arguments."""
+    """Whether a dict is the value of the first argument, and not a dict of arguments."""
     structure = arguments[0].structure if arguments else None
     if structure is None:
         return False
@@ -191,10 +191,10 @@ def _is_first(arguments: Sequence[Argument], parameters: Mapping[str, Tree], nam
 
 
 def refuse_nan(name: str, array: Array, advice: str = "clean the data first") -> None:
-    """Find what is not a number before it spoils everything.
+    """Check that an array has no NaN and no infinity.
 
     Raises:
-        EvaluationError: NaN or infinity in the array, with its position.
+        EvaluationError: an element is NaN or infinite; the message gives its position.
     """
     values = np.asarray(array)
     if values.dtype.kind == "f" and not np.isfinite(values).all():

@@ -1,4 +1,4 @@
-"""Schedules: factors of the learning rate, by the number of the step, which counts from 0."""
+"""Schedules: factors of the learning rate, as functions of the step number, which starts at 0."""
 
 from __future__ import annotations
 
