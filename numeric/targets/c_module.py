@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from symad.core.dims import format_shape
 from symad.numeric.compiler.c_header import argument_function
 from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
@@ -83,18 +85,17 @@ def print_c_module(program: Program, layout: Layout) -> str:
     writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
     signature = "const double *restrict x, double *restrict w, double *restrict y"
     functions: list[str] = []
-    crossing = _crossing(program)
-    written: set[Value] = set(program.inputs)
-    waiting = dict(enumerate(program.results))
+    made_in = _parts(program)
+    crossing = _crossing(program, made_in)
+    ready: list[list[int]] = [[] for _ in program.statements]
+    for j, result in enumerate(program.results):
+        ready[max((made_in.get(value, 0) for value in values_read(result)), default=0)].append(j)
     for k, part in enumerate(program.statements):
         body = _lines(part.block, writer, crossing)
-        written.update(v for s in part.block for v in s.writes)
-        last = k == len(program.statements) - 1
-        ready = [j for j, result in waiting.items() if last or set(values_read(result)) <= written]
-        body += [f"y[{j}] = {writer.text(waiting.pop(j))};" for j in ready]
+        body += [f"y[{j}] = {writer.text(program.results[j])};" for j in ready[k]]
         functions += [f"static void part_{k}({signature})", "{", "    (void)x; (void)w; (void)y;"]
         functions += [*(f"    {line}" for line in body), "}", ""]
-        writer.named |= {v: f"w[{j}]" for v, j in crossing.items() if v in written}
+        writer.named |= {v: f"w[{j}]" for v, j in crossing.items() if made_in[v] == k}
     calls = "\n".join(f"    part_{k}(x, w, y);" for k in range(len(program.statements)))
     inputs, outputs = len(program.inputs), len(program.results)
     parts = [
@@ -133,18 +134,27 @@ def _titled(place: Place) -> str:
     return f"{place.title} {format_shape(place.shape)}" if place.shape else place.title
 
 
-def _crossing(program: Program) -> dict[Value, int]:
+def _parts(program: Program) -> dict[Value, int]:
+    """The number of the part that makes each value."""
+    return {
+        v: k
+        for k, part in enumerate(program.statements)
+        for s in every_statement(part.block)
+        for v in s.writes
+    }
+
+
+def _crossing(program: Program, made_in: Mapping[Value, int]) -> dict[Value, int]:
     """The values that a later part reads, with their numbers."""
-    found: dict[Value, int] = {}
-    place: dict[Value, int] = {}
-    for k, part in enumerate(program.statements):
-        for statement in every_statement(part.block):
-            for expression in statement.expressions:
-                for value in values_read(expression):
-                    if place.get(value, k) != k:
-                        found.setdefault(value, len(found))
-            place.update(dict.fromkeys(statement.writes, k))
-    return found
+    read = (
+        (value, k)
+        for k, part in enumerate(program.statements)
+        for statement in every_statement(part.block)
+        for expression in statement.expressions
+        for value in values_read(expression)
+    )
+    later = dict.fromkeys(value for value, k in read if made_in.get(value, k) != k)
+    return {value: number for number, value in enumerate(later)}
 
 
 def _lines(block: Block, writer: CWriter, crossing: dict[Value, int]) -> list[str]:

@@ -29,6 +29,7 @@ from symad.numeric.program.expressions import (
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import NUMPY, Function, Level, NumPy, Target, Text
+from symad.ops.arrays.sources import Constant
 
 if TYPE_CHECKING:
     import sympy
@@ -56,6 +57,7 @@ class Writer:
         """The first argument of a scalar function; its axes are those of the batch of points."""
         self.indices: list[str] = []
         self.depth = 0
+        self.numbers: dict[Constant, Text] = {}
         self.imports: set[str] = set()
         self.needs_scipy = False
         self.helpers: dict[str, str] = {}
@@ -90,8 +92,12 @@ class Writer:
         if isinstance(expression, Index):
             return self.index_text(expression)
         assert isinstance(expression, Compute)
-        args = tuple([self.text(a) for a in expression.args])
-        made: Text = write(expression.op, self.target, expression, args, self)
+        op = expression.op
+        if isinstance(op, Constant) and op in self.numbers:
+            return self.numbers[op]
+        made: Text = write(op, self.target, expression, tuple([self.text(a) for a in expression.args]), self)
+        if isinstance(op, Constant):
+            self.numbers[op] = made
         return made
 
     def filled(self, template: str, argument: str) -> str:
