@@ -179,12 +179,11 @@ def _multiplied(
     under = "*".join([t for p, t in zip(powers, texts, strict=True) if p == -1])
     if not under:
         return f"({over})" if "*" in over else over
-    values = [(p, literal(a)) for p, a in zip(powers, expression.args, strict=True)]
+    divisors = [literal(a) for p, a in zip(powers, expression.args, strict=True) if p == -1]
+    if all(divisors):  # numbers other than 0: the operator takes a third of the time of the function
+        return f"({over}/({under}))"
     text = f"{printer.np}.true_divide({over}, {under})"
-    if any(value is None for _, value in values):
-        return text
-    zero = any(p == -1 and value == 0 for p, value in values)
-    return f"{printer.type_text}({text})" if zero else f"({over}/({under}))"
+    return text if any(literal(a) is None for a in expression.args) else f"{printer.type_text}({text})"
 
 
 # ---- functions -----------------------------------------------------------------------------------

@@ -69,6 +69,8 @@ def _columns(values):
 
 
 def _shaped(entries, shape):
+    if entries.ndim == 1:
+        return entries.reshape(shape)
     entries = np.moveaxis(entries, 0, -1)
     return entries.reshape(entries.shape[:-1] + shape)
 '''

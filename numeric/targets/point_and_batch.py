@@ -18,16 +18,19 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.arrays import Array
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets import scalar_helpers as helpers
-from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, number, write
-from symad.numeric.targets.target import Function, Python, Text, Texts, table
+from symad.numeric.targets.c_functions import FORMS as C_FORMS
+from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, function_of, number, write
+from symad.numeric.targets.target import Function, Level, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Logic, Select
 
@@ -85,6 +88,20 @@ class Body(Python):
 
 BODY = Body("numpy", table(NUMPY_NAMES | _HEADS), "inf", "nan", writes_floats=True)
 
+FORMS: dict[type[sympy.Basic], str] = {
+    **{head: C_FORMS[head] for head in (sympy.sec, sympy.csc, sympy.cot, sympy.csch, sympy.coth)},
+    **{head: C_FORMS[head] for head in (sympy.asec, sympy.acsc, sympy.acot)},
+    **{head: C_FORMS[head] for head in (sympy.asech, sympy.acsch, sympy.acoth)},
+    sympy.sech: "1 / $cosh($a)",
+}
+"""Heads that are expressions in functions of both libraries, as templates of C."""
+
+AT_A_POINT: dict[str, Bound] = {
+    **{f"scipy.special.{name}": f"math.{name}" for name in ("erf", "erfc", "gamma")},
+    **{f"symad.special.{name[1:]}": getattr(helpers, name) for name in helpers.OF_SPECIAL},
+}
+"""What computes a function of NumPy or SciPy at a point, where their own take about ten times as long."""
+
 MIN_ENTRIES_FOR_PLACES = 64
 """An array with at least this many entries, half of them zeros or more, is written by its nonzero entries."""
 
@@ -101,7 +118,8 @@ class BodyWriter(Writer):
         self.bindings: dict[str, tuple[str, str]] = {}
         self.array_functions: dict[Function, str] = {}
         """Names of the functions that exist in NumPy or SciPy only."""
-        self.numbers: dict[Constant, Text] = {}
+        self.warns = False
+        """Whether NumPy or SciPy computes a point; their functions warn of poles."""
 
     def bound(self, name: str) -> str:
         """A name of `BINDINGS`, noted as used."""
@@ -111,14 +129,20 @@ class BodyWriter(Writer):
         return name
 
     def function(self, function: Function) -> str:
-        """The name of a function; a function that `math` lacks is the same in both bindings."""
+        """The name of a function; where a point has no form of its own, both bindings are the same."""
         if not function.module:
             return self.bound(function.name)
         if function not in self.array_functions:
             text = super().function(function)
+            point = AT_A_POINT.get(f"{function.module}.{function.name}", text)
+            self.warns = self.warns or point == text
             self.array_functions[function] = name = self.names.unique(function.name)
-            self.bindings[name] = text, text
+            self.bindings[name] = point if isinstance(point, str) else self.helper(point), text
         return self.array_functions[function]
+
+    def filled(self, template: str, argument: str) -> str:
+        """An expression in one argument."""
+        return filled(template, lambda name: argument if name == "a" else self.bound(name))
 
     def users_function(self, head: type[sympy.Basic]) -> str:
         """The helper that calls a user's implementation of a function; it is the same in both bindings."""
@@ -148,12 +172,19 @@ class BodyWriter(Writer):
 
 @write.dispatch
 def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
-    if op not in writer.numbers:
-        text = writer.numbers[op] = number(op.value, target)
-        for name in ("inf", "nan"):
-            if text.text in (name, f"-{name}"):
-                writer.bound(name)
-    return writer.numbers[op]
+    text = number(op.value, target)
+    for name in ("inf", "nan"):
+        if text.text in (name, f"-{name}"):
+            writer.bound(name)
+    return text
+
+
+@write.dispatch
+def write_function_of_body(op: Apply, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+    form = FORMS.get(op.head)
+    if form is None:
+        return function_of(op, target, node, args, writer)
+    return Text(writer.filled(form, args[0].inside(Level.ATOM)), Level.PRODUCT)
 
 
 @write.dispatch

@@ -51,6 +51,35 @@ def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
+def _relu(x: float) -> float:
+    return 0.0 if x <= 0.0 else x
+
+
+def _silu(x: float) -> float:
+    return x / (1.0 + math.exp(-x))
+
+
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def _gelu(x: float) -> float:
+    return 0.5 * x * math.erfc(x * -0.7071067811865476)
+
+
+def _logcosh(x: float) -> float:
+    small = min(abs(x), 20.0)
+    return math.log1p(2.0 * math.sinh(0.5 * small) ** 2) + (abs(x) - small)
+
+
+def _sinc(x: float) -> float:
+    return math.sin(x) / x if x else 1.0
+
+
+OF_SPECIAL = ("_relu", "_silu", "_softplus", "_gelu", "_logcosh", "_sinc")
+"""The functions of numbers that `symad.special` has for arrays."""
+
+
 def _maximum(*values: float) -> float:
     best = values[0]
     for value in values:

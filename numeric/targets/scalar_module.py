@@ -69,7 +69,7 @@ def _entry(
     """The function that users call: it evaluates a point of floats directly, all else by `_evaluated`."""
     signature = ", ".join(inputs)
     head = [f"def {entry}({'x' if packed else signature}):", f"    {docstring(program, writer)}"]
-    if dtype == "float64" and writer.array_functions:  # NumPy and SciPy warn at poles
+    if dtype == "float64" and writer.warns:
         head = ['@np.errstate(all="ignore")', *head]
     if not inputs:
         return [*head, "    return _at_point()"]

@@ -25,9 +25,8 @@ def cot(x: Array | float) -> Array | float:
 
 
 def sech(x: Array | float) -> Array | float:
-    """1/cosh x, as 2e/(1 + e²) with e = exp(−|x|), which does not overflow."""
-    e = np.exp(-np.abs(x))
-    return 2 * e / (1 + e * e)
+    """1/cosh x; 0 where cosh x overflows, which is where 1/cosh x is below the least normal number."""
+    return 1 / np.cosh(x)
 
 
 def csch(x: Array | float) -> Array | float:

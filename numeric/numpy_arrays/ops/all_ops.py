@@ -79,7 +79,9 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
     top = "*".join(over) if over else "1"
     if not under:
         return top
-    if all(constant_value(a) is not None or not a.shape for a in node.args):
+    divisors = [constant_value(a) for p, a in zip(op.powers, node.args, strict=True) if p == -1]
+    scalars = all(constant_value(a) is not None or not a.shape for a in node.args)
+    if scalars and not all(divisors):  # Python's numbers cannot be divided by 0
         return f"{printer.np}.true_divide({top}, {'*'.join(under)})"
     return f"{top}/{under[0]}" if len(under) == 1 else f"{top}/({'*'.join(under)})"
 

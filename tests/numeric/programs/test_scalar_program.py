@@ -9,6 +9,7 @@ import sympy as sp
 from sympy.abc import x, y, z
 
 import symad
+from symad.library.scalar_functions import gelu, logcosh, relu, silu, softplus
 from symad.numeric import lower
 
 
@@ -60,3 +61,35 @@ def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() 
     assert np.array_equal(across[5], np.full(700, single[5])) and across[1].shape == (700,)
     single_precision = lower(symad.gradient(sp.Add(*terms), xs), dtype="float32")(*point.tolist())
     assert type(single_precision[3]) is np.float32
+
+
+AT_A_POINT = {
+    **{f: f(x) for f in (sp.sec, sp.csc, sp.cot, sp.sech, sp.csch, sp.coth, sp.asech, sp.asec, sp.acot)},
+    **{f: f(x) for f in (sp.erf, sp.erfc, sp.gamma, sp.sinc)},
+    relu: sp.Max(x, 0),
+    silu: x / (1 + sp.exp(-x)),
+    softplus: sp.log(1 + sp.exp(x)),
+    gelu: x * sp.erfc(-x / sp.sqrt(2)) / 2,
+    logcosh: sp.log(sp.cosh(x)),
+}
+"""Functions with their definitions."""
+
+
+@pytest.mark.parametrize("head", AT_A_POINT)
+def test_a_point_needs_no_function_of_numpy(head) -> None:
+    kernel = lower(head(x))
+    (bound,) = (line for line in kernel.source.splitlines() if line.startswith("_at_point"))
+    assert "np." not in bound and "scipy" not in bound
+    for value in (0.75, -0.75, 5.5, -5.5, 1.25):
+        exact = AT_A_POINT[head].subs(x, sp.Rational(value)).evalf(30)
+        if exact.is_real and exact.is_finite:
+            assert kernel(value) == pytest.approx(float(exact), rel=1e-14)
+            np.testing.assert_allclose(kernel(np.array([value])), [float(exact)], rtol=1e-14)
+
+
+def test_where_a_point_overflows_numpy_answers() -> None:
+    assert lower(sp.sech(x))(800.0) == 0.0
+    assert lower(silu(x))(-800.0) == 0.0
+    assert lower(sp.gamma(x))(200.0) == np.inf
+    assert lower(sp.csc(x))(0.0) == np.inf
+    assert np.isnan(lower(relu(x))(np.nan)) and np.isnan(lower(softplus(x))(np.nan))
