@@ -147,6 +147,10 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
     raise error(f"{value!r} of type {type(value).__name__} is not a real number")
 
 
+SMALLEST = float(np.finfo(np.float64).smallest_normal)
+"""Numbers below lose digits as floats, or become 0."""
+
+
 def _sympy_constant(value: sympy.Basic) -> Node:
     if value in (sympy.true, sympy.false):
         return constant(bool(value))
@@ -155,8 +159,9 @@ def _sympy_constant(value: sympy.Basic) -> Node:
     if isinstance(value, sympy.Rational):
         return constant(Fraction(int(value.p), int(value.q)))
     if isinstance(value, sympy.Float):
-        if value._prec <= 53:
-            return constant(float(value))
+        number = float(value)
+        if value == 0 or (value._prec <= 53 and SMALLEST <= abs(number) < math.inf):
+            return constant(number)
         return Node.of(Constant(value, f"Float{value._prec}"))
     if isinstance(value, sympy.NumberSymbol):
         return Node.of(Constant(value, "symbol"))

@@ -205,6 +205,8 @@ class Balls(Domain["Ball | int"]):
             if e < 0 and b.contains(0):
                 return Ball(arb("nan"))
             return Ball(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else Ball(arb("nan"))
+        if b == 0 and e > 0:
+            return Ball(arb(0))
         if isinstance(exponent, Ball) and e.contains_integer() and not b > 0:
             return Ball(arb("nan"))
         return Ball(b**e if b > 0 else arb("nan"))

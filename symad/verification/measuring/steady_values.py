@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import mpmath
@@ -22,7 +22,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
-from symad.evaluation.number_domains import Undefined, domain_of
+from symad.evaluation.number_domains import AnyDomain, Undefined, domain_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
@@ -61,12 +61,16 @@ class Way:
     rounded: Callable[[Any], Any] = lambda value: value
     missing: Callable[[Any], Any] = np.isnan
 
+    @cached_property
+    def domain(self) -> AnyDomain:
+        """The domain of the numbers at the point: constants are written in it."""
+        return domain_of(self.point.values())
+
     def value(self, node: Node, found: Mapping[Node, Any]) -> Any:
-        """The value of a node from those of its arguments; nothing where it has none."""
+        """The value of a node from those of its arguments, in this precision; nothing where it has none."""
         try:
-            with self.precision(), np.errstate(all="ignore"):
-                value = self.rounded(value_of(node, found, domain_of(self.point.values())))
-                return self._whole(value) if isinstance(node.op, Cholesky) else value
+            value = self.rounded(value_of(node, found, self.domain))
+            return self._whole(value) if isinstance(node.op, Cholesky) else value
         except UNUSABLE:
             return self._filled(node)
 
@@ -125,30 +129,41 @@ def _number(value: Any) -> Any:
 def values_of(outputs: Sequence[Node], way: Way) -> list[Any]:
     """The values of some nodes, nothing where there is none."""
     found = dict(way.point)
-    for node in topological(outputs):
-        if node not in found:
-            found[node] = way.value(node, found)
+    with way.precision(), np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node not in found:
+                found[node] = way.value(node, found)
     return [found[o] for o in outputs]
 
 
 def steady_values(outputs: Sequence[Node], ways: tuple[Way, Way], apart: float) -> list[tuple[Any, Any]]:
     """The values of some nodes in two ways; nothing where a divisor differs by more than ``apart``."""
-    found = [dict(way.point) for way in ways]
-    for node in topological(outputs):
-        if node in found[0]:
-            continue
-        values = [way.value(node, known) for way, known in zip(ways, found, strict=True)]
-        first, second = ([known[a] for a in node.args] for known in found)
-        with ways[1].precision(), np.errstate(all="ignore"):
-            try:
-                lost = _divided_by_remainders(node, first, second, apart)
-            except UNUSABLE:
-                lost = None
-        if lost is not None and np.any(lost):
-            values = [way.without(value, lost) for way, value in zip(ways, values, strict=True)]
-        for known, value in zip(found, values, strict=True):
-            known[node] = value
-    return [(found[0][o], found[1][o]) for o in outputs]
+    (one, other), (first, second) = ways, [dict(way.point) for way in ways]
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node in first:
+                continue
+            with one.precision():
+                a = one.value(node, first)
+            with other.precision():
+                b = other.value(node, second)
+                lost = _lost(node, first, second, apart)
+            if lost is not None and np.any(lost):
+                a, b = one.without(a, lost), other.without(b, lost)
+            first[node], second[node] = a, b
+    return [(first[o], second[o]) for o in outputs]
+
+
+def _lost(node: Node, first: Mapping[Node, Any], second: Mapping[Node, Any], apart: float) -> Array | None:
+    """Which elements of a node are divided by a remainder; None for ops that divide by nothing."""
+    if not isinstance(node.op, DIVIDING):
+        return None
+    try:
+        return _divided_by_remainders(
+            node, [first[a] for a in node.args], [second[a] for a in node.args], apart
+        )
+    except UNUSABLE:
+        return None
 
 
 def agree(a: Any, b: Any, apart: float) -> Array:
@@ -160,6 +175,13 @@ def agree(a: Any, b: Any, apart: float) -> Array:
 
 def _is_precise(value: Any) -> bool:
     return isinstance(value, mpmath.mpf) or (isinstance(value, np.ndarray) and value.dtype.hasobject)
+
+
+DIVIDING = (
+    Mul, Pow, Apply, LogDeterminant, Solve, Cholesky, MatrixPower, MatrixPowerDerivative, TriangularSolve,
+    SparseSolve,
+)  # fmt: skip
+"""Ops that may divide."""
 
 
 def _divided_by_remainders(node: Node, a: Sequence[Any], b: Sequence[Any], apart: float) -> Array | None:

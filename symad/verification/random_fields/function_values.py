@@ -309,9 +309,12 @@ class Signatures:
         return values
 
     def _entered(self, radicand: Array, root: Array, order: int) -> tuple[Array]:
-        """A new root, or the product or quotient of two old ones that it is: √(uv) = √u √v for u, v > 0."""
+        """A new root, or the product or quotient of two old ones that it is: √(uv) = √u √v for u, v > 0.
+
+        From what is 0, in this region or everywhere, nothing follows: 0 u = 0 says nothing of u.
+        """
         known = self._known_root(radicand, order)
-        if known is None:
+        if known is None and not self.field.is_zero(radicand).any():
             self.roots.setdefault(order, []).append((radicand, root))
         return (root if known is None else known,)
 
@@ -360,7 +363,7 @@ class Signatures:
         radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
         for k, key in enumerate(keys_of(self._rows(a))):
             atoms.enter((columns[:, k],), key)
-            if related:
+            if related and not self.field.is_zero(radicands[:, k]).any():
                 self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
     def as_power(self, a: Array, power: int, orders: Sequence[int]) -> Array:

@@ -42,12 +42,12 @@ class Logarithms:
     def of(self, column: Array, value: Array) -> Array:
         """A new logarithm ``value``, or what follows from two or three old ones.
 
-        Of an exponential the logarithm is known, and that of 1.
+        Of an exponential the logarithm is known, and that of 1. From what is 0 nothing follows.
         """
         found = self._of_two(column, value)
         if found is None:
             found = self._of_three(column)
-        if found is None:
+        if found is None and not self.field.is_zero(column).any():
             self.drawn.append((column, value))
         return value if found is None else found
 

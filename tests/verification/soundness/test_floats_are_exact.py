@@ -21,3 +21,13 @@ def test_a_float_is_not_the_decimal_it_is_written_as() -> None:
     a = sp.Symbol("a", real=True)
     assert symad.equal(0.1 * a, a * sp.Rational(0.1)).status == "proved"
     assert symad.equal(0.1 * a, a / 10).status == "refuted"
+
+
+def test_floats_of_sympy_may_be_smaller_and_larger_than_all_of_python() -> None:
+    x = sp.Symbol("x", real=True)
+    small = sp.Float("1e-400")
+    assert symad.equal(small * x, 0 * x).status == "refuted"
+    assert symad.equal(small * x, 2 * small * x).status == "refuted"
+    assert symad.equal(small + x, x).status == "refuted"
+    assert symad.equal(small * x, x * sp.Rational(small)).status in ("proved", "tested")
+    assert symad.equal(sp.Float("1e400") * x, x * sp.Rational(sp.Float("1e400"))).status in ("proved", "tested")
