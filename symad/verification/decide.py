@@ -21,7 +21,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import format_shape, same_shape
-from symad.core.graph import Graph, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import constant
 from symad.verification.budget import Budget, Meter, operations
@@ -38,6 +38,7 @@ from symad.verification.proof.with_proofs import (
     replayed_claim,
     with_proofs,
 )
+from symad.verification.proved_sides import beside_proved, told
 from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
 from symad.verification.without_values import Valued
@@ -69,7 +70,7 @@ def decide(
     judge = Judge(budget, meter, meter.part(budget.proof_steps))
     pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
     known = Replayed(comparisons, budget)
-    entries, primes = _decided(pairs, seed, judge, known, Valued(comparisons))
+    entries, primes = _decided(pairs, seed, judge, known)
     made = Certificate(
         title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
     )
@@ -78,16 +79,16 @@ def decide(
 
 
 def _decided(
-    pairs: Sequence[Pair], seed: int, judge: Judge, known: Replayed, valued: Valued
+    pairs: Sequence[Pair], seed: int, judge: Judge, known: Replayed
 ) -> tuple[list[list[Entry]], tuple[int, ...]]:
     """The entries of each pair, and the primes of the last identity test."""
-    entries: dict[int, list[Entry]] = {}
+    found, at = dict[int, Verdict](), dict[int, Sizes]()
     groups: dict[Sizes, list[int]] = {(): []}
-    same = list[Goal]()
+    same, lefts = list[Goal](), dict[tuple[int, int], Node]()
     for k, pair in enumerate(pairs):
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
         if proof is not None:
-            entries[k] = entries_of(pair, valued.verdict(pair.place, proof), ())
+            found[k] = proof
             same += goals_of(pair, proof)
         else:
             groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
@@ -97,12 +98,25 @@ def _decided(
         if sizes:
             verdicts, primes = _at_sizes(chosen, sizes, seed, judge)
         else:
-            first = partial(_proved_first, known, judge, same)
-            verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same), first)
-        for k, verdict in zip(group, verdicts, strict=True):
-            found = valued.verdict(pairs[k].place, verdict)
-            entries[k] = entries_of(pairs[k], found, _size_texts(sizes))
-    return [entries[k] for k in range(len(pairs))], primes
+            proved = _proved_first(known, judge, same, chosen)
+            asked = beside_proved(chosen, proved)
+            verdicts, primes = judge.decide(asked, seed, partial(_replayed, known, same), proved)
+            verdicts = [told(p, a, v) for p, a, v in zip(chosen, asked, verdicts, strict=True)]
+            lefts = {p.place: a.left for p, a in zip(chosen, asked, strict=True) if a is not p}
+        found |= dict(zip(group, verdicts, strict=True))
+        at |= dict.fromkeys(group, sizes)
+    lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
+    valued = Valued(known.comparisons, lefts)
+    return [
+        entries_of(pair, valued.verdict(pair.place, found[k]), _size_texts(at.get(k, ())))
+        for k, pair in enumerate(pairs)
+    ], primes
+
+
+def _is_derived(pair: Pair, known: Replayed) -> bool:
+    """Whether the checker has derived the right side itself, so that the left side says no more."""
+    count = 0 if has_symbolic_sizes(pair.comparison) else prod(pair.right.shape)
+    return count > 0 and all((*pair.place, e) in known.derived for e in range(count))
 
 
 def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:

@@ -1,331 +1,25 @@
-"""Graphs on intervals: between which numbers every value lies while the inputs lie in a box.
-
-Endpoints are exact Arb numbers, rounded outwards. A function without a rule may have any value. Truth values
-are true, false or `OPEN`.
-"""
+"""Graphs on intervals: between which numbers every value lies while the inputs lie in a box."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import flint
 import numpy as np
-import sympy
-from flint import arb
-from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
-from symad.evaluation.number_domains import DOMAINS, Domain, Truth
-from symad.library.scalar_functions import sigmoid, softplus
+from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
-from symad.verification.measuring.balls import NUMBERS, Ball
+from symad.verification.intervals import OPEN, Interval, OpenTruth, above, interval, whole_line
 
 BITS = 128
 MOST = 200_000
 """Elements beyond which a graph is not looked at."""
-
-INFINITE = arb("inf")
-
-
-class OpenTruth:
-    """The truth of a condition that holds at some points of the box, or may."""
-
-    def __bool__(self) -> bool:
-        raise TypeError("a condition that intervals leave open has no truth")
-
-
-OPEN = OpenTruth()
-
-Beyond = tuple[bool, bool]
-CLOSED: Beyond = (False, False)
-
-
-class Interval:
-    """Between ``low`` and ``high``, which are exact.
-
-    ``beyond`` says of both whether the value never is that endpoint; ``sure``, that it exists at every point.
-    """
-
-    __slots__ = ("beyond", "high", "low", "sure")
-
-    def __init__(self, low: flint.arb, high: flint.arb, sure: bool = True, beyond: Beyond = CLOSED) -> None:
-        """The whole line where an endpoint is not a number."""
-        known = not (low.is_nan() or high.is_nan())
-        self.low, self.high = (low, high) if known else (-INFINITE, INFINITE)
-        self.sure, self.beyond = sure, beyond if known else CLOSED
-
-    def __add__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, _interval(other))
-
-    def __sub__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, -_interval(other))
-
-    def __rsub__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else _sum(-self, _interval(other))
-
-    def __mul__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else _product(self, _interval(other))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else INTERVALS.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else INTERVALS.divide(other, self)
-
-    def __pow__(self, other: Any) -> Interval:
-        return INTERVALS.power(self, other)
-
-    def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
-
-    def below(self, other: Interval) -> bool:
-        """True if every value is less than every one of the other."""
-        return bool(self.high < other.low) or (
-            bool(self.high == other.low) and (self.beyond[1] or other.beyond[0])
-        )
-
-
-ZERO = Interval(arb(0), arb(0))
-
-
-def whole_line(sure: bool = False) -> Interval:
-    """Nothing is known of the value."""
-    return Interval(-INFINITE, INFINITE, sure)
-
-
-def above(number: Number, strict: bool) -> Interval:
-    """All that is larger than a number, or that number."""
-    return Interval(_interval(number).low, INFINITE, True, (strict, False))
-
-
-def below(number: Number, strict: bool) -> Interval:
-    """All that is smaller than a number, or that number."""
-    return Interval(-INFINITE, _interval(number).high, True, (False, strict))
-
-
-def both(a: Interval, b: Interval) -> Interval:
-    """What lies in both."""
-    low, high = max(a.low, b.low), min(a.high, b.high)
-    passed = (
-        any(v.beyond[0] for v in (a, b) if v.low == low),
-        any(v.beyond[1] for v in (a, b) if v.high == high),
-    )
-    return Interval(low, high, a.sure and b.sure, passed)
-
-
-def _sum(a: Interval, b: Interval) -> Interval:
-    beyond = a.beyond[0] or b.beyond[0], a.beyond[1] or b.beyond[1]
-    return Interval((a.low + b.low).lower(), (a.high + b.high).upper(), a.sure and b.sure, beyond)
-
-
-def _product(a: Interval, b: Interval) -> Interval:
-    """An end that is 0 makes the product 0: infinite ends are no values."""
-    zero = arb(0)
-    ends = [u * v if u != 0 and v != 0 else zero for u in (a.low, a.high) for v in (b.low, b.high)]
-    low, high = _hull(ends)
-    passed = _never_zero(a) and _never_zero(b)
-    return Interval(low, high, a.sure and b.sure, (passed and bool(low == 0), passed and bool(high == 0)))
-
-
-def _never_zero(a: Interval) -> bool:
-    """True if 0 is no value."""
-    return a.below(ZERO) or ZERO.below(a)
-
-
-def _hull(values: Sequence[flint.arb]) -> tuple[flint.arb, flint.arb]:
-    """The smallest and the largest of some balls; no number if one is none, as 0 times ∞."""
-    if any(v.is_nan() for v in values):
-        return arb("nan"), arb("nan")
-    low, high = values[0].lower(), values[0].upper()
-    for value in values[1:]:
-        low = value.lower() if value.lower() < low else low
-        high = value.upper() if value.upper() > high else high
-    return low, high
-
-
-def _interval(value: Any) -> Interval:
-    if isinstance(value, Interval):
-        return value
-    if isinstance(value, OpenTruth):
-        return Interval(arb(0), arb(1))
-    if isinstance(value, float) and not np.isfinite(value):
-        return whole_line()
-    ball = value.value if isinstance(value, Ball) else NUMBERS.number(value).value
-    return Interval(ball.lower(), ball.upper(), not ball.is_nan())
-
-
-class Intervals(Domain["Interval | float"]):
-    """Arithmetic of intervals."""
-
-    rank = 8
-
-    def number(self, value: Any) -> Interval:
-        """Floats are their exact binary values."""
-        return _interval(value)
-
-    def apply(self, head: sympy.FunctionClass, *values: Any) -> Interval:
-        """By endpoints for monotone functions; the whole line for others."""
-        given = [_interval(v) for v in values]
-        sure = all(v.sure for v in given)
-        if head in (sympy.Max, sympy.Min):
-            return _extreme(head is sympy.Max, given, sure)
-        if head is sympy.Abs:
-            return _extreme(True, [given[0], -given[0]], sure)
-        if head in MONOTONE and len(given) == 1:
-            return _monotone(head, given[0])
-        if head in (sympy.asin, sympy.acos) and len(given) == 1:
-            return _arcsine(head, given[0])
-        if head is sympy.sign:
-            low, high = (int(ZERO.below(given[0])), 1) if given[0].low >= 0 else (-1, 1)
-            return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
-        if head is sympy.atan2:
-            return _angle(*given)
-        if head in BOUNDED:
-            low, high = map(arb, BOUNDED[head])
-            return Interval(low, high, sure)
-        if head in ENTIRE:
-            return whole_line(sure)
-        return whole_line()
-
-    def power(self, base: Any, exponent: Any) -> Any:
-        """For constant exponents, or a positive base."""
-        b, e = _interval(base), _interval(exponent)
-        sure = b.sure and e.sure
-        if b.low > 0:
-            low, high = _hull([u**v for u in (b.low, b.high) for v in (e.low, e.high)])
-            return Interval(low, high, sure)
-        if e.low == e.high and not e.low.is_integer():  # a root has a value of numbers that are not negative
-            return Interval(arb(0), INFINITE, sure and bool(b.low >= 0 and e.low > 0))
-        if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
-            return whole_line()
-        count = int(e.low.unique_fmpz())
-        ends = [_raised(b.low, count), _raised(b.high, count)]
-        if count % 2 == 0 and b.low <= 0 and b.high >= 0:
-            ends.append(arb(0))
-        return Interval(*_hull(ends), sure)
-
-    def divide(self, a: Any, b: Any) -> Any:
-        """The whole line where the divisor may have both signs."""
-        a, b = _interval(a), _interval(b)
-        if b.high <= 0:
-            a, b = -a, -b
-        if not b.low >= 0:
-            return whole_line()
-        if not b.low > 0:
-            sure = a.sure and b.sure and b.beyond[0]
-            return _product(a, Interval((1 / b.high).lower(), INFINITE, sure))
-        low, high = _hull([u / v for u in (a.low, a.high) for v in (b.low, b.high)])
-        return Interval(low, high, a.sure and b.sure)
-
-    def compare(self, relation: str, a: Any, b: Any) -> Truth:
-        """True or false where the intervals tell."""
-        a, b = _interval(a), _interval(b)
-        if not (a.sure and b.sure):
-            return OPEN
-        less, more = a.below(b), b.below(a)
-        if relation in ("==", "!="):
-            return (relation == "!=") if less or more else OPEN
-        if less or (relation == "<=" and a.high <= b.low):
-            return True
-        return False if more or (relation == "<" and b.high <= a.low) else OPEN
-
-    def select(self, condition: Truth, a: Any, b: Any) -> Any:
-        """The branch that is taken, or both."""
-        if not isinstance(condition, OpenTruth):
-            return _interval(a if condition else b)
-        a, b = _interval(a), _interval(b)
-        return Interval(*_hull([a.low, b.low, a.high, b.high]), a.sure and b.sure)
-
-    def logic(self, kind: str, *conditions: Truth) -> Truth:
-        """And, or, xor, not, as far as they are known."""
-        known = [c for c in conditions if not isinstance(c, OpenTruth)]
-        if kind in ("and", "or") and any(bool(c) is (kind == "or") for c in known):
-            return kind == "or"
-        if len(known) < len(conditions):
-            return OPEN
-        return super().logic(kind, *conditions)
-
-
-INTERVALS = Intervals()
-DOMAINS.append(((Interval, OpenTruth), INTERVALS))
-
-
-def _raised(end: flint.arb, count: int) -> flint.arb:
-    """A power of an end, which may be infinite."""
-    if end.is_finite() or count == 0:
-        return end**count
-    return -INFINITE if end < 0 and count % 2 else INFINITE
-
-
-def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
-    """The larger of the lower ends is passed if one of them is, the larger of the upper ends if all are."""
-    if not largest:
-        return -_extreme(True, [-v for v in values], sure)
-    low, high = max(v.low for v in values), max(v.high for v in values)
-    passed = any(v.beyond[0] for v in values if v.low == low)
-    return Interval(low, high, sure, (passed, all(v.beyond[1] for v in values if v.high == high)))
-
-
-def _log(a: flint.arb) -> flint.arb:
-    return -INFINITE if a <= 0 else a.log()
-
-
-MONOTONE: dict[sympy.FunctionClass, Callable[[flint.arb], flint.arb]] = {
-    sympy.exp: arb.exp, sympy.log: _log, sympy.sinh: arb.sinh, sympy.tanh: arb.tanh, sympy.atan: arb.atan,
-    sympy.asinh: arb.asinh, sympy.erf: arb.erf, sympy.erfc: arb.erfc,
-    log1p: lambda a: _log(1 + a), expm1: arb.expm1,
-    sigmoid: lambda a: 1 / (1 + (-a).exp()), softplus: lambda a: a.exp().log1p(),
-}  # fmt: skip
-"""Functions that rise, or fall, wherever they are defined."""
-
-FALLING = {sympy.erfc}
-
-ENTIRE = {sympy.sin, sympy.cos, sympy.cosh, sympy.sign, sympy.sech, sympy.floor, sympy.ceiling}
-"""Functions that have a value at every real number."""
-
-BOUNDED = {sympy.sin: (-1, 1), sympy.cos: (-1, 1), sympy.cosh: (1, "inf"), sympy.sech: (0, 1)}
-"""Between which numbers the values of some of them lie."""
-
-ABOVE = {sympy.log: 0, log1p: -1}
-"""Functions that are defined above a number only."""
-
-
-def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
-    first, last = MONOTONE[head](a.low), MONOTONE[head](a.high)
-    falls = head in FALLING
-    low, high = _hull([first, last])
-    sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
-    return Interval(low, high, sure, a.beyond[::-1] if falls else a.beyond)
-
-
-def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:
-    """By the part of the argument that has a value, which is between −1 and 1."""
-    low, high = max(a.low, arb(-1)), min(a.high, arb(1))
-    if not low <= high:
-        return whole_line()
-    sure = a.sure and bool(a.low >= -1) and bool(a.high <= 1)
-    ends = [arb.asin(e) if head is sympy.asin else arb.acos(e) for e in (low, high)]
-    return Interval(*_hull(ends), sure)
-
-
-def _angle(y: Interval, x: Interval) -> Interval:
-    """Which quadrants the point (x, y) may be in; on the negative axis the angle is π."""
-    half, zero, falls = arb.pi() / 2, arb(0), y.below(ZERO)
-    if x.low >= 0:
-        ends = [zero if y.low >= 0 else -half, zero if y.high <= 0 else half]
-    elif falls:
-        ends = [-2 * half, -half if x.high <= 0 else zero]
-    else:
-        low = zero if y.low >= 0 else -2 * half
-        ends = [half if x.high <= 0 and y.low >= 0 else low, 2 * half]
-    return Interval(*_hull(ends), y.sure and x.sure)
 
 
 def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
@@ -361,6 +55,16 @@ def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, 
     return found
 
 
+def always_exist(outputs: Sequence[Node]) -> bool:
+    """Whether some outputs have values at every point, as intervals show."""
+    inputs = [n for n in topological(outputs) if isinstance(n.op, Input)]
+    found = ranges(outputs, promised(inputs))
+    each = [np.asarray(found[o], dtype=object).ravel() for o in outputs if o in found]
+    return len(each) == len(outputs) and all(
+        v.sure if isinstance(v, Interval) else not isinstance(v, OpenTruth) for part in each for v in part
+    )
+
+
 def _is_small(node: Node) -> bool:
     return all(isinstance(d, int) for d in node.shape)
 
@@ -368,11 +72,27 @@ def _is_small(node: Node) -> bool:
 def _value(node: Node, found: Mapping[Node, Any], box: Mapping[Node, Interval]) -> Any:
     if isinstance(node.op, Input):
         return _filled(node, box.get(node, whole_line(sure=True)))
+    args = [found[a] for a in node.args]
     try:
-        value = evaluate(node.op, tuple([found[a] for a in node.args]))
+        if isinstance(node.op, (Gather, ScatterAdd)):
+            at = int(isinstance(node.op, Gather))
+            args[at] = _indices(args[at])
+        value = evaluate(node.op, tuple(args))
         return value if node.args else _constant(value)
     except (SymadError, ArithmeticError, TypeError, ValueError, AttributeError, np.linalg.LinAlgError):
         return _filled(node, OPEN if isinstance(node.op, Condition) else whole_line())
+
+
+def _indices(values: Any) -> np.ndarray:
+    """Intervals of one integer each as integers.
+
+    Raises:
+        ValueError: one of them may be another number.
+    """
+    each = np.asarray(values, dtype=object)
+    if not all(v.low == v.high and v.low.is_integer() for v in each.ravel()):
+        raise ValueError("indices that depend on inputs")
+    return np.array([int(v.low.unique_fmpz()) for v in each.ravel()], dtype=np.int64).reshape(each.shape)
 
 
 def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | np.ndarray:
@@ -389,5 +109,5 @@ def _constant(value: Number) -> Interval | np.ndarray | bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, np.ndarray):
-        return value if value.dtype == bool else np.frompyfunc(_interval, 1, 1)(value.astype(object))
-    return _interval(value)
+        return value if value.dtype == bool else np.frompyfunc(interval, 1, 1)(value.astype(object))
+    return interval(value)

@@ -22,11 +22,12 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import read_condition
-from symad.verification.ranges import Interval, above, below, both, promised, ranges
+from symad.verification.intervals import Interval, above, below, both
+from symad.verification.ranges import promised, ranges
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 
 if TYPE_CHECKING:
-    from symad.verification.ranges import OpenTruth
+    from symad.verification.intervals import OpenTruth
 
 Box = Mapping[Node, Interval]
 """Between which numbers inputs lie, all elements alike."""

@@ -92,7 +92,7 @@ def certain(pair: Pair, claim: str) -> Verdict:
 
 
 Prove: TypeAlias = "Callable[[Sequence[Pair], Sequence[Verdict]], list[Verdict]]"
-First: TypeAlias = "Callable[[Sequence[Pair]], Mapping[int, Verdict]]"
+NOTHING: Mapping[int, Verdict] = {}
 
 
 @dataclass(eq=False)
@@ -107,14 +107,17 @@ class Judge:
     """References of too many functions for a normal form, and how many: not tried again."""
 
     def decide(
-        self, pairs: Sequence[Pair], seed: int, prove: Prove | None = None, first: First | None = None
+        self,
+        pairs: Sequence[Pair],
+        seed: int,
+        prove: Prove | None = None,
+        known: Mapping[int, Verdict] = NOTHING,
     ) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test.
 
         ``prove`` says which elements the checker accepts; without it there are no proofs, only tests.
-        ``first`` gives verdicts on those pairs that need no test.
+        ``known`` are verdicts on pairs that need no test.
         """
-        known = first(pairs) if first else {}
         rest = [pair for k, pair in enumerate(pairs) if k not in known]
         tested, unsure, primes = self._tested(rest, seed, prove)
         todo = iter(zip(tested, unsure, strict=True))

@@ -6,8 +6,8 @@ decided only if a point is found at which the function and both sides of the cla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,8 @@ from symad.verification.ranges import promised
 from symad.verification.verdicts import Verdict
 
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
+
+NO_LEFTS: Mapping[int, Node] = {}
 
 LAST = 9
 """Points at which balls look where floats find no value: it may be too large for them."""
@@ -68,11 +70,12 @@ class Claimed:
         return flat[:, None] if self.kind == "jacobian" else np.asarray(flat.all())
 
 
-def claimed(comparison: Comparison) -> Claimed:
-    """What a comparison claims, at the first choice of symbolic sizes."""
+def claimed(comparison: Comparison, lefts: Mapping[int, Node] = NO_LEFTS) -> Claimed:
+    """What a comparison claims, at the first choice of sizes; ``lefts`` as in `Valued`, by output."""
     left, right, claim = comparison.left, comparison.right, comparison.derivative
     function = () if claim is None or claim.kind == "value" else claim.function
-    nodes = (*left.output_nodes, *right.output_nodes, *function)
+    first = [lefts.get(o, node) for o, node in enumerate(left.output_nodes)]
+    nodes = (*first, *right.output_nodes, *function)
     nodes = Graph((), nodes).at({s: values[0] for s, values in sizes_of(left, right)}).output_nodes
     count = len(left.output_nodes)
     kind = "value" if claim is None else claim.kind
@@ -159,11 +162,16 @@ class Valued:
     """Which elements of some comparisons have values; found when it is first asked."""
 
     comparisons: Sequence[Comparison]
+    lefts: Mapping[tuple[int, int], Node] = field(default_factory=dict)
+    """By comparison and output, what stands for left sides that say no more than this."""
 
     @cached_property
     def claims(self) -> list[Claimed]:
         """What the comparisons claim."""
-        return [claimed(c) for c in self.comparisons]
+        return [
+            claimed(c, {o: node for (at, o), node in self.lefts.items() if at == k})
+            for k, c in enumerate(self.comparisons)
+        ]
 
     @cached_property
     def flags(self) -> list[list[Array] | None]:

@@ -43,6 +43,7 @@ from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, determinant
 from symad.ops.sparse.csr import CompressedRows
 from symad.verification.budget import operations
+from symad.verification.intervals import ENTIRE, MONOTONE, Interval
 from symad.verification.measuring.hostile_points import exactly, is_manageable
 from symad.verification.measuring.points import points
 from symad.verification.measuring.steady_values import (
@@ -56,7 +57,7 @@ from symad.verification.measuring.steady_values import (
 from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats
-from symad.verification.ranges import ENTIRE, MONOTONE, Interval, ranges
+from symad.verification.ranges import ranges
 from symad.verification.rewriting.discontinuities import KINKED
 from symad.verification.rewriting.linear_terms import number
 

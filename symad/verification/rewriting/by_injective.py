@@ -19,7 +19,8 @@ from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import mul, neg, sub
 from symad.ops.elementwise.powers import Pow
-from symad.verification.ranges import Interval, above, ranges
+from symad.verification.intervals import Interval, above
+from symad.verification.ranges import ranges
 from symad.verification.rewriting.linear_terms import number
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.rewriting.signs import known_signs

@@ -32,7 +32,8 @@ import symad
 from symad.core.graph import topological
 from symad.ops.arrays.sources import Input
 from symad.tracing import as_graph
-from symad.verification.ranges import Interval, ranges
+from symad.verification.intervals import Interval
+from symad.verification.ranges import ranges
 
 x, y = symbols("x y", real=True)
 p, q = symbols("p q", positive=True)

@@ -11,7 +11,8 @@ from scipy import special
 
 import symad
 from symad.evaluation.number_domains import as_float
-from symad.verification.ranges import Interval, ranges
+from symad.verification.intervals import Interval
+from symad.verification.ranges import ranges
 from symad.verification.settled import REASON, box_of, settled
 
 x, y = sp.symbols("x y", real=True)

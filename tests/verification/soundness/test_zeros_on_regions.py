@@ -24,7 +24,10 @@ def on_the_left(a):
 
 DIFFERENT = {
     "a root that is 0 for x < 0": (sqrt(HALF), sqrt(2) * sqrt(Abs(x))),
-    "a root beside one that is 0": (sqrt(NOTHING) + FAR * sqrt(z**2 + 1), sqrt(NOTHING) + FAR * sqrt(z**2 + 2)),
+    "a root beside one that is 0": (
+        sqrt(NOTHING) + FAR * sqrt(z**2 + 1),
+        sqrt(NOTHING) + FAR * sqrt(z**2 + 2),
+    ),
     "two elements": (
         Matrix([sqrt(HALF), FAR * sqrt(z**2 + 1) * Heaviside(-x)]),
         Matrix([sqrt(HALF), FAR * sqrt(z**2 + 2) * Heaviside(-x)]),

@@ -1,0 +1,43 @@
+"""Several forms of one derivative, of which one is proved: the others are compared with that one.
+
+`check` has two gradients and four Hessians of the same function, and a reference from elsewhere that is
+written out element by element, and much longer. An equality with a form that is proved says as much, if that
+form has a value at every point: where it had none, nothing would be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from symad.core.graph import Node
+from symad.verification.ranges import always_exist
+from symad.verification.rewriting.infinities import without_infinities
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.verdicts import Pair, Verdict
+
+
+def beside_proved(pairs: Sequence[Pair], proved: Mapping[int, Verdict]) -> list[Pair]:
+    """The pairs, with a proved form of the same derivative as left side where there is one."""
+    found = list(pairs)
+    for k, pair in enumerate(pairs):
+        others = [j for j in proved if k not in proved and _is_another_form(pair, pairs[j])]
+        if others and always_exist(_plain(pairs[others[0]])):
+            found[k] = replace(pair, left=pairs[others[0]].right)
+    return found
+
+
+def _is_another_form(pair: Pair, other: Pair) -> bool:
+    derivative, output = pair.comparison.derivative, pair.place[1]
+    return derivative is not None and (derivative, output) == (other.comparison.derivative, other.place[1])
+
+
+def _plain(pair: Pair) -> tuple[Node, ...]:
+    return without_infinities(expand_definitions([pair.right]))
+
+
+def told(pair: Pair, asked: Pair, verdict: Verdict) -> Verdict:
+    """A verdict on a pair that was asked with another left side."""
+    if asked is pair:
+        return verdict
+    return replace(verdict, claim=f"{verdict.claim}, to another form of it that is proved")

@@ -1,0 +1,60 @@
+"""One of several forms of a derivative is proved: the others are compared with it where that says as much."""
+
+import numpy as np
+import pytest
+from sympy import Abs, Symbol, exp, log, sqrt
+
+import symad
+from symad.core.graph import Graph
+from symad.verification.certificate.certificate import Comparison
+from symad.verification.checker import Derivative
+from symad.verification.proved_sides import beside_proved, told
+from symad.verification.ranges import always_exist
+from symad.verification.verdicts import Pair, certain
+
+x, y = Symbol("x", real=True), Symbol("y", real=True)
+p = Symbol("p", positive=True)
+
+EVERYWHERE = [1 / (exp(x) + exp(y)), sqrt(1 + x**2), log(2 + x**2) / (3 + Abs(y)), 1 / p, log(p)]
+SOMEWHERE = [1 / (exp(x) - 1), 1 / x, sqrt(x + Abs(x) - 1), log(x**2), 1 / (x + Abs(x)), sqrt(x)]
+
+
+@pytest.mark.parametrize("f", EVERYWHERE)
+def test_values_that_always_exist(f):
+    assert always_exist(symad.trace(f).output_nodes)
+
+
+@pytest.mark.parametrize("f", SOMEWHERE)
+def test_values_that_may_not_exist(f):
+    assert not always_exist(symad.trace(f).output_nodes)
+
+
+def test_rows_that_are_chosen_by_numbers_exist():
+    rows = symad.trace(lambda a: np.exp(a)[[2, 0]] / np.exp(a).sum(), [(3,)])
+    assert always_exist(rows.output_nodes)
+
+
+def pairs(function, *forms):
+    """Pairs of a derivative by x in several forms, each beside a reference."""
+    (value,) = symad.trace(function, inputs=[x, y]).output_nodes
+    made = [symad.trace(form, inputs=[x, y]) for form in forms]
+    inputs = made[0].input_nodes
+    of = Derivative("gradient", (value,), inputs[:1])
+    (reference,) = symad.trace(function.diff(x) + 0, inputs=[x, y]).output_nodes
+    sides = [Comparison("", Graph(inputs, (reference,)), g, ("∂f",), derivative=of) for g in made]
+    return [Pair(c, "∂f", reference, c.right.output_nodes[0], (k, 0)) for k, c in enumerate(sides)]
+
+
+def test_a_form_is_compared_with_a_proved_one_that_always_exists():
+    first, second = pairs(y * exp(x), y * exp(x), exp(x + log(1 + y**2)) * y / (1 + y**2))
+    asked = beside_proved([first, second], {0: certain(first, "")})
+    assert asked[0] is first and asked[1].left is first.right and asked[1].right is second.right
+    tested = certain(second, "equal")
+    assert "another form" in told(second, asked[1], tested).claim
+    assert told(first, asked[0], tested) is tested
+
+
+def test_a_form_is_not_compared_with_one_that_may_not_exist():
+    """√x √x says nothing of negative numbers: |x| would be compared with x for positive ones alone."""
+    first, second = pairs(x**2 / 2, sqrt(x) * sqrt(x), Abs(x))
+    assert beside_proved([first, second], {0: certain(first, "")}) == [first, second]
