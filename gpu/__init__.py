@@ -1,4 +1,4 @@
-"""CUDA: the CuPy backend and the hand-written kernels. CuPy is imported on first use, not here."""
+"""CUDA: the CuPy backend and symad's own kernels. CuPy is imported on first use, not here."""
 
 if __name__ != "symad.gpu":  # the checkout also shows this folder as a top-level package
     raise ImportError("import symad.gpu, not gpu: a second copy would register rules twice")
@@ -26,7 +26,7 @@ _LATER = {
     "recorded": "symad.gpu.recording",
     "training_step": "symad.gpu.training.step",
 }
-"""Functions whose modules are loaded when one is first asked for."""
+"""Public names whose modules are loaded on first use."""
 
 
 def __getattr__(name: str) -> object:
@@ -36,5 +36,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, those that are loaded on use among them."""
+    """The public names, including those loaded on first use."""
     return sorted(__all__)

@@ -53,39 +53,39 @@ if TYPE_CHECKING:
 
 
 class CuPyPrinter(ArrayPrinter):
-    """The state of one module for CuPy: besides names and constants, its kernels."""
+    """The state of one module for CuPy: names and constants, and also its kernels."""
 
     def __init__(self, graph: Graph, dtype: str) -> None:
         """Print for a floating-point type."""
         super().__init__(graph, CUPY, dtype)
         self.kernels = Kernels(dtype)
         self.rows_known: dict[tuple[str, ...], tuple[dict[Node, str], str]] = {}
-        """Row numbers that were checked, and among which names."""
+        """Checked row numbers, by the names of the arrays that they were checked in."""
         self.sources: dict[str, str] = {}
-        """The names of sources of kernels."""
+        """The names of kernel sources, by their text."""
         self.pieces: dict[Node, list[Piece]] = {}
-        """Which parts of which arrays are returned."""
+        """The parts of arrays that are results, by the node of the array."""
         self.host: set[Node] = set()
         self.defaults: set[Node] = set()
-        """The arguments of attention that nothing else reads."""
+        """The arguments of attention ops that nothing else reads."""
         self.sites: list[tuple[str, bool, str]] = []
-        """Where kernels check indices: the error, whether they may count from the end, the axis in words."""
+        """Places where kernels check indices: the error, whether negative indices are allowed, the axis."""
         self.flag = ""
         self.results = graph.output_nodes if dtype in HALVES else ()
-        """What is returned in the type it has."""
+        """The results, which keep their types."""
         self.as_given = inputs_as_given(graph) if dtype in HALVES and current().wide else set()
-        """Inputs that keep the type they come in."""
+        """The inputs that are read in the type in which they are given."""
         self.accumulator = "float32" if dtype in HALVES else dtype
         self.imports |= CUPY.imports(dtype)
         for node in integer_inputs(graph):
             self.kernels.types[node] = "int64"
 
     def prepared(self, graph: Graph) -> Graph:
-        """A graph that becomes a function inside of this one, fused as the module's own."""
+        """A graph that becomes a function inside this module, fused as the module's own graph is."""
         return fuse(super().prepared(graph))
 
     def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
-        """The statements that compute some nodes; what is known on the host is noted first."""
+        """The statements that compute some nodes; values known on the host are recorded first."""
         order = topological(outputs)
         self.host |= on_host(order)
         others = {a for n in order if not isinstance(n.op, AttentionOp) for a in n.args} | {*outputs}
@@ -98,7 +98,7 @@ class CuPyPrinter(ArrayPrinter):
         return super().statements(outputs)
 
     def statement(self, node: Node) -> list[str]:
-        """The statements of one node; arguments of another type than the program's are converted first."""
+        """The statements of one node; arguments of a type other than the program's are converted first."""
         foreign = self._foreign(node)
         alone = isinstance(node.op, ElementwiseOp) and has_c_form(node)
         if alone and (foreign or self._is_laid_out_anew(node)):
@@ -108,25 +108,25 @@ class CuPyPrinter(ArrayPrinter):
         return self._own(node)
 
     def assignment(self, node: Node, expression: str) -> str:
-        """See `ArrayPrinter.assignment`; what is put together where it is kept has its name there."""
+        """See `ArrayPrinter.assignment`; an array that is assembled in its place has the place's name."""
         if node not in self.places or not isinstance(node.op, (Concatenate, Stack)):
             return super().assignment(node, expression)
         self.text[node] = self.places[node]
         return expression
 
     def _is_default(self, node: Node) -> bool:
-        """Whether an array of zeros is read by attention alone, which knows what it means."""
+        """Whether a node is an array of zeros that attention alone reads, which has a case for it."""
         zeros = isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
         return zeros and node in self.defaults
 
     def _is_laid_out_anew(self, node: Node) -> bool:
-        """Whether an operator of CuPy would keep the order of a permuted argument in memory."""
+        """Whether an operator of CuPy would keep the memory order of a permuted argument."""
         whole = any(self.kernels.type_of(a) == "int64" for a in (node, *node.args))
         views = (Einsum, Take, Reshape)
         return not whole and any(isinstance(a.op, views) and len(a.shape) > 2 for a in node.args)
 
     def _own(self, node: Node) -> list[str]:
-        """The statements of a node; the results of one kernel come together."""
+        """The statements of a node; all results of one kernel are computed by one statement."""
         if isinstance(node.op, Fused):
             return self._fused(node, node.op)
         if isinstance(node.op, Scan):
@@ -153,26 +153,26 @@ class CuPyPrinter(ArrayPrinter):
         return super().statement(node)
 
     def helper(self, name: str, source: str) -> str:
-        """Add a helper function, in CuPy's version where the printer of an op is shared with NumPy."""
+        """Add a helper function; in CuPy's version if the printer of an op is shared with NumPy."""
         if name in IMPORTS:
             self.imports.add(IMPORTS[name])
         self.imports.discard("import scipy.linalg")
         return super().helper(name, HELPERS.get(name, source))
 
     def on_device(self, node: Node) -> list[str]:
-        """The arguments of a kernel; one that has numbers only gets an array, so it has a size."""
+        """The arguments of a kernel; if all are numbers, one becomes an array, which gives it a size."""
         texts = [self.text[a] for a in node.args]
         if all(a in self.host for a in node.args):
             texts[0] = self.array_text(node.args[0])
         return texts
 
     def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
-        """What a function is given, numbers as arrays: inside it is one of the arrays of the device."""
+        """The arguments of a function, with numbers as device arrays, which the function's body expects."""
         typed = f"cp.asarray({{}}, dtype={self.type_text})"
         return [typed.format(t) if n in self.host else t for n, t in zip(nodes, texts, strict=True)]
 
     def array_text(self, node: Node) -> str:
-        """The value as an array, also where it is a number on the host."""
+        """The value as an array, even if it is a number on the host."""
         text = self.text[node]
         return f"cp.asarray({text}, dtype={self.type_of(node)})" if node in self.host else text
 
@@ -181,25 +181,25 @@ class CuPyPrinter(ArrayPrinter):
         return CUPY.type_text(self.kernels.type_of(node))
 
     def flag_name(self) -> str:
-        """The array in which kernels note wrong indices."""
+        """The name of the array in which kernels record wrong indices."""
         if not self.flag:
             self.flag = self.names.unique("flag")
         return self.flag
 
     def constant_array(self, array: np.ndarray, dtype: str | None = None) -> Name:
-        """A constant array, of the program's type or another; its name."""
+        """The name of a constant array, of the program's type or another."""
         if dtype is None or array.dtype.kind != "f":
             return super().constant_array(array)
         return self.constant_text(constant_text(array, dtype, self))
 
     def constant_source(self, text: str) -> str:
-        """A module-level string, the source of kernels; its name."""
+        """The name of a module-level string that holds the source of kernels."""
         if text not in self.sources:
             self.sources[text] = f"_source_{len(self.sources) + 1}"
         return self.sources[text]
 
     def preliminaries(self) -> list[str]:
-        """Constants live on a device: a function makes them once for each."""
+        """The function that makes the constants, once for each device."""
         if not self.constants:
             return []
         self.imports.add("from functools import lru_cache")
@@ -213,16 +213,16 @@ class CuPyPrinter(ArrayPrinter):
         ]
 
     def constants_door(self) -> list[str]:
-        """The statement that brings the constants of the current device."""
+        """The statement that fetches the constants of the current device."""
         if not self.constants:
             return []
         return [f"{', '.join(self.constants.values())}, = _constants(cp.cuda.Device().id)"]
 
     def _foreign(self, node: Node) -> list[Node]:
-        """The arguments that stand in another type than the result and must be converted by name."""
+        """The arguments whose type differs from the result's, and which must be converted explicitly."""
         if isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup, AttentionOp, PairOp, Sums)):
             return []
-        loop = isinstance(node.op, Scan)  # which hands on all but its state in their own types
+        loop = isinstance(node.op, Scan)  # it passes on all inputs but its state in their own types
         numbers = () if loop else index_arguments(node)
         made, found = self.kernels.type_of(node), []
         for k, arg in enumerate(node.args):
@@ -233,7 +233,7 @@ class CuPyPrinter(ArrayPrinter):
         return found
 
     def _converted(self, node: Node, foreign: Sequence[Node]) -> list[str]:
-        """The statements of a node whose arguments are converted to the type of the program."""
+        """The statements of a node, after its arguments are converted to the program's type."""
         before, types = dict(self.text), dict(self.kernels.types)
         for arg in foreign:
             self.text[arg] = f"{before[arg]}.astype({self.type_text})"
@@ -245,7 +245,7 @@ class CuPyPrinter(ArrayPrinter):
         return lines
 
     def _kernel(self, node: Node) -> list[str]:
-        """One elementwise node as a kernel, which reads arguments of any type."""
+        """One elementwise node as a kernel, which accepts arguments of any type."""
         local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(dict.fromkeys(node.args))}
         body = Graph(tuple(local.values()), (Node.of(node.op, tuple(local[a] for a in node.args)),))
         kernel = self.kernels.elementwise(body, [self.kernels.type_of(a) for a in local])
@@ -261,7 +261,7 @@ class CuPyPrinter(ArrayPrinter):
         return [f"{', '.join(self.text[v] for v in values)} = {call}"]
 
     def _scan(self, node: Node) -> list[str]:
-        """A scan whose initial state and constants are arrays."""
+        """A scan, with its initial state and constants as arrays."""
         lines, before, types = [], dict(self.text), dict(self.kernels.types)
         for local, arg in zip(op_of(node, Scan).body.input_nodes, node.args, strict=True):
             self.kernels.types[local] = self.kernels.type_of(arg)
@@ -276,7 +276,7 @@ class CuPyPrinter(ArrayPrinter):
         return lines
 
     def _widened(self, node: Node) -> list[str]:
-        """Linear algebra in float32, for which alone LAPACK's kernels on the device exist."""
+        """Linear algebra in float32: for half precisions the device libraries have no LAPACK routines."""
         before = dict(self.text)
         for arg in node.args:
             if arg not in self.host:
@@ -337,7 +337,7 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
 
 
 def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
-    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    """The lines that convert the inputs, bind the dimension symbols, and check the shapes."""
     _with_door(graph, printer)
     given = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
@@ -355,7 +355,7 @@ def _with_door(graph: Graph, printer: CuPyPrinter) -> None:
 
 
 def _packed_door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
-    """Cut one flat vector into the inputs; with row numbers in it, it may be wider than the program."""
+    """The lines that split one flat vector into inputs; with row numbers it may have a wider type."""
     any_type = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
     _with_door(graph, printer)
     pieces, offset = [], "0"

@@ -1,8 +1,8 @@
-"""Fewer products in the steps of a loop: those that share an operand become one.
+"""Fewer products in the steps of a loop: products that share an operand become one.
 
-The gates of a recurrent cell multiply one state by several matrices that do not change: with the matrices
-stacked before the loop, the step has one product and its gates are parts of the result. Backwards the
-gates' cotangents are multiplied by the transposed matrices and added, which is one product of the stacks.
+The gates of a recurrent cell multiply one state by several constant matrices. With the matrices stacked
+before the loop, the step has one product, whose parts are the gates. In the backward loop the cotangents of
+the gates are multiplied by the transposed matrices and added, which is one product of the stacks.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class _Stacks:
         self.more: dict[tuple[Node, ...], tuple[Node, Node]] = {}
 
     def is_constant(self, node: Node) -> bool:
-        """Whether a node of the body is the same in every step."""
+        """Whether a node of the body has the same value in every step."""
         return isinstance(node.op, Local) and self.op.slices < node.op.position < len(self.args)
 
     def factor(self, node: Node) -> tuple[int, int] | None:
-        """The positions of the varying and of the constant operand of a product of two."""
+        """The positions of the varying and the constant operand, if a node is such a product of two."""
         if not isinstance(node.op, Einsum) or len(node.args) != 2:
             return None
         constant = [k for k in (0, 1) if self.is_constant(node.args[k])]
@@ -56,7 +56,7 @@ class _Stacks:
         return 1 - constant[0], constant[0]
 
     def stack_of(self, matrices: Sequence[Node]) -> Node:
-        """The stack of some constants, made before the loop; of all slices of an array that array."""
+        """The stack of some constants, computed before the loop; if they are all slices of an array, it."""
         key = tuple(matrices)
         if key not in self.more:
             outer = [self.args[op_of(m, Local).position] for m in matrices]
@@ -67,7 +67,7 @@ class _Stacks:
         return self.more[key][0]
 
     def apart(self, outputs: Nodes) -> Nodes:
-        """Products of one varying operand with several constants: one product, cut into parts."""
+        """The outputs, with products of a varying operand with several constants as parts of one product."""
         groups: dict[tuple[Node, Einsum, int, Shape], list[Node]] = {}
         for node in topological(outputs):
             places = self.factor(node)
@@ -106,7 +106,7 @@ class _Stacks:
         return rebuild(outputs, {}, make)
 
     def added(self, outputs: Nodes) -> Nodes:
-        """Sums of products with constants: one product of two stacks."""
+        """The outputs, with sums of products with constants as one product of two stacks."""
 
         def make(node: Node, args: Nodes) -> Node:
             made = node if args == node.args else Node.of(node.op, args)
@@ -140,7 +140,7 @@ class _Stacks:
         return contract(inputs, op.output, *operands)
 
     def _in_order(self, members: Sequence[Node], constant: int) -> list[Node]:
-        """The products in the order in which their matrices stand in one array, if they do."""
+        """The products in the order in which their matrices are stored in one array, if they are."""
 
         def place(node: Node) -> int:
             outer: Any = self.args[op_of(node.args[constant], Local).position]
@@ -163,7 +163,7 @@ def _is_row(node: Node) -> bool:
 
 
 def _whole(rows: Sequence[Node]) -> Node | None:
-    """The array of which these are all entries along the first axis, in order."""
+    """The array whose entries along the first axis are exactly these nodes, in order; else None."""
     if not all(_is_row(r) for r in rows) or len({r.args[0] for r in rows}) > 1:
         return None
     array = rows[0].args[0]
@@ -172,6 +172,6 @@ def _whole(rows: Sequence[Node]) -> Node | None:
 
 
 def _place(op: Einsum, constant: int) -> int | None:
-    """Where the stacked axis goes in a product: before the first label that only the constant has."""
+    """The place of the stacked axis in a product: before the first label that only the constant has."""
     own = [k for k, label in enumerate(op.output) if label not in op.inputs[1 - constant]]
     return own[0] if own else None

@@ -1,6 +1,6 @@
-"""The CUDA device: found on first use, with one clear error where there is none.
+"""The CUDA device, found on first use; if there is none, one clear error says so.
 
-CuPy is imported here and nowhere earlier, so `import symad.gpu` works on every machine.
+CuPy is imported here and in no module that is loaded earlier, so that `import symad.gpu` works everywhere.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ KERNELS = Path(__file__).parent / "kernels"
 
 
 class GpuError(SymadError, RuntimeError):
-    """No CuPy, no driver, no device, or a kernel that does not compile."""
+    """There is no CuPy, no driver or no device, or a kernel does not compile."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where kernels run. Tests put a CPU in its place.
+    """The device that kernels run on. Tests replace it by the CPU.
 
     Attributes:
         xp: the array library.
-        load: source text -> module with ``get_function(name)``.
-        processors: multiprocessors.
-        capability: compute capability, such as (9, 0).
-        shared_memory: bytes of shared memory that one block may use.
+        load: a function from source text to a module with ``get_function(name)``.
+        processors: the number of multiprocessors.
+        capability: the compute capability, such as (9, 0).
+        shared_memory: the bytes of shared memory that one block may use.
     """
 
     xp: ModuleType
@@ -71,7 +71,7 @@ def machine() -> Machine:
     """The current CUDA device.
 
     Raises:
-        GpuError: there is none.
+        GpuError: there is no CUDA device.
     """
     cp = cupy()
     return _machine(cp, cp.cuda.Device().id)
@@ -93,7 +93,7 @@ def _machine(cp: ModuleType, identity: int) -> Machine:
 
 @dataclass(frozen=True)
 class _Loader:
-    """Compiles source text for one device; the kernels of a text are kept."""
+    """Compiles source text for one device; compiled texts are kept."""
 
     xp: ModuleType
     device: int
@@ -104,8 +104,8 @@ class _Loader:
 
 @lru_cache(maxsize=512)
 def _module(cp: ModuleType, source: str, device: int) -> Any:
-    # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are for kernels
-    # with wgmma; none here needs them.
+    # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are only needed for kernels
+    # with wgmma, and there are none here.
     module = cp.RawModule(code=source, options=("-std=c++17",))
     try:
         module.compile()
@@ -116,12 +116,12 @@ def _module(cp: ModuleType, source: str, device: int) -> Any:
 
 
 def raise_if_not_compiled(error: Exception) -> None:
-    """Explain an error of CuPy, if it is one of compiling a kernel, or of the libraries that this needs.
+    """Explain an error of CuPy that comes from compiling a kernel, or from a library that this needs.
 
     Raises:
-        GpuError: it is.
+        GpuError: the error is of this kind.
     """
-    name = type(error).__name__  # of CuPy's compiler, and of the path finder of its libraries
+    name = type(error).__name__  # errors of CuPy's compiler, and of its search for libraries
     if name == "CompileException":
         raise GpuError(f"NVRTC does not compile a kernel of symad:\n{error}") from error
     if name == "DynamicLibNotFoundError" or isinstance(error, OSError):
@@ -133,10 +133,10 @@ def raise_if_not_compiled(error: Exception) -> None:
 
 
 def check_device(xp: ModuleType, **arrays: Array | None) -> None:
-    """Check that arrays lie on the current device, where kernels run.
+    """Check that arrays are on the current device, where kernels run.
 
     Raises:
-        GpuError: one lies elsewhere.
+        GpuError: an array is elsewhere.
     """
     cuda = getattr(xp, "cuda", None)
     if cuda is None:  # NumPy, in tests of the kernels
@@ -153,5 +153,5 @@ def check_device(xp: ModuleType, **arrays: Array | None) -> None:
 
 @lru_cache(maxsize=64)
 def kernel_text(*names: str) -> str:
-    """The files of gpu/kernels with these names, one after another, with their own line numbers."""
+    """The files of gpu/kernels with these names, concatenated; each keeps its own line numbers."""
     return "".join(f'#line 1 "{name}"\n{(KERNELS / name).read_text("utf-8")}' for name in names)

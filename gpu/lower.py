@@ -1,6 +1,6 @@
 """The CuPy backend: scalar graphs as one kernel, array graphs as statements with fused kernels.
 
-Lowering prints text and needs neither CuPy nor a device; the first call does.
+Lowering prints text and needs neither CuPy nor a device; the first call needs both.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Print a graph for CuPy; the text is compiled when the kernel is called first.
+    """Print a graph for CuPy; the text is compiled at the first call of the kernel.
 
     Args:
-        graph: what to compute.
+        graph: the function to compute.
         dtype: "float64", "float32", or a storage type "float16" or "bfloat16" with arithmetic and
             sums in float32.
-        packed: take and return flat vectors.
+        packed: whether flat vectors are taken and returned.
 
     Raises:
-        LoweringError: an unknown dtype, or an op without a form for CuPy.
+        LoweringError: the dtype is unknown, or CuPy has no form of an op.
     """
     if dtype not in DTYPES:
         raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
@@ -49,7 +49,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
     @lru_cache(maxsize=1)
     def compiled() -> Kernel:
-        cupy()  # one clear error where there is no CuPy, no driver or no device
+        cupy()  # raises one clear error if there is no CuPy, no driver or no device
         kernel = compile_source(name, source)
         if "_check_indices" in kernel.namespace:
             _WITH_INDICES[id(kernel)] = kernel
@@ -68,17 +68,17 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
 
 _WITH_INDICES: WeakValueDictionary[int, Kernel] = WeakValueDictionary()
-"""The kernels in use that check indices."""
+"""The kernels in use that check indices, by their ids."""
 
 
 def check_indices() -> None:
-    """Wait for the current device, and raise the error of a wrong index that a call has met, if there is one.
+    """Wait for the current device, and raise the error of a wrong index in an earlier call, if there was one.
 
-    Calls do not wait to see whether all indices were in range: without this, a wrong one is an error of the
-    next call of the same kernel that begins or ends after the device has met it, or of the program's end.
+    Calls do not wait until all indices are known to be in range. Without this function, a wrong index raises
+    an error in a later call of the same kernel, or at the end of the program.
 
     Raises:
-        IndexError: an index out of its axis, with the axis and its length.
+        IndexError: an index was out of range; the message gives the axis and its length.
         GpuError: there is no usable GPU.
     """
     cupy().cuda.runtime.deviceSynchronize()
@@ -86,7 +86,7 @@ def check_indices() -> None:
 
 
 def look_at_indices() -> None:
-    """Raise the error of a wrong index that the current device has met so far, without a wait."""
+    """Raise the error of a wrong index that the current device has found so far, without waiting."""
     device = cupy().cuda.Device().id
     for kernel in list(_WITH_INDICES.values()):
         kernel.namespace["_report"](kernel.namespace["_flag"](device)[0])
@@ -96,7 +96,7 @@ BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Array], error: MemoryError) -> str:
-    """What was asked, what it takes at these shapes, and what would take less."""
+    """The message: the function, the memory it needs at these shapes, and ways to need less."""
     sizes = {
         dim: size
         for node, value in zip(graph.input_nodes, values, strict=False)

@@ -1,12 +1,12 @@
-"""Work on the device that is one launch a call: recorded as a CUDA graph, and replayed.
+"""Device work with one launch per call: it is recorded as a CUDA graph, and replayed.
 
     kernel = symad.gpu.recorded(symad.value_and_gradient(loss))
     for batch in data:
         value, *gradients = kernel(*parameters, *batch)     # copies, one launch, copies
 
-The first call runs kernel by kernel, which compiles them and takes the memory they need; the second is
-recorded, and this and all others are one launch, besides the copies of the arguments to where the graph reads
-them and of the results from where it leaves them.
+The first call runs kernel by kernel, which compiles the kernels and allocates their memory. The second call
+is recorded. It and all later calls are one launch, plus copies of the arguments to the arrays that the graph
+reads, and of the results from the arrays that it writes.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Array = Any
 
 
 def recorded(graph: Graph, dtype: str = "float32") -> Callable[..., Any]:
-    """The function of a graph on the current device, each call of which is one launch from the second on.
+    """The function of a graph on the current device; from the second call on, a call is one launch.
 
     Args:
-        graph: what to compute; shapes of the arguments are those of the first call.
-        dtype: of the computation, as for `lower`.
+        graph: the function to compute; the shapes of the first call's arguments hold for all calls.
+        dtype: the dtype of the computation, as for `lower`.
 
     Returns:
-        A function of arrays on the device, whose results are those of `lower`. Matrix products are by symad's
-        own kernels, since CuPy does not let cuBLAS be recorded.
+        A function of device arrays with the results of `lower`. Matrix products use symad's own kernels,
+        because CuPy does not allow cuBLAS calls to be recorded.
 
     Raises:
         GpuError: there is no usable GPU, or its compute capability is below 8.0.
@@ -53,10 +53,10 @@ def recorded(graph: Graph, dtype: str = "float32") -> Callable[..., Any]:
 
 
 def check_recordable(where: Machine) -> None:
-    """Check that the device has what recorded code needs.
+    """Check that the device supports recorded code.
 
     Raises:
-        GpuError: its compute capability is below 8.0.
+        GpuError: the compute capability is below 8.0.
     """
     if where.capability < (8, 0):
         found = ".".join(map(str, where.capability))
@@ -64,7 +64,7 @@ def check_recordable(where: Machine) -> None:
 
 
 class Recording:
-    """A function of arrays that is run once, and recorded and replayed from the second call on."""
+    """A function of arrays that is run once, recorded in the second call, and replayed from then on."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class Recording:
 
         Args:
             where: the device.
-            work: launches kernels and returns arrays, in tuples and dicts.
-            names: of its arguments, for errors.
-            dtype: arguments that are no integers are converted to it.
+            work: a function that launches kernels and returns arrays, in tuples and dicts.
+            names: the names of its arguments, for errors.
+            dtype: the dtype to which arguments other than integers are converted.
             what: the name of the function.
             capture: whether to record; otherwise each call launches kernel by kernel, for any shapes.
         """
@@ -94,13 +94,13 @@ class Recording:
         self._found: Any = None
 
     def __call__(self, values: Sequence[Array]) -> Any:
-        """The results, copies of their own.
+        """The results, in copies that later calls do not overwrite.
 
         Raises:
-            EvaluationError: another number of arguments.
-            ShapeError: other shapes than in the first call, where it is recorded.
-            TypeError: an array that is not on the device.
-            IndexError: an index of this or an earlier call was out of its axis (see `check_indices`).
+            EvaluationError: the number of arguments is wrong.
+            ShapeError: a shape differs from the first call's, and the function is recorded.
+            TypeError: an array is not on the device.
+            IndexError: an index of this or an earlier call was out of range (see `check_indices`).
             GpuError: the function does something that cannot be recorded.
         """
         arrays = self._checked(values)
@@ -146,7 +146,7 @@ class Recording:
         )
 
     def _filled(self, arrays: list[Array]) -> list[Array]:
-        """The arguments where the recorded kernels read them."""
+        """The arguments, copied to the arrays that the recorded kernels read."""
         if self._kept is None or any(a.shape != b.shape for a, b in zip(arrays, self._kept, strict=True)):
             kinds = [np.int64 if a.dtype.kind in "iub" else np.dtype(self._dtype) for a in arrays]
             self._kept = [self._cp.empty(a.shape, kind) for a, kind in zip(arrays, kinds, strict=True)]
@@ -155,7 +155,7 @@ class Recording:
         return self._kept
 
     def _record(self, kept: list[Array]) -> Any:
-        """The graph of a call, which leaves its results in the arrays of the first."""
+        """The CUDA graph of a call, which writes its results to the arrays of the first recorded call."""
         self._stream.begin_capture()
         try:
             for to, made in zip(_leaves(self._found), _leaves(self._work(*kept)), strict=True):
@@ -172,19 +172,19 @@ class Recording:
     def _end_broken_capture(self) -> None:
         try:
             self._stream.end_capture()
-        except self._cp.cuda.runtime.CUDARuntimeError:  # the recording was invalid already
+        except self._cp.cuda.runtime.CUDARuntimeError:  # the recording has become invalid before
             return
 
 
 def _each(found: Any, function: Callable[[Array], Any]) -> Any:
-    """A function of every array of a result."""
+    """The result with a function applied to each of its arrays."""
     if isinstance(found, dict):
         return {name: _each(part, function) for name, part in found.items()}
     return tuple(_each(part, function) for part in found) if isinstance(found, tuple) else function(found)
 
 
 def _leaves(found: Any) -> list[Array]:
-    """The arrays of a result in order."""
+    """The arrays of a result, in order."""
     arrays: list[Array] = []
     _each(found, arrays.append)
     return arrays

@@ -1,4 +1,4 @@
-"""Scalar graphs as one kernel: every point of a batch is one thread, every output is written by it."""
+"""Scalar graphs as one kernel: each point of a batch is a thread, which writes every output at the point."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from symad.numeric.passes.memory_layout.packed_entries import constants_of, entr
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
-DIRECT = 48
-"""More inputs than these come to the kernel in one array: its parameters have limited room."""
+MAX_DIRECT = 48
+"""The most inputs that are kernel parameters, whose space is limited; more are passed in one array."""
 
 
 def is_kernel(graph: Graph) -> bool:
@@ -77,7 +77,7 @@ def _type(output: Node, dtype: str) -> str:
 def _reads(graph: Graph, dtype: str, packed: bool, text: Body) -> str:
     """The kernel's inputs; their values get names in ``text``."""
     count = len(graph.input_nodes)
-    direct = not packed and count <= DIRECT
+    direct = not packed and count <= MAX_DIRECT
     if not count:
         parameters = f"raw {dtype} nothing"
     elif direct:
@@ -106,10 +106,10 @@ def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
 
 
 def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
-    """Broadcast the inputs, make the outputs, run the kernel."""
+    """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
     titles = [one_line(str(symbol)) for symbol in graph.inputs]
     lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs], titles)
-    many = len(inputs) > DIRECT
+    many = len(inputs) > MAX_DIRECT
     if not inputs:
         lines.append("shape = ()")
     elif many:

@@ -1,9 +1,9 @@
-"""What CuPy code may do if asked to: faster, at the price of digits or of equal bits from run to run.
+"""Options of CuPy code that trade digits, or equal bits from run to run, for speed or other properties.
 
     with symad.gpu.options(tf32=True):
         kernel = lower(f, backend="cupy", dtype="float32")
 
-Options are read when code is printed, and stand in its text; they change no code printed before.
+Options are read when code is printed and become part of its text; code printed before does not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _current: ContextVar[Options] = ContextVar("symad_gpu_options", default=_DEFAULT
 
 
 def current() -> Options:
-    """The options that hold here."""
+    """The options that are in force."""
     return _current.get()
 
 
@@ -51,30 +51,32 @@ def options(
     autotune: bool | None = None,
     pair_products: str | None = None,
 ) -> Iterator[None]:
-    """Options of the CuPy code that is printed inside; those not given stay as they are.
+    """Options of the CuPy code that is printed in this context; options not given keep their values.
 
     Args:
         tf32: multiply float32 matrices on tensor cores with factors rounded to 10 bits after the point
             (relative error 2⁻¹¹ each) and sums in float32. Off by default.
-        atomics: add by atomic additions what several threads write to one place (gradients of embeddings;
-            those of queries of attention in half precisions, for head dims up to 128 and scores without
+        atomics: use atomic additions where several threads write to one place (gradients of embeddings;
+            those of attention queries in half precisions, for head dims up to 128 and scores without
             parameters per query or pair): the bits of the result vary from run to run. Off by default.
-        wait: wait for the device at the end of a call with indices, so that a wrong one is an error of that
-            call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
-        capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
-            products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
-        pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them), and
-            their gradients, on tensor cores, for float32 points of 32 to 128 components, from compute
-            capability 8.0; the error bounds stand in `symad.gpu.pairs.products`. "off" is the default.
+        wait: wait for the device at the end of a call with indices, so that a wrong index raises an error in
+            that call. By default (off) the error comes in a later call, in `check_indices` or at exit.
+        capture: print code that a CUDA graph can record, for compute capability 8.0 and above. CuPy does not
+            allow this for cuBLAS and its sorts, so that products and sums of rows use symad's own kernels.
+            Off by default.
+        pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (including Gaussians), and
+            their gradients, use tensor cores, for float32 points of 32 to 128 components and compute
+            capability 8.0 and above; `symad.gpu.pairs.products` states the error bounds. "off" by default.
         autotune: choose the tile shapes of attention by trial runs at the first call with much work, once
-            for each device and order of sizes; the choice is kept in a file beside CuPy's compiled kernels,
-            so that later processes add in the same order. Off, estimates decide. On by default.
-        fast: allow approximate instructions in kernel sums and scores of attention (tanh, absolute error
+            for each device and order of sizes. The choice is kept in a file beside CuPy's compiled kernels,
+            so that later processes add in the same order. If off, estimates decide. On by default.
+        fast: allow approximate instructions in kernel sums and attention scores (tanh, absolute error
             about 5e-4). Off by default.
-        tensor_cores: False computes the products of attention in float32 by ordinary arithmetic, instead of
+        tensor_cores: if False, compute the products of float32 attention by ordinary arithmetic, instead of
             three tf32 products each (22 bits of every factor). On by default.
-        wide: code for half precisions takes parameters and log-sum-exps of attention in the type they come
-            in, and returns in float32 what it has in float32. Off by default: all is converted.
+        wide: code for half precisions reads parameters and log-sum-exps of attention in the type in which
+            they are given, and returns in float32 what it computes in float32. By default (off) all are
+            converted.
     """
     if pair_products not in (None, "off", "tf32x3", "bf16"):
         raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')

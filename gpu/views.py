@@ -1,7 +1,7 @@
-"""Fewer launches for moving data: a pass before fusion, where each small step costs microseconds.
+"""Fewer launches for moving data: a pass before fusion, since each small launch costs microseconds.
 
-A slice of length one whose axis is dropped is one view. A sum of blocks padded with zeros to places
-side by side, which is what the transpose of cutting an array into pieces leaves, is one concatenation.
+A slice of length one whose axis is dropped becomes one view. A sum of blocks padded with zeros to adjacent
+places, as the transpose of cutting an array into pieces gives, becomes one concatenation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from symad.ops.elementwise.arithmetic import Add, signed_sum
 
 @dataclass(frozen=True, eq=False)
 class Take(ShapingOp):
-    """A slice of which the axes ``dropped``, of length 1, disappear."""
+    """A slice without its axes ``dropped``, which have length 1."""
 
     start: tuple[Any, ...]
     count: tuple[Any, ...]
@@ -32,13 +32,13 @@ class Take(ShapingOp):
 
 @shape(Take)
 def take_shape(op: Take, args: Nodes) -> Shape:
-    """The axes that are left."""
+    """The remaining axes."""
     return tuple(count for k, count in enumerate(op.count) if k not in op.dropped)
 
 
 @definition.dispatch
 def take_definition(op: Take, y: Node) -> Node:
-    """The slice, then the axes that are left."""
+    """The slice, reshaped to the remaining axes."""
     return reshape(Node.of(Slice(op.start, op.count, op.step), y.args), y.shape)
 
 
@@ -49,7 +49,7 @@ def take_evaluate(op: Take, values: Values) -> Array:
 
 
 def simplify_views(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such steps joined."""
+    """The outputs with such ops combined."""
     return rebuild(outputs, {}, _joined)
 
 
@@ -75,7 +75,7 @@ def _taken(node: Node, piece: Node) -> Node | None:
 
 
 def _side_by_side(node: Node) -> Node | None:
-    """The sum with its padded blocks concatenated, where they fill an axis from end to end."""
+    """The sum as a concatenation of its padded blocks, if they fill an axis; else None."""
     assert isinstance(node.op, Add)
     terms = list(zip(node.op.signs, node.args, strict=True))
     for axis, dim in enumerate(node.shape):
@@ -94,7 +94,7 @@ def _side_by_side(node: Node) -> Node | None:
 
 
 def _is_block(node: Node, axis: int) -> bool:
-    """Whether a node is an array in zeros, without gaps, that is shorter along this axis only."""
+    """Whether a node is an array padded with zeros at the ends of this axis only."""
     if not isinstance(node.op, Pad) or node.op.step[axis] != 1:
         return False
     whole = [same_dim(n, m) for n, m in zip(node.args[0].shape, node.shape, strict=True)]

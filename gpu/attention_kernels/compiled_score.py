@@ -1,10 +1,10 @@
-"""Score functions and masks as CUDA C text for the attention kernels, and where their gradients go.
+"""Score functions and masks as CUDA C text for the attention kernels, and the places of their gradients.
 
-`compile_score` turns a traced `Score` into the text that gpu/kernels/README.md describes: value,
-∂t/∂s and the partial of every differentiable parameter read, with every subexpression computed
-where it changes: once per block (b, h), per query row, per key column, or per pair. Cotangents of
-parameter reads come back from the kernels summed over whole rows, columns or diagonals, in a fixed
-order; what the printer writes gathers them into the parameters, again in a fixed order.
+`compile_score` turns a traced `Score` into the text that gpu/kernels/README.md describes: the value, ∂t/∂s
+and the partial of every differentiable parameter read. Every subexpression is computed where it changes: once
+per block (b, h), per query row, per key column, or per pair. The kernels return cotangents of parameter reads
+summed over whole rows, columns or diagonals in a fixed order; printed code gathers them into the parameters,
+again in a fixed order.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from symad.numeric.pairs.scores import B, H, I, J, Load, Reduction, S, Score
 
 @dataclass(frozen=True)
 class CompiledScore:
-    """The C text of one score function and mask, and the way of its arguments and gradients.
+    """The C text of one score function and mask, and the layout of its arguments and gradients.
 
     Attributes:
         score: the traced functions.
         text: the C text; it needs ``macros`` and prims.h before it.
-        rows: symbols whose cotangents come back summed over keys; likewise `columns` over rows,
-            `diagonals` along i − j, and `pairs` not summed.
+        rows: symbols whose cotangents the kernels sum over keys; those of `columns` are summed over rows,
+            those of `diagonals` along i − j, and those of `pairs` are not summed.
         macros: #define lines of SCORE_ROWS and the other traits.
         fields: the fields of ScoreArgs.
         real: "float" or "double".
@@ -50,7 +50,7 @@ class CompiledScore:
         return bool(self.score.value == S)
 
     def places(self, load: Load) -> list[tuple[int | None, int]] | None:
-        """Where an array is read, if no two entries of a sum read one place (see `add_laid_out`)."""
+        """The places where an array is read, if the entries of a sum read different ones: `add_laid_out`."""
         reduction = self.score.reduction(load.symbol)
         if reduction is Reduction.DIAGONAL:
             return None
@@ -68,7 +68,7 @@ def compile_score(
     """The C text of a traced score function and mask.
 
     Args:
-        score: from `symad.numeric.pairs.scores.trace_score`.
+        score: a score from `symad.numeric.pairs.scores.trace_score`.
         real: type of scores in the kernels, "float" or "double".
         fast: allow approximate instructions (tanh with an absolute error of about 5e-4).
 

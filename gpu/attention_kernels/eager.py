@@ -1,9 +1,9 @@
 """Tiled attention on the GPU with any score function and mask, and its deterministic derivative.
 
-The mathematics, the arguments and the conventions are those of `symad.numeric.attention`; NumPy
-arrays are passed on to it. CuPy arrays go to what `lower` makes of the op, kept by the formulas of score
-and mask; lengths are open in it. Memory beyond arguments and results is two numbers per query in the
-backward, never N × M.
+The mathematics, the arguments and the conventions are those of `symad.numeric.attention`, to which NumPy
+arrays are passed on. For CuPy arrays the op is lowered; the code is kept by the formulas of score and mask,
+with open lengths. In addition to arguments and results, the backward pass needs memory for two numbers per
+query, never for N × M.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def attention(
 
     Args:
         q: queries (batch, heads, N, d), d ≤ 256: CuPy arrays of float16, bfloat16, float32 or
-            float64 (or NumPy arrays, all of them). Others than C-contiguous ones are copied.
+            float64 (or NumPy arrays, all of them). Arrays that are not C-contiguous are copied.
         k: keys (batch, kv heads, M, d); query head h reads key head h // (heads / kv heads).
         v: values (batch, kv heads, M, d_v), d_v ≤ 256.
         score: f(s, b, h, i, j, **params) -> SymPy expression. Kernels are compiled once for each
             formula.
-        mask: (b, h, i, j, **params) -> SymPy Boolean, true where a pair takes part.
+        mask: (b, h, i, j, **params) -> SymPy Boolean, true for visible pairs.
         params: parameter values by name; numbers, or arrays that the functions index.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
         causal: hide the pairs with j > i; their tiles are never computed.
@@ -76,7 +76,7 @@ def attention(
     Raises:
         ShapeError: the shapes do not fit.
         ValueError: no tile for these head dims fits this device.
-        TypeError: arrays of different libraries or dtypes.
+        TypeError: the arrays are of different libraries or dtypes.
         TraceError: score or mask use unknown symbols or arrays.
         GpuError: there is no usable GPU.
     """
@@ -132,7 +132,7 @@ def attention_vjp(
         lengths: as for `attention`.
         fast: as for `attention`.
         tensor_cores: as for `attention`.
-        deterministic: False lets q̄ be added up in any order where that is faster: for 16-bit
+        deterministic: False allows q̄ to be summed in any order where that is faster: for 16-bit
             dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
     if _all_numpy(q, k, v):
@@ -149,11 +149,11 @@ def attention_vjp(
 
 
 def _library(q: Array, k: Array, v: Array, params: Mapping[str, Array] | None) -> Library:
-    """CuPy with the options that hold, for arrays that the kernels take.
+    """CuPy with the options in force, after a check that the kernels accept the arrays.
 
     Raises:
-        TypeError: an array of another library, or a dtype without kernels.
-        ShapeError: too many batches or heads, heads too wide, or integers of more than 32 bits.
+        TypeError: an array is of another library, or its dtype has no kernels.
+        ShapeError: there are too many batches or heads, heads are too wide, or integers exceed 32 bits.
         GpuError: there is no usable GPU, it has no tensor cores for this dtype, or an array is elsewhere.
     """
     where = machine()

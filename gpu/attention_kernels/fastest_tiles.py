@@ -1,9 +1,9 @@
 """The functions of generated modules that choose the tiles of an attention kernel by trial runs.
 
-Other tiles add in another order, and timings are never twice the same. So what was measured first, on a
-device of one name and for sizes of one binary order, is kept in a file beside the kernels that CuPy has
-compiled, and holds for all calls and processes afterwards. Nothing is measured while a graph is recorded, for
-little work, and where no file can be kept: the order of estimates decides there, as it does with
+Different tiles add in different orders, and timings vary from run to run. The result of the first
+measurement, on a device of one name and for sizes of one binary order, is therefore kept in a file beside
+CuPy's compiled kernels, and used by all later calls and processes. Nothing is measured while a graph is
+recorded, for little work, and if no file can be written; then the order of estimates decides, as it does with
 `symad.gpu.options(autotune=False)`.
 """
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from string import Template
 
-LEAST_PRODUCTS = 2**30
-"""Products q_id k_jd of a call from which trial runs are worth their wait: some 10 µs near the peak of tensor
-cores, twice what a launch takes (an estimate from published figures)."""
+MIN_PRODUCTS = 2**30
+"""The number of products q_id k_jd in a call from which trial runs pay: some 10 µs near the peak of tensor
+cores, twice the time of a launch (an estimate from published figures)."""
 
 MARGIN = 0.95
-"""The share of the time of the tiles that come first by estimate below which others are taken."""
+"""Other tiles replace those that are first by estimate if they take less than this share of their time."""
 
 TRIALS = 3
-"""Timed runs of each tiles, of which the fastest counts; one before them compiles."""
+"""The number of timed runs of each choice of tiles; the fastest counts. A run before them compiles."""
 
 IMPORTS = {
     "import os", "from contextlib import suppress", "from hashlib import sha256", "from pathlib import Path",
@@ -81,5 +81,5 @@ def _milliseconds(call):
 
 
 def fastest_text() -> str:
-    """The function ``_run`` of a module, and what it needs."""
-    return Template(_RUN).substitute(least=LEAST_PRODUCTS, margin=MARGIN, trials=TRIALS)
+    """The function ``_run`` of a module, and the functions it needs."""
+    return Template(_RUN).substitute(least=MIN_PRODUCTS, margin=MARGIN, trials=TRIALS)

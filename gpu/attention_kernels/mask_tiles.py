@@ -1,7 +1,7 @@
-"""Masks as formulas of a tile's corners: whether it is empty or full, and where loops may end.
+"""Masks as formulas of a tile's corners: whether the tile is empty or full, and where loops may end.
 
 A tile is rows [q0, q1) by keys [k0, k1). `tile_truth` gives conditions on the corners under which
-every pair, or any pair, can take part; `visible_range` gives closed bounds of the loop over keys
+every pair, or any pair, can be visible; `visible_range` gives closed bounds of the loop over keys
 for some rows, or over rows for some keys. Both come from interval arithmetic on the mask, so they
 are sound for every mask, and exact for affine ones such as causal, window and prefix.
 """
@@ -33,7 +33,7 @@ def corners() -> dict[sp.Basic, Interval]:
 
 
 def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, Interval]) -> Truth:
-    """Conditions for "every pair takes part" and "a pair may take part", in the tile's corners."""
+    """Conditions for "every pair is visible" and "a pair may be visible", in the tile's corners."""
     truth: Truth = evaluate(mask, known, SymbolicBounds)
     return truth
 
@@ -50,8 +50,8 @@ def visible_range(
         mask: the Boolean.
         variable: I or J.
         known: intervals of the other symbols.
-        varying: symbols (array reads) that change with ``variable``; comparisons that hold them
-            bound nothing.
+        varying: symbols (array reads) that change with ``variable``; comparisons that contain them
+            give no bound.
 
     Returns:
         Expressions in `LOW`, `HIGH` (the whole range) and the symbols of ``known``'s bounds.
@@ -81,7 +81,7 @@ def visible_range(
 
 
 def _without_absolute(total: sp.Expr) -> list[sp.Expr]:
-    """Expressions that are all ≤ 0 exactly where ``total`` is: c|e| + r becomes ce + r, −ce + r."""
+    """Expressions that are all ≤ 0 exactly if ``total`` is: c|e| + r becomes ce + r, −ce + r."""
     for absolute in sorted(total.atoms(sp.Abs), key=sp.default_sort_key):
         factor = total.coeff(absolute)
         rest = sp.expand(total - factor * absolute)
@@ -101,7 +101,7 @@ def _half_line(
     known: Mapping[sp.Basic, Interval],
     varying: frozenset[sp.Symbol],
 ) -> Range:
-    """Where c v + rest ≤ 0 is possible for integers, c a non-zero integer."""
+    """The range where c v + rest ≤ 0 is possible for integers; c is a nonzero integer."""
     factor = total.coeff(variable)
     rest = sp.expand(total - factor * variable)
     if not factor.is_Integer or factor == 0 or not rest.is_integer:

@@ -1,8 +1,8 @@
 """The functions of generated modules that launch the attention kernels.
 
-`plans` are the kernels of one pass for tiles from the fastest on: entries (least compute capability,
-shared memory needed, launches), a launch being (threads, rows owned by a block, slices of the result,
-shared memory, source). What the kernels compute stands in gpu/kernels.
+`plans` lists the kernels of one pass for tiles from the fastest on. An entry is (least compute capability,
+shared memory needed, launches); a launch is (threads, rows owned by a block, slices of the result, shared
+memory, source). The kernels are in gpu/kernels.
 """
 
 MODULE = '''@lru_cache(maxsize=None)

@@ -1,7 +1,7 @@
-"""Which tiles an attention kernel uses, and its source text.
+"""The tiles of an attention kernel, and its source text.
 
-A plan is everything that is compiled in: element type, head dims, tile shape. Candidates are tried
-from the fastest on, until one fits the shared memory of the device.
+A plan holds everything that is compiled into a kernel: element type, head dims, tile shape. Candidates are
+tried from the fastest on, until one fits the device's shared memory.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Element:
     """An element type of the kernels.
 
     Attributes:
-        name: in the kernels.
-        family: element types with the same tile shapes.
-        bytes: of one number.
-        multiple: tiles have a multiple of this many columns.
+        name: the name in the kernels.
+        family: element types with the same family have the same tile shapes.
+        bytes: the bytes of one number.
+        multiple: the number of columns of a tile is a multiple of this.
         real: the C type of scores and sums.
     """
 
@@ -66,11 +66,11 @@ class Plan:
         element: the type of q, k, v.
         head_dim: columns of q and k, a multiple of 16 bytes.
         value_dim: columns of v.
-        shape: the tiles.
-        slices: blocks that share the columns of the result; each repeats the scores.
-        with_k: BACKWARD_KV computes k̄.
-        with_v: BACKWARD_KV computes v̄.
-        with_q: BACKWARD_KV adds up q̄ too, by atomic additions.
+        shape: the tile shape.
+        slices: the number of blocks that divide the columns of the result; each computes the scores again.
+        with_k: whether BACKWARD_KV computes k̄.
+        with_v: whether BACKWARD_KV computes v̄.
+        with_q: whether BACKWARD_KV also sums q̄, by atomic additions.
     """
 
     kind: str
@@ -85,27 +85,27 @@ class Plan:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """The threads of a block."""
         return 32 * self.shape.warps
 
     @property
     def own(self) -> int:
-        """Rows that a block owns."""
+        """The rows that a block owns."""
         return 16 * self.shape.mt * self.shape.warps
 
     @property
     def keys(self) -> int:
-        """Keys that meet the rows of a block along the diagonals it owns."""
+        """The keys that meet the rows of a block along the diagonals it owns."""
         return self.own - 16 + self.shape.part
 
     @property
     def band(self) -> int:
-        """Diagonals that a block of DIAGONALS owns."""
+        """The diagonals that a block of DIAGONALS owns."""
         return self.shape.part - 16
 
     @property
     def padded(self) -> tuple[int, int]:
-        """Columns of the query and value tiles, the sliced ones a multiple of the slices."""
+        """The columns of the query and value tiles; the sliced ones are a multiple of the slices."""
         multiple = self.element.multiple
 
         def up(width: int, slices: int) -> int:
@@ -127,18 +127,18 @@ class Plan:
 
     @property
     def slice(self) -> int:
-        """Columns of the result per block."""
+        """The columns of the result per block."""
         d, dv = self.padded
         return (d if self.sliced_side == "head" else dv) // self.slices
 
     def pitch(self, columns: int) -> int:
-        """Bytes of a tile's row in shared memory, as in tile.h."""
+        """The bytes of a tile's row in shared memory, as in tile.h."""
         size = columns * self.element.bytes
         return 32 if size <= 32 else 64 if size <= 64 else -(-size // 128) * 128
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block."""
+        """The dynamic shared memory of a block, in bytes."""
         d, dv = map(self.pitch, self.padded)
         s = self.shape
         real = 8 if self.element.real == "double" else 4
@@ -175,12 +175,12 @@ def constants(plan: Plan) -> dict[str, int]:
 
 
 def pieces(plan: Plan, score: CompiledScore, plain: bool = True) -> list[tuple[str, str]]:
-    """The text of the module in parts: those that modules share with a name, others with none.
+    """The text of the module in parts: named parts are shared by modules, others have the name "".
 
     Args:
         plan: the kernel.
         score: the score function, whose text is named "score".
-        plain: whether the scale is positive: the kernels fold no other one into the scores.
+        plain: whether the scale is positive; the kernels fold only a positive scale into the scores.
     """
     files = ["attention.h", f"attention_{plan.kind}.cu"]
     if plan.kind in SECOND_ORDER:
@@ -215,7 +215,7 @@ def plans(
     plain: bool = True,
     atomic: bool = False,
 ) -> tuple[Plan, ...]:
-    """The launches of one pass: one, or k̄ and v̄ in turn where their sums need too many registers together.
+    """The launches of one pass: one, or separate ones for k̄ and v̄ if both need too many registers.
 
     Args:
         kind: the pass, a name of attention_shapes.
@@ -223,9 +223,9 @@ def plans(
         head_dim: columns of q and k.
         value_dim: columns of v.
         shared: bytes of shared memory that a block may use.
-        plain: the score is s itself. Other scores need registers in the backward: one block of
-            rows per warp.
-        atomic: BACKWARD_KV adds up q̄ too; for 16-bit elements and head dims up to 128.
+        plain: whether the score is s itself. Other scores need registers in the backward pass, which then
+            has one block of rows per warp.
+        atomic: whether BACKWARD_KV also sums q̄; for 16-bit elements and head dims up to 128.
 
     Raises:
         ShapeError: a head dim is over 256, or no tile fits in ``shared`` bytes.

@@ -1,8 +1,8 @@
 """Attention in CuPy modules: the tiled kernels as text, and the calls that launch them.
 
-The head dims must be numbers when the code is written, since tiles are compiled for them; otherwise,
-and where no tile fits, attention is written out by its definition (`symad.gpu.passes.kernels_or_definitions`
-decides). Scalar parameters become arrays of one element, so that no number has to come back to the host.
+The head dims must be numbers when the code is written, since tiles are compiled for them. Otherwise, and if
+no tile fits, attention is replaced by its definition (`symad.gpu.passes.kernels_or_definitions` decides).
+Scalar parameters become arrays of one element, so that no number has to be copied back to the host.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ PASSES = {
     AttentionCotangent: (BACKWARD_Q, BACKWARD_KV),
     AttentionSecond: (SECOND_Q, SECOND_KV),
 }
-"""The kernels an op needs; BACKWARD also DIAGONALS for tables of relative positions."""
+"""The kernels an op needs; BACKWARD also needs DIAGONALS for tables of relative positions."""
 
 ABOUT_SUMS: dict[type[AttentionOp], tuple[int, ...]] = {
     Attention: (),
@@ -71,14 +71,14 @@ ABOUT_SUMS: dict[type[AttentionOp], tuple[int, ...]] = {
     AttentionCotangent: (1, 3),
     AttentionSecond: (1, 3, 8, 10),
 }
-"""Where L and its derivatives stand, behind the parameters."""
+"""The positions of L and its derivatives after the parameters."""
 
 ROOMS = (227 << 10, 163 << 10, 99 << 10, 64 << 10)
-"""Shared memory per block of compute capability 9.0 and 10.0, 8.0, 8.6 to 12.0, and 7.5."""
+"""Shared memory per block for compute capability 9.0 and 10.0, 8.0, 8.6 to 12.0, and 7.5."""
 
 
 def has_kernels(op: AttentionOp, node: Node, dtype: str) -> bool:
-    """Whether kernels exist for the head dims, and the parameters stand still where they must."""
+    """Whether kernels exist for the head dims; in a tangent pass, parameters must have zero tangents."""
     d, d_v = node.args[0].shape[3], node.args[2].shape[3]
     if not (isinstance(d, int) and isinstance(d_v, int) and d and d_v):
         return False
@@ -94,12 +94,12 @@ def has_kernels(op: AttentionOp, node: Node, dtype: str) -> bool:
 
 
 def wide_arguments(op: AttentionOp) -> list[int]:
-    """The arguments that kernels read in the type of sums: real parameters, and L with its derivatives."""
+    """The arguments that kernels read in the type of sums: real parameters, L, and L's derivatives."""
     return [*op.real[3:], *(op.inner + k for k in ABOUT_SUMS[type(op)])]
 
 
 def inputs_as_given(graph: Graph) -> set[Node]:
-    """The inputs that attention alone reads, in the type of sums: a half precision would round them."""
+    """The inputs that attention alone reads in the type of sums, which a half precision would round."""
     reads = [
         (a, isinstance(n.op, AttentionOp) and k in wide_arguments(n.op))
         for n in topological(graph.output_nodes)
@@ -116,7 +116,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def padded(node: Node, dtype: str) -> tuple[int, int]:
-    """Head dims filled up to 16 bytes."""
+    """Head dims, padded to multiples of 16 bytes."""
     per = 16 // ELEMENTS[dtype].bytes
     d, d_v = (int(node.args[k].shape[3]) for k in (0, 2))
     return -(-d // per) * per, -(-d_v // per) * per
@@ -126,7 +126,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: CuPyPrinter) -> list[s
     """The statements that compute all results of an attention op."""
     if has_kernels(op, node, printer.dtype):
         return _Writer(op, node, printer).lines()
-    stands_for = definition_of(node)  # the pass that writes definitions does not enter the body of a scan
+    stands_for = definition_of(node)  # bodies of scans are not entered by the pass that writes definitions
     lines: list[str]
     lines, printer.text[node] = printer.in_place_of(stands_for)
     return lines
@@ -154,7 +154,7 @@ class _Writer:
         printer.imports.add("from functools import lru_cache")
 
     def _compile(self) -> CompiledScore:
-        """The score with every scalar parameter read from an array of one element."""
+        """The compiled score, with every scalar parameter read from an array of one element."""
         arrays = {}
         for p, q in zip(self.op.given, self.parameters, strict=True):
             if p.ndim == 0:
@@ -163,7 +163,7 @@ class _Writer:
         return compile_score(score_of(value, mask, self.parameters), self.real, current().fast)
 
     def lines(self) -> list[str]:
-        """The statements; the results' names are noted in the printer."""
+        """The statements; the results' names are stored in the printer."""
         op, printer = self.op, self.printer
         results = results_of(op, self.node)
         common = ", ".join([*self._point(), self.plans_name(), self.arguments(), self.scale()])
@@ -198,7 +198,7 @@ class _Writer:
         return lines
 
     def _point(self) -> list[str]:
-        """q, k, v and what the helper takes besides."""
+        """The texts of q, k, v and of the helper's further arguments."""
         op, at, args = self.op, self.op.inner, self.args
         if isinstance(op, Attention):
             return args[:3]
@@ -215,7 +215,7 @@ class _Writer:
         return repr(d**-0.5 if self.op.scale is None else float(self.op.scale))
 
     def widths(self) -> str:
-        """Columns of q, k and v in memory."""
+        """The columns of q, k and v in memory."""
         d, d_v = padded(self.node, self.printer.dtype)
         return f"({d}, {d}, {d_v})"
 
@@ -239,7 +239,7 @@ class _Writer:
         return name
 
     def plan_text(self, name: str, kind: str, d: int, d_v: int) -> str:
-        """The text of that constant."""
+        """The text of the constant with the plans of one pass."""
         plain = self.compiled.plain and self.positive
         entries = []
         for element, least in self.elements():
@@ -251,26 +251,26 @@ class _Writer:
 
     @property
     def positive(self) -> bool:
-        """Whether the scale is: the kernels fold only such into the scores."""
+        """Whether the scale is positive; the kernels fold only a positive scale into the scores."""
         return float(self.scale()) > 0
 
     @property
     def atomic(self) -> bool:
-        """Whether the pass over keys adds q̄ up by atomic additions: asked for, and there is a kernel."""
+        """Whether the pass over keys sums q̄ by atomic additions: the option is on, and a kernel exists."""
         d, d_v = padded(self.node, self.printer.dtype)
         halves = ELEMENTS[self.printer.dtype].family == HALF and max(d, d_v) <= 128
         known = isinstance(self.op, AttentionCotangent) and not (self.compiled.rows or self.compiled.pairs)
         return current().atomics and halves and known
 
     def elements(self) -> Sequence[tuple[Element, int]]:
-        """Element types with the compute capability they need."""
+        """The element types, with the compute capability that each needs."""
         chosen = [(ELEMENTS[self.printer.dtype], 80)]
         if self.printer.dtype != "float32":
             return chosen
         return [*chosen * current().tensor_cores, (PLAIN_FLOAT32, 70)]
 
     def launch_text(self, plan: Plan) -> str:
-        """One launch: threads, rows, slices, shared memory, and the source out of its pieces."""
+        """One launch: threads, rows, slices, shared memory, and the source as a sum of its parts."""
         parts = [
             self.file(name, text) if name else repr(text)
             for name, text in pieces(plan, self.compiled, self.positive)
@@ -292,7 +292,7 @@ class _Writer:
     # ---- parameters
 
     def arguments(self) -> str:
-        """What goes to the kernels for the parameters."""
+        """The text of the kernels' arguments for the parameters."""
         if not self.parameters:
             return "(cp.int32(0),)"
         name = f"_arguments_{self.number}"
@@ -302,7 +302,7 @@ class _Writer:
         return f"{name}({', '.join(self.params)})"
 
     def arguments_text(self, name: str) -> str:
-        """The function that makes ScoreArgs; it also returns the arrays, which must live on."""
+        """The function that makes ScoreArgs; it also returns the arrays, which must be kept alive."""
         score = self.compiled.score
         names = [p.name for p in self.parameters]
         lines = []
@@ -360,7 +360,7 @@ class _Writer:
         return f"{made}.reshape({shape})"
 
     def place_function(self, symbol: sp.Symbol, name: str) -> str:
-        """A function of the module that tells where a parameter is read."""
+        """A function of the module that returns the place where a parameter is read."""
         if name not in self.printer.helpers:
             score = self.compiled.score
             arguments = [*map(str, LOOPS), *(p.name for p in self.parameters)]
@@ -374,7 +374,7 @@ class _Writer:
 
 
 def _field_value(field: Field) -> str:
-    """What stands in a field of ScoreArgs, as an expression of the arrays."""
+    """The value of a field of ScoreArgs, as an expression of the arrays."""
     if field.holds is Holds.SIZE:
         return f"{field.parameter}.shape[{field.axis}]"
     if field.is_pointer:
@@ -385,7 +385,7 @@ def _field_value(field: Field) -> str:
 def _choices(
     kind: str, element: Element, d: int, d_v: int, plain: bool, atomic: bool
 ) -> list[tuple[Plan, ...]]:
-    """The plans of one pass, for less and less shared memory."""
+    """The plans of one pass, for decreasing sizes of shared memory."""
     found: list[tuple[Plan, ...]] = []
     for room in ROOMS:
         try:

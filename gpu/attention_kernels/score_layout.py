@@ -1,8 +1,7 @@
-"""How the arguments of a score reach its kernels: the fields of ScoreArgs, and their summaries.
+"""The layout of a score's arguments in its kernels: the fields of ScoreArgs, and their summaries.
 
-Arrays arrive as pointers with their sizes. Of an array that a mask reads, kernels also see minima
-and maxima of every `CHUNK` entries along the tiled axis, so that a tile is classified from a few
-numbers.
+Arrays are passed as pointers with their sizes. For an array that a mask reads, kernels also get the minima
+and maxima of every `CHUNK` entries along the tiled axis, so that a tile is classified from a few numbers.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from enum import Enum
 
 from symad.numeric.pairs.scores import LOOPS, B, H, I, J, Load, Score
 
-CHUNK = 32  # entries of an array that a mask reads, summarised by one minimum and maximum
+CHUNK = 32  # entries of a mask's array that are summarised by one minimum and one maximum
 
 
 def tiled_axis(load: Load) -> int | None:
-    """The axis of a mask's array that runs along rows or keys, if it is read plainly.
+    """The axis of a mask's array that runs along rows or keys, if the index is simple.
 
-    None if every index is b or h, or if the index is not made of different loop symbols with at
+    None if every index is b or h, or if the index does not consist of different loop symbols with at
     most one of i and j among them.
     """
     if not _plain(load):
@@ -33,7 +32,7 @@ def _plain(load: Load) -> bool:
 
 
 def extreme_key(load: Load) -> str | None:
-    """The name of an array's extremes, or None where its values are known per block."""
+    """The name of an array's extremes; None if its values are known per block."""
     if _plain(load):
         axis = tiled_axis(load)
         return None if axis is None else f"{load.name}_{axis}"
@@ -60,11 +59,11 @@ class Field:
     """A field of ScoreArgs.
 
     Attributes:
-        name: in C; p_ pointers, v_ numbers, n_ sizes, lo_ and hi_ extremes.
-        holds: what it holds.
+        name: the name in C; p_ pointers, v_ numbers, n_ sizes, lo_ and hi_ extremes.
+        holds: the kind of its contents.
         integer: whether its numbers, or those it points to, are integers.
         parameter: the name of the parameter it belongs to.
-        axis: of the parameter, for a size.
+        axis: the axis of the parameter, for a size.
     """
 
     name: str
@@ -75,11 +74,11 @@ class Field:
 
     @property
     def is_pointer(self) -> bool:
-        """Whether it is an address."""
+        """Whether it holds an address."""
         return self.holds in (Holds.ARRAY, Holds.EXTREMES)
 
     def dtype(self, real: str) -> str:
-        """Its type in NumPy, where real numbers are "float" or "double" in C."""
+        """Its type in NumPy; real numbers are "float" or "double" in C."""
         if self.is_pointer:
             return "<u8"
         return "<i4" if self.integer else {"float": "<f4", "double": "<f8"}[real]

@@ -57,7 +57,7 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[F
     Args:
         score: the traced functions.
         groups: symbols whose partials go to row, column, diagonal and pair, in order.
-        style: precision and approximations.
+        style: the precision, and the approximations allowed.
     """
     levels = _Levels(score, style)
     value = levels.hoisted(score.value)
@@ -69,7 +69,7 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[F
     ]
     curvature = levels.hoisted(score.curvature)
     mask = levels.hoisted(score.mask)
-    tile = _tile_functions(score, levels, style)  # may add fields: before the structs
+    tile = _tile_functions(score, levels, style)  # before the structs, because it may add fields
     fields = args_fields(score)
     lines = [HELPERS, args_struct(fields)]
     lines += [_struct(_STRUCTS[level], levels.fields[level].values()) for level in range(3)]
@@ -96,7 +96,7 @@ def macros(score: Score, groups: Groups) -> str:
 
 @dataclass
 class _Field:
-    """One value of a struct: its C type, and what it is (an expression, or an array read)."""
+    """One value of a struct: its C type, and its content (an expression, or an array read)."""
 
     name: str
     ctype: str
@@ -105,12 +105,12 @@ class _Field:
 
 @dataclass
 class _Levels:
-    """Splits expressions by how often their parts change, and writes the parts out.
+    """Splits expressions by how often their parts change, and writes the parts.
 
     Attributes:
         score: the traced functions.
-        style: how numbers are written.
-        fields: the fields of the head, row and column structs by symbol.
+        style: the format of numbers.
+        fields: the fields of the head, row and column structs, by symbol.
     """
 
     score: Score
@@ -161,7 +161,7 @@ class _Levels:
         new: Mapping[sp.Basic, sp.Basic],
         level: int,
     ) -> sp.Basic:
-        """A node of the wanted level over operands of which some belong further out."""
+        """A node of the wanted level with operands some of which belong to outer levels."""
         if not isinstance(part, (sp.Add, sp.Mul)):
             return rebuild(
                 part,
@@ -179,7 +179,7 @@ class _Levels:
         return part.func(*grouped)
 
     def _field(self, expr: sp.Basic, level: int) -> sp.Basic:
-        """A symbol for a part of an outer level; symbols and numbers stand for themselves."""
+        """A symbol for a part of an outer level; symbols and numbers are returned as they are."""
         if not expr.args:
             return expr
         expr = self.hoisted(expr, level)
@@ -195,7 +195,7 @@ class _Levels:
         return self.names[expr]
 
     def _register(self, load: Load) -> None:
-        """Give an array read of an outer level its field; split the index of one per pair."""
+        """Add a field for an array read of an outer level; for a read per pair, split its index."""
         level = self.level(load.symbol)
         if load.symbol in self.indices:
             return
@@ -209,7 +209,7 @@ class _Levels:
     def variables(self, level: int, inside: bool = False) -> dict[sp.Symbol, Variable]:
         """The C text of every symbol known at a level.
 
-        ``inside``: as seen by the function that fills the level's own struct.
+        ``inside`` selects the text in the function that fills the level's own struct.
         """
         pair = level == PAIR
         at = "at." if pair else ""
@@ -233,7 +233,7 @@ class _Levels:
         return found
 
     def read(self, load: Load, target: str, variables: Variables, args: str, tag: str) -> list[str]:
-        """Statements that read one array entry, its indices clamped to the array."""
+        """Statements that read one array entry, with its indices clamped to the array."""
         lines = []
         position = ""
         for axis, index in enumerate(self.indices[load.symbol]):
@@ -259,7 +259,7 @@ class _Levels:
         return _function(_FILL[level], [*body, "return out;"])
 
     def pair_body(self, targets: Sequence[tuple[str, sp.Basic]], end: str) -> list[str]:
-        """Statements of a function of one pair."""
+        """The statements of a function of one pair."""
         variables = self.variables(PAIR)
         lines: list[str] = []
         exprs = [e for _, e in targets]
@@ -274,13 +274,13 @@ class _Levels:
 
 
 def _trivial(expr: sp.Basic) -> bool:
-    """Whether ``expr`` is one integer operation on two atoms: cheaper than keeping its value."""
+    """Whether ``expr`` is one integer operation on two atoms, which is cheaper than storing its value."""
     small = len(expr.args) == 2 and not any(a.args for a in expr.args)
     return small and isinstance(expr, (sp.Add, sp.Mul)) and bool(expr.is_integer)
 
 
 def _tile_functions(score: Score, levels: _Levels, style: Style) -> list[str]:
-    """score_tile, score_k_range and score_q_range."""
+    """The functions score_tile, score_k_range and score_q_range."""
     known = corners()
     preludes: dict[sp.Symbol, list[str]] = {}
     variables = levels.variables(HEAD)

@@ -13,15 +13,15 @@ SECOND_ORDER = (TANGENT, SECOND_Q, SECOND_KV)
 
 @dataclass(frozen=True)
 class Shape:
-    """Tile shape: a block owns 16 ``mt`` ``warps`` rows; ``span`` rows pass by at a time.
+    """A tile shape: a block owns 16 ``mt`` ``warps`` rows, and iterates over tiles of ``span`` rows.
 
     Attributes:
-        warps: of a block.
+        warps: the warps of a block.
         mt: blocks of 16 rows per warp.
-        span: rows of the tiles that pass by.
-        part: how many of them are in registers at once.
-        stages: buffers for such tiles, 1 or 2.
-        min_blocks: blocks that should fit on one multiprocessor.
+        span: the rows of the tiles that a block iterates over.
+        part: the number of those rows that are in registers at once.
+        stages: the number of buffers for such tiles, 1 or 2.
+        min_blocks: the number of blocks that should fit on one multiprocessor.
     """
 
     warps: int
@@ -84,18 +84,19 @@ SHAPES: dict[tuple[str, str, int], tuple[Shape, ...]] = {
     (DIAGONALS, PLAIN, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
 }
 
-# The pass over keys that adds up q̄ too, by largest padded head dim.
+# Shapes of the pass over keys that also sums q̄, by largest padded head dim.
 ATOMIC_SHAPES = {
     64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
     128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1)),
 }
 
-# k̄ and v̄ in two launches, with two blocks of 16 rows per warp: each reads a tile of queries once for 32
-# keys, where one launch reads it for 16, and forms the scores once more. Shared memory bounds the one launch.
+# k̄ and v̄ in two launches, with two blocks of 16 rows per warp: each launch reads a tile of queries once for
+# 32 keys and computes the scores; a single launch would read it for 16 keys. Shared memory limits a single
+# launch.
 SPLIT_SHAPES = (Shape(4, 2, 32, 32, 2, 2), Shape(8, 2, 32, 32, 1), Shape(4, 2, 32, 32))
 
-# The three passes of second derivatives hold every tile twice, with its tangent: one block of rows
-# per warp, one stage.
+# The three passes of second derivatives store every tile twice, with its tangent: one block of rows per warp,
+# one stage.
 SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
     (HALF, 64): (Shape(8, 1, 64, 32, 1), Shape(4, 1, 32, 32, 1)),
     (HALF, 128): (Shape(8, 1, 64, 32, 1), Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 16, 1)),
@@ -117,7 +118,7 @@ SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
 def candidates(
     kind: str, family: str, level: int, atomic: bool = False, split: bool = False
 ) -> tuple[Shape, ...]:
-    """The shapes of a pass from the fastest on; ``level`` is the largest head dim they are for."""
+    """The shapes of a pass from the fastest on; ``level`` is the largest head dim that they support."""
     if kind in SECOND_ORDER:
         return SECOND_SHAPES[family, level]
     if split:

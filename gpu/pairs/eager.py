@@ -1,9 +1,9 @@
-"""Kernel sums over all pairs of two point sets on the GPU, never forming the matrix of pairs.
+"""Kernel sums over all pairs of two point sets on the GPU, without the matrix of pairs.
 
-The reductions and cotangents of `symad.numeric.pairwise`, on CuPy arrays: what `lower` makes of the op.
-The code is kept by its shapes and the formula of the pair function. There is one pass for the value, one
-over rows for the cotangents of x and the parameters, and one over columns for those of y and b. Sums are
-taken in a fixed order, so results are the same bits from run to run.
+The reductions and cotangents of `symad.numeric.pairwise` on CuPy arrays: the op is lowered, and its code is
+kept by the shapes and the formula of the pair function. There is one pass for the value, one over rows for
+the cotangents of x and the parameters, and one over columns for those of y and b. Sums are taken in a fixed
+order, so that results have the same bits in every run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu.compile import check_device, cupy
-from symad.gpu.pairs.printer import MOST
+from symad.gpu.pairs.printer import MAX_COMPONENTS
 from symad.gpu.settings import current, options
 from symad.numeric.pairs.calls import Library
 from symad.numeric.pairs.eager_pairwise import PairCotangents, cotangents, reduced
@@ -62,7 +62,7 @@ def pairwise(
 
     Raises:
         ShapeError: the shapes do not fit, or D > 128.
-        TypeError: arrays of different libraries or dtypes.
+        TypeError: the arrays are of different libraries or dtypes.
         TraceError: f uses unknown symbols.
         GpuError: there is no usable GPU.
     """
@@ -106,16 +106,16 @@ def pairwise_vjp(
 
 
 def _library(x: Array, y: Array, b: Array | None) -> Library:
-    """CuPy with the options that hold, for arrays that the kernels take.
+    """CuPy with the options in force, after a check that the kernels accept the arrays.
 
     Raises:
-        ShapeError: D > 128, or 2³¹ points.
+        ShapeError: D > 128, or there are 2³¹ points or more.
         GpuError: there is no usable GPU, or an array is elsewhere.
     """
     cp = cupy()
     check_device(cp, x=x, y=y, **({} if b is None else {"b": b}))
-    if getattr(x, "ndim", 0) == 2 and x.shape[1] > MOST:
-        raise ShapeError(f"points have {x.shape[1]} components; the kernels take at most {MOST}")
+    if getattr(x, "ndim", 0) == 2 and x.shape[1] > MAX_COMPONENTS:
+        raise ShapeError(f"points have {x.shape[1]} components; the kernels take at most {MAX_COMPONENTS}")
     if max(x.shape[:1] + y.shape[:1], default=0) >= 2**31:
         raise ShapeError("the kernels take fewer than 2³¹ points")
     return Library("gpu", cp, "cupy", current())

@@ -12,17 +12,17 @@ from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 THREADS = 128
 _REDUCTIONS = {"sum": 0, "logsumexp": 1, "softmax": 2}
-# Registers of 32 bits that a thread may spend on its points, for several points per thread.
+# Registers of 32 bits that a thread may use for its points; they limit the number of points per thread.
 _FORWARD_REGISTERS, _BACKWARD_REGISTERS = 136, 100
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a pass is spread over threads.
+    """The distribution of a pass over threads.
 
     Attributes:
-        rows: points that a group of ``lanes`` threads owns.
-        lanes: threads that share a point, each with a part of its components.
+        rows: the points that a group of ``lanes`` threads owns.
+        lanes: the threads that share a point; each has a part of its components.
     """
 
     rows: int
@@ -30,13 +30,13 @@ class Shape:
 
     @property
     def points(self) -> int:
-        """Points that one block owns."""
+        """The points that one block owns."""
         return self.rows * THREADS // self.lanes
 
 
 @dataclass(frozen=True)
 class PairPlan:
-    """Sizes fixed when the kernels are compiled."""
+    """Sizes that are fixed when the kernels are compiled."""
 
     columns: int
     tile: int
@@ -51,7 +51,7 @@ class PairPlan:
 
 
 def _record(dimension: int, columns: int, lanes: int, itemsize: int) -> int:
-    """Bytes of a record of the shared tile, with level and delta (Record in pair_sum.cu)."""
+    """The bytes of a record of the shared tile, with level and delta (Record in pair_sum.cu)."""
     quad = 16 // itemsize
     part = dimension if lanes == 1 else -(-dimension // (lanes * quad)) * quad
     used = part * lanes + -(-columns // lanes) * lanes + 2
@@ -59,10 +59,10 @@ def _record(dimension: int, columns: int, lanes: int, itemsize: int) -> int:
 
 
 def plan(function: PairFunction, columns: int, real: str) -> PairPlan:
-    """Choose payload columns per launch, tile, points per thread and lanes per point.
+    """The payload columns per launch, the tile, the points per thread and the lanes per point.
 
     Several points per thread share each read of shared memory; several lanes per point keep long
-    points in registers. Functions of single components need whole points.
+    points in registers. Functions of single components need whole points in each thread.
     """
     words = 1 if real == "float" else 2
     dimension = function.dimension
@@ -88,7 +88,7 @@ def plan(function: PairFunction, columns: int, real: str) -> PairPlan:
 
 
 def pair_text(function: PairFunction, sizes: PairPlan, reduce: str, style: Style) -> str:
-    """The macros and device functions that pair_sum.cu asks for."""
+    """The macros and device functions that pair_sum.cu needs."""
     small = function.dimension * sizes.forward.rows <= 16
     macros = {
         "PAIR_D": function.dimension,
@@ -115,7 +115,7 @@ _TERM = "Real x, Real y, const Real* p, int k, "
 
 
 def _term_functions(function: PairFunction, style: Style) -> list[str]:
-    """pair_terms and pair_term_partials."""
+    """The functions pair_terms and pair_term_partials."""
     variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
     variables |= {X: Variable("x", level=1), Y: Variable("y", level=1)}
     components = []
@@ -152,7 +152,7 @@ def _term_functions(function: PairFunction, style: Style) -> list[str]:
 
 
 def _outer_functions(function: PairFunction, style: Style) -> list[str]:
-    """pair_value and pair_partials."""
+    """The functions pair_value and pair_partials."""
     variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
     variables |= {part.symbol: Variable(f"sigma[{r}]", level=1)
                   for r, part in enumerate(function.sums)}  # fmt: skip

@@ -1,7 +1,7 @@
 """Sums over pairs in CuPy modules: the streaming kernels as text, and the calls that launch them.
 
-The number of components and of weights per point must be known when the code is written. Half
-precisions are computed in float32. Tangents, and what no kernel takes, follow the definition.
+The number of components and of weights per point must be known when the code is written. Half precisions are
+computed in float32. Tangents, and sums that no kernel supports, are computed by the definition.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
 from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
 
-MOST = 128
-"""Components of a point that the kernels take."""
+MAX_COMPONENTS = 128
+"""The most components of a point that the kernels support."""
 
 LAUNCH = '''def _pair_grid(owned, streamed, points, plan, dimension, columns):
     """Blocks of owned points, parts of the other points, chunks of columns."""
@@ -121,11 +121,11 @@ BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype
 
 
 def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
-    """Whether the kernels take this sum."""
+    """Whether the kernels support this sum."""
     d, columns = node.args[0].shape[1], node.args[2].shape[1]
     if not isinstance(op, (PairSum, PairSumCotangent)) or not isinstance(columns, int) or not columns:
         return False
-    if not isinstance(d, int) or not 0 < d <= MOST:
+    if not isinstance(d, int) or not 0 < d <= MAX_COMPONENTS:
         return False
     try:
         _text(op, node, dtype)
@@ -135,14 +135,14 @@ def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
 
 
 def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, str]:
-    """The traced function, its plan, and the text that stands before pair_sum.cu."""
+    """The traced function, its plan, and the text that precedes pair_sum.cu."""
     function, real = traced(op, node), real_type(dtype)
     chosen = plan(function, int(node.args[2].shape[1]), real)
     return function, chosen, pair_text(function, chosen, op.reduce, Style(real, current().fast))
 
 
 def pair_source(op: PairOp, node: Node, dtype: str) -> str:
-    """The kernels of a sum over pairs, whole."""
+    """The complete source of the kernels of a sum over pairs."""
     head = f"#define SYMAD_REAL {real_type(dtype)}\n"
     return head + kernel_text("prims.h") + _text(op, node, dtype)[2] + kernel_text("pair_sum.cu")
 
@@ -178,7 +178,7 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinter) -> list[str]:
 
 
 def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyPrinter) -> list[str]:
-    """The entry of a plan with the kernel on tensor cores, where that is asked for and there is one."""
+    """The entry of a plan with the tensor-core kernel; empty if the option is off or no kernel fits."""
     kind = current().pair_products
     if kind == "off" or printer.dtype != "float32" or not has_products(function):
         return []

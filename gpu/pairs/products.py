@@ -1,16 +1,16 @@
 """Kernel sums on tensor cores: functions of inner products and norms of points with 32 to 128 components.
 
-With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one product of matrices for all pairs.
-Where it is asked for by name (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are
-computed so. The errors are below
+With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one matrix product for all pairs. If the
+option is set (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are computed this way.
+The errors are below
 
     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of each factor, float32 sums;
     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
 
-A pair's part of x̄_i is A y_j + B x_i, A = c ∂F/∂σ·a and B = 2 c ∂F/∂σ·b with c the cotangent of f; for
+A pair's term in x̄_i is A y_j + B x_i, where A = c ∂F/∂σ·a, B = 2 c ∂F/∂σ·b and c is the cotangent of f. For
 given A and B its error is below 2⁻¹⁹ or 2⁻⁷ times |A y_j| + |B x_i|, and likewise for ȳ_j.
 
-Points far from the origin lose digits: subtract their mean before.
+Points far from the origin lose digits: subtract their mean first.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from symad.gpu.pairs.kernel_text import PairPlan, pair_text
 from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
-LEAST, MOST = 32, 128
-"""Components of a point with which tensor cores are used: from below an estimate from counts of instructions,
-from above what the registers of a thread hold, and the error bounds are for."""
+MIN_COMPONENTS, MAX_COMPONENTS = 32, 128
+"""Components of a point for which tensor cores are used. The minimum is an estimate from instruction counts;
+the maximum is what a thread's registers hold, and what the error bounds are for."""
 
 ELEMENTS = {"tf32x3": ELEMENT_TYPES["float32"], "bf16": ELEMENT_TYPES["bfloat16"]}
 ROWS = 64
 
 
 def has_products(function: PairFunction) -> bool:
-    """Whether a pair function is one of inner products and norms, of points that the kernel takes."""
-    fits = LEAST <= function.dimension <= MOST
+    """Whether a pair function depends on inner products and norms only, of points the kernel supports."""
+    fits = MIN_COMPONENTS <= function.dimension <= MAX_COMPONENTS
     return fits and not function.loose and _coefficients(function) is not None
 
 
 def payload_columns(dimension: int, columns: int, kind: str) -> int:
-    """Payload columns of a launch: a lane keeps sums of each for its rows, in registers that do not spill."""
+    """The payload columns of a launch: a lane keeps their sums for its rows in registers without spilling."""
     return min(columns, 4 if kind == "tf32x3" and dimension > 64 else 8)
 
 
 def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: str) -> str:
-    """The kernel, whole."""
+    """The complete source of the kernel."""
     element = ELEMENTS[kind]
     rows = _coefficients(function) or []
     lines, weights = [], ["  cross = 0, own_x = 0, own_y = 0;"]
     for r, (a, b, c) in enumerate(rows):
         value = f"Real({a!r}) * s + Real({b!r}) * nx + Real({c!r}) * ny"
-        if a**2 <= 4 * b * c:  # a form of one sign, which roundings may have left
+        if a**2 <= 4 * b * c:  # a form of one sign, which rounding may have violated
             value = f"{'fmaxf' if b + c > 0 else 'fminf'}({value}, Real(0))"
         lines.append(f"  sigma[{r}] = {value};")
         parts = {"cross": a, "own_x": 2 * b, "own_y": 2 * c}
@@ -76,20 +76,20 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
 
 
 def products_bytes(dimension: int, columns: int, kind: str) -> int:
-    """Shared memory of a block: two tiles of points, their norms, the payload, and statistics."""
+    """The shared memory of a block: two tiles of points, their norms, the payload, and statistics."""
     width = _depth(dimension, kind) * ELEMENTS[kind].bytes
     pitch = 32 if width <= 32 else 64 if width <= 64 else -(-width // 128) * 128
     return 2 * ROWS * pitch + 4 * ROWS * (4 + payload_columns(dimension, columns, kind))
 
 
 def _depth(dimension: int, kind: str) -> int:
-    """Components of a point in a tile."""
+    """The components of a point in a tile."""
     multiple = ELEMENTS[kind].multiple
     return -(-dimension // multiple) * multiple
 
 
 def _coefficients(function: PairFunction) -> list[tuple[float, float, float]] | None:
-    """(a, b, c) of each sum a Σ x_k y_k + b Σ x_k² + c Σ y_k²; None where one is of another form."""
+    """(a, b, c) of each sum a Σ x_k y_k + b Σ x_k² + c Σ y_k²; None if a sum has another form."""
     found = []
     for part in function.sums:
         try:

@@ -1,7 +1,7 @@
 """Contractions as the device computes them: two operands at a time, each label in both or in the result.
 
-Then every contraction is a stack of matrix products, which cuBLAS computes in one call, or a product
-element by element whose sum is one kernel. A pass from graph to graph, before chains are fused.
+Every contraction is then a stack of matrix products, which cuBLAS computes in one call, or an elementwise
+product whose sum is one kernel. This pass from graph to graph runs before chains are fused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Labels = tuple[int, ...]
 
 
 def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such contractions only."""
+    """The outputs, with such contractions only."""
     return rebuild(outputs, {}, _written)
 
 
@@ -53,14 +53,14 @@ def _kept(labels: Labels, others: Sequence[Labels], output: Labels) -> Labels:
 
 
 def _own_sums(k: int, terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[Labels, Node]:
-    """An operand without repeated labels, and without those that nothing else reads."""
+    """An operand without repeated labels, summed over the labels that nothing else has."""
     labels, node = terms[k]
     kept = _kept(labels, [other for j, (other, _) in enumerate(terms) if j != k], output)
     return (labels, node) if kept == labels else (kept, contract([labels], kept, node))
 
 
 def _rank(pair: tuple[int, int], terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[int, int]:
-    """How good it is to multiply two operands first: few axes in the product, many summed."""
+    """A key for the choice of the first two operands: few axes in their product, many of them summed."""
     left, right = (set(terms[k][0]) for k in pair)
     rest = [labels for k, (labels, _) in enumerate(terms) if k not in pair]
     kept = _kept((*left, *right), rest, output)
@@ -68,7 +68,7 @@ def _rank(pair: tuple[int, int], terms: Sequence[tuple[Labels, Node]], output: L
 
 
 def _product(left: tuple[Labels, Node], right: tuple[Labels, Node], output: Labels) -> Node:
-    """A contraction of two; a sum over products of elements if neither has a label of its own."""
+    """A contraction of two operands; a sum of elementwise products if neither has a label of its own."""
     (first, a), (second, b) = left, right
     if set(first) | set(second) == set(output) and len(set(output)) == len(output):
         sizes = dict(zip((*first, *second), (*a.shape, *b.shape), strict=True))
@@ -81,14 +81,14 @@ def _product(left: tuple[Labels, Node], right: tuple[Labels, Node], output: Labe
 
 
 def _spread(labels: Labels, node: Node, output: Labels, shape: Shape) -> Node:
-    """An operand, repeated along the labels that it does not have."""
+    """An operand, broadcast along the labels that it lacks."""
     order = tuple(label for label in output if label in labels)
     axes = tuple(output.index(label) for label in order)
     return broadcast_axes(contract([labels], order, node), shape, axes)
 
 
 def sums_of_elements(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with sums of one elementwise node as one kernel each; for graphs whose chains are fused."""
+    """The outputs with sums of one elementwise node as one kernel each; chains must be fused before."""
     users: dict[Node, int] = dict.fromkeys(outputs, 2)
     for node in topological(outputs):
         for arg in dict.fromkeys(node.args):

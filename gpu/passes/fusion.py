@@ -1,4 +1,4 @@
-"""What becomes one kernel on the device: regions of rows, then elementwise chains, also in loops."""
+"""The kernels of the device: regions of rows, then elementwise chains, also in loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symad.numeric.fusion.rows import fuse_rows
 from symad.ops.loops.scan import Scan
 
 ROWS = (16, 12)
-"""Arrays that a kernel of a region of rows reads and writes: a norm, what is before it, its residuals."""
+"""The most arrays that a row kernel reads and writes: a norm with the ops before it and residuals fits."""
 
 
 def fuse(graph: Graph) -> Graph:
@@ -31,7 +31,7 @@ def fuse(graph: Graph) -> Graph:
 
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
-    """Outputs with their chains fused; arithmetic on row numbers stays outside, in 64-bit integers."""
+    """Outputs with their chains fused; arithmetic on row numbers is left out, as it needs 64-bit integers."""
     outputs = two_at_a_time(simplify_views(known_numbers(outputs)))
     integers = needed_as_integers(outputs, None)
     rows = fuse_rows(outputs, alone=integers.__contains__, most=ROWS)
@@ -40,7 +40,7 @@ def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
 
 
 def _opened(node: Node, args: Nodes) -> Node:
-    """The node over new arguments; the body of a scan is fused on its own."""
+    """The node over new arguments; the body of a scan is fused separately."""
     if isinstance(node.op, Scan):
         op, args = stacked_products(node.op, args)
         body = Graph(op.body.input_nodes, fuse_outputs(op.body.output_nodes))

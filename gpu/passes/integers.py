@@ -1,9 +1,9 @@
-"""Which values of a CuPy program are integers, and stay 64-bit integers whatever its dtype.
+"""The values of a CuPy program that are integers, and remain 64-bit integers whatever its dtype is.
 
-Class numbers, row numbers and positions do not survive bfloat16, which counts to 256, nor float16, which
-counts to 2048. They come as integers (inputs that index something, `Iota`, constants, sorted positions) and
-are kept so while they are moved, gathered, added and multiplied. A kernel reads them as integers and
-converts them to float where it computes with numbers.
+Class numbers, row numbers and positions do not survive bfloat16, which represents integers up to 256, nor
+float16, which represents them up to 2048. They enter as integers (inputs that index something, `Iota`,
+constants, sorted positions) and remain integers while they are moved, gathered, added and multiplied. A
+kernel reads them as integers and converts them to float where it computes with real numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "m
 
 
 def permutes(node: Node) -> bool:
-    """Whether a contraction only orders axes."""
+    """Whether a contraction only permutes axes."""
     if not isinstance(node.op, Einsum) or len(node.args) != 1:
         return False
     return sorted(node.op.inputs[0]) == sorted(node.op.output)
@@ -57,7 +57,7 @@ def index_arguments(node: Node) -> Collection[int]:
 
 
 def _sources(node: Node) -> Sequence[Node] | None:
-    """The arguments that must be integers for the value to be one; None if it is none in any case."""
+    """The arguments that must be integers for the value to be an integer; None if it never is one."""
     op = node.op
     if isinstance(op, (Iota, Positions, SortingPositions, Dimension, Input, Local)):
         return ()
@@ -79,12 +79,12 @@ def _sources(node: Node) -> Sequence[Node] | None:
 
 
 def _fits(largest: int) -> bool:
-    """Whether a device's integers, which have a sign and 64 bits, hold a number; others are floats."""
+    """Whether the device's signed 64-bit integers can hold a number; larger ones are floats."""
     return bool(largest < 2**63)
 
 
 def _whole(order: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
-    """The nodes whose values are integers if the inputs in ``given`` are (None: all inputs)."""
+    """The nodes with integer values if the inputs in ``given`` are integers (None: if all inputs are)."""
     found: set[Node] = set()
     for node in order:
         sources = _sources(node)
@@ -95,11 +95,11 @@ def _whole(order: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
 
 
 def needed_as_integers(outputs: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
-    """The nodes that something reads as an integer, directly or after they were moved or computed with.
+    """The nodes whose values are read as integers, directly or after they were moved or computed with.
 
     Args:
-        outputs: of a program or of the body of a loop.
-        given: the inputs that are integers; None leaves open which, and finds out.
+        outputs: the outputs of a program or of the body of a loop.
+        given: the inputs that are integers; None if this is to be found out.
     """
     order = topological(outputs)
     whole = _whole(order, given)
@@ -113,7 +113,7 @@ def needed_as_integers(outputs: Sequence[Node], given: Collection[Node] | None) 
 
 
 def integer_inputs(graph: Graph) -> set[Node]:
-    """The inputs of a program that are converted to integers where they come in."""
+    """The inputs of a program that are converted to integers on entry."""
     needed = needed_as_integers(graph.output_nodes, None)
     return {node for node in graph.input_nodes if node in needed}
 
@@ -121,11 +121,11 @@ def integer_inputs(graph: Graph) -> set[Node]:
 def integer_nodes(
     outputs: Sequence[Node], known: Mapping[Node, bool], results: Collection[Node] = ()
 ) -> set[Node]:
-    """The arrays that the statements of some outputs hold as 64-bit integers.
+    """The arrays that the statements of some outputs store as 64-bit integers.
 
-    Sources and what is moved are, if anything reads them as integers or in a kernel, which converts
-    exactly; results of arithmetic only if they are needed as integers. ``known`` tells whether the
-    values that exist before, inputs among them, are integers; ``results`` are returned as they are.
+    Sources and moved values are stored so if anything reads them as integers, or if kernels read them, which
+    convert exactly. Results of arithmetic are stored so only if they are needed as integers. ``known`` says
+    whether existing values, including inputs, are integers; ``results`` are returned with the type they have.
     """
     order = topological(outputs)
     given = {node for node, whole in known.items() if whole}
@@ -144,7 +144,7 @@ def integer_nodes(
         if node in known or node not in whole or node in host:
             continue
         arrays = [a for a in _sources(node) or () if a not in host]
-        moved = bool(arrays) and not isinstance(node.op, ElementwiseOp)  # in the type of what is moved
+        moved = bool(arrays) and not isinstance(node.op, ElementwiseOp)  # it has the type of its argument
         source = not _sources(node) and node in wanted
         if (moved or source or node in needed) and all(a in found for a in arrays):
             found.add(node)
@@ -159,7 +159,7 @@ def _reads_any_type(node: Node) -> bool:
 
 
 def wide_constants(outputs: Sequence[Node]) -> set[Node]:
-    """The constant arrays of real numbers that only kernels read: a half precision would round them."""
+    """The constant arrays of real numbers that kernels alone read; a half precision would round them."""
     order = topological(outputs)
     narrow: set[Node] = set(outputs)
     for node in reversed(order):

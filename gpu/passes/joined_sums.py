@@ -1,4 +1,4 @@
-"""Sums over rows that nothing else waits for, such as the gradients of all biases, as one kernel."""
+"""Sums over rows that no other work waits for, such as the gradients of all biases, as one kernel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.ops.arrays.contraction import Einsum, contract
 
 AXES = 3
-"""Axes that are kept, and axes that are summed, of one array."""
+"""The most axes that are kept, and that are summed, of one array."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(Op):
-    """Value k: the sum of argument k over all axes but ``kept[k]``, in the order of these."""
+    """Value k: the sum of argument k over all axes except ``kept[k]``, which stay in this order."""
 
     kept: tuple[tuple[int, ...], ...]
     k: int
@@ -40,7 +40,7 @@ def sums_evaluate(op: Sums, values: Values) -> np.ndarray:
 
 @definition.dispatch
 def sums_definition(op: Sums, y: Node) -> Node:
-    """The sum alone."""
+    """The sum of one argument."""
     arg = y.args[op.k]
     return contract([tuple(range(len(arg.shape)))], op.kept[op.k], arg)
 

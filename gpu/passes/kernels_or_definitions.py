@@ -1,6 +1,6 @@
-"""A pass before printing: fused ops that no kernel computes are written out by their definitions.
+"""A pass before printing: fused ops without a kernel are replaced by their definitions.
 
-The definitions are then fused and scheduled like everything else.
+The definitions are then fused and scheduled like all other nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers that are known when code is printed: log Γ(4), or zeros added to zeros. No kernel computes them."""
+"""Numbers that are known when code is printed, such as log Γ(4) or sums of zeros: no kernel computes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _known(node: Node, args: Nodes) -> Node:
 
 
 def filled(node: Node) -> Any:
-    """The number that all elements of an array are by construction; None if that is not known."""
+    """The number that all elements of an array equal by construction; None if there is no such number."""
     op = node.op
     if isinstance(op, Constant):
         return None if isinstance(op.value, bool) else op.value

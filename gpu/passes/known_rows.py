@@ -1,7 +1,7 @@
-"""Rows whose numbers are known in part: all rows in order, or one in each row of a matrix.
+"""Row numbers that are known in part: all rows in order, or one in each row of a matrix.
 
-Reading rows 0, 1, 2, ... is a slice, adding to them a padded array. Adding u_i at column t_i of row i, as the
-gradient of a cross-entropy does, is [j = t_i] u_i, which a kernel computes on the way.
+Reading rows 0, 1, 2, ... is a slice, and adding to them is adding a padded array. Adding u_i at column t_i of
+row i, as the gradient of a cross-entropy does, is [j = t_i] u_i, which a fused kernel computes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from symad.core.dims import Dim
 
 EXACT = 1 << 24
-"""Integers up to here are exact in float32, in which kernels compare them."""
+"""Up to here all integers are exact in float32, in which kernels compare them."""
 
 
 def known_rows(outputs: Sequence[Node]) -> Nodes:
-    """The outputs without such reading and adding by index."""
+    """The outputs with such reads and additions by index replaced."""
     return rebuild(outputs, {}, _known)
 
 
@@ -53,7 +53,7 @@ def _known(node: Node, args: Nodes) -> Node:
 
 
 def _in_order(node: Node) -> bool:
-    """Whether the values are 0, 1, 2, ... along the one axis."""
+    """Whether the values are 0, 1, 2, ... along the only axis."""
     if len(node.shape) != 1 or not isinstance(node.shape[0], int):
         return False
     if isinstance(node.op, ArrayConstant):
@@ -63,7 +63,7 @@ def _in_order(node: Node) -> bool:
 
 
 def _added(node: Node) -> Node:
-    """An addition to rows by another op, where it is one."""
+    """An addition to rows as another op, if the row numbers are known; else the node."""
     (indices, updates), rows = node.args, op_of(node, ScatterAdd).size
     if _in_order(indices) and isinstance(rows, int) and indices.shape[0] <= rows:
         if indices.shape[0] == rows:
@@ -76,7 +76,7 @@ def _added(node: Node) -> Node:
 
 
 def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
-    """[j = t_i] u_i, laid out in one row."""
+    """[j = t_i] u_i, if exactly one index belongs to each row; else None."""
     op = op_of(indices, Positions)
     *lead, last = indices.args
     columns = op.shape[-1]
@@ -100,7 +100,7 @@ def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
 
 
 def _counts(node: Node, axis: int, size: Dim) -> bool:
-    """Whether an array counts 0, 1, 2, ... along one axis, and has the length 1 along the others."""
+    """Whether an array counts 0, 1, 2, ... along one axis, and has length 1 along the others."""
     if any(d != 1 for k, d in enumerate(node.shape) if k != axis) or node.shape[axis] != size:
         return False
     while isinstance(node.op, (Reshape, Broadcast)) and node.args[0].shape:

@@ -1,4 +1,4 @@
-"""Masks that are not known when code is printed: formulas of positions, at any lengths, and arrays."""
+"""Masks that are not known when code is printed: formulas of positions, for any lengths, and arrays."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Index = tuple[sp.Expr, ...]
 
 
 def mask_formula(shown: Node, alive: Node | None) -> sp.Basic | None:
-    """The pairs that take part, as a formula of i and j; None where there is none.
+    """The visible pairs as a formula of i and j; None if there is no such formula.
 
     Args:
-        shown: which pairs enter the softmax, (..., N, M).
-        alive: which rows are not set to 0 behind it, (..., N, M), of the form "any of the mask's row";
-            without it, every row must see something, which is proved for pairs (i, i) alone.
+        shown: the pairs that enter the softmax, (..., N, M).
+        alive: the rows that are not set to 0 afterwards, (..., N, M), in the form "any of the mask's row".
+            Without it, every row must have a visible key, which is proved by pairs (i, i) only.
     """
     rank = len(shown.shape)
     pairs = _repeated(shown, (rank - 2, rank - 1))
@@ -38,10 +38,10 @@ def mask_formula(shown: Node, alive: Node | None) -> sp.Basic | None:
 
 
 def mask_array(shown: Node, alive: Node | None) -> tuple[Node, tuple[int, ...]] | None:
-    """A mask as an array of truth values, and the axes of (..., N, M) that it has; None if there is none.
+    """A mask as an array of truth values, and its axes among (..., N, M); None if there is no such array.
 
-    It has the form "mask or not rows" with ``alive`` the rows in which the mask shows something. Without
-    ``alive``, a row that sees nothing would be 0/0, and an array may have one.
+    The mask has the form "mask or not rows", where ``alive`` are the rows with a visible key. Without
+    ``alive``, a row without visible keys would be 0/0, and an array mask may have such a row.
     """
     if alive is None:
         return None
@@ -74,14 +74,14 @@ def _flat(node: Node) -> Node:
 
 
 def _unrepeated(node: Node) -> tuple[Node, tuple[int, ...]]:
-    """A node before it is repeated, and the axes that it has then."""
+    """A node before it was broadcast, and its axes in the broadcast result."""
     if isinstance(node.op, Broadcast):
         return node.args[0], node.op.axes
     return node, tuple(range(len(node.shape)))
 
 
 def _mask_of(pairs: Node, rows: Node) -> Node | None:
-    """The mask in "mask or not rows", if ``rows`` are those in which it shows something."""
+    """The mask in "mask or not rows", if ``rows`` are the rows with a visible key; else None."""
     if not isinstance(pairs.op, Logic) or pairs.op.kind != "or" or len(pairs.args) != 2:
         return None
     for mask, rest in (pairs.args, pairs.args[::-1]):
@@ -93,7 +93,7 @@ def _mask_of(pairs: Node, rows: Node) -> Node | None:
 
 
 def _is_any(rows: Node, mask: Node) -> bool:
-    """Whether rows = (Σ_j (1 where the mask shows, else 0) > 0), or the maximum over j equals 1."""
+    """Whether rows = (Σ_j (1 where the mask is true, else 0) > 0), or the maximum over j equals 1."""
     if not isinstance(rows.op, Compare):
         return False
     first, second = rows.args
@@ -122,21 +122,21 @@ def _is_sum(node: Node) -> bool:
 
 
 def _repeated(node: Node, axes: tuple[int, ...]) -> Node | None:
-    """A node before it is repeated along all axes but these."""
+    """A node before it was broadcast along all axes except these; None for other nodes."""
     if len(node.shape) == len(axes):
         return node
     return node.args[0] if isinstance(node.op, Broadcast) and node.op.axes == axes else None
 
 
 def _bare(node: Node) -> Node:
-    """A node without repetitions and axes of length 1."""
+    """A node without broadcasts and axes of length 1."""
     while isinstance(node.op, (Broadcast, Reshape)):
         (node,) = node.args
     return node
 
 
 def _formula(node: Node, index: Index) -> sp.Basic | None:
-    """The entry of a node at an index, in i, j and numbers."""
+    """The entry of a node at an index, as an expression of i, j and numbers; None if there is none."""
     op = node.op
     if isinstance(op, Iota):
         return index[0]

@@ -1,18 +1,18 @@
 """Attention recognised from the mathematics, with its derivatives: softmax(c QKᵀ + bias) V, masked or not.
 
-A pass from graph to graph that keeps the function. Written-out attention forms arrays over all pairs; as
-ops of `symad.ops.fused.attention` it is computed by tiles. Recognised is
+A pass from graph to graph that keeps the function. Attention written as formulas forms arrays over all pairs;
+as ops of `symad.ops.fused.attention` it is computed by tiles. The pass recognises
 
-    t = c q kᵀ [+ bias],   P = softmax([mask: t, −∞]) [0 in rows that see nothing],   o = P v,
+    t = c q kᵀ [+ bias],   P = softmax([mask: t, −∞]) [0 in rows without visible keys],   o = P v,
 
-with a mask that is known when code is printed or is a formula of positions; its gradients q̄, k̄, v̄ and that of
-the bias, from the cotangent ō of o; and the tangents of o, q̄, k̄ and v̄ along q̇, k̇, v̇ and ō̇, of which
-Hessian-vector products are made.
+with a mask that is known when code is printed or is a formula of positions; its gradients q̄, k̄, v̄ and that
+of the bias, from the cotangent ō of o; and the tangents of o, q̄, k̄ and v̄ along q̇, k̇, v̇ and ō̇, from
+which Hessian-vector products are made.
 
-Derivatives are found by taking them: symad's rules, applied here to o, give nodes, and equal nodes are one
-node. So they are those of the graph where ō and the tangents are what the graph has there, and others where
-they are not. The candidates are the operands of products: ō and ō̇ stand beside v in ō vᵀ, q̇ beside k in q̇ kᵀ,
-k̇ beside q, and v̇ beside P. If anything else reads P or its derivatives, nothing is replaced.
+Derivatives are found by computing them: symad's rules are applied to o, and since equal nodes are one object,
+the resulting nodes are those of the graph if ō and the tangents are chosen as in the graph. The candidates
+for these are operands of products: ō and ō̇ stand beside v in ō vᵀ, q̇ beside k in q̇ kᵀ, k̇ beside q, and v̇
+beside P. If anything else reads P or its derivatives, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from symad.ops.loops.scan import fresh_input
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import push
 
-WIDEST = 256
-"""The largest head dim of the kernels; it must be a number when code is printed."""
+MAX_HEAD_DIM = 256
+"""The largest head dim of the kernels; the head dim must be a number when code is printed."""
 
-GUESSES = 64
+MAX_GUESSES = 64
 """The most choices of ō and tangents that are tried for one P v; a gradient with one direction needs four."""
 
 Users = dict[Node, list[Node]]
@@ -68,7 +68,7 @@ Pairs = list[tuple[Operand, Operand]]
 
 
 def recognised(graph: Graph) -> Graph:
-    """The graph with every attention that is found as the op `Attention`, or one of its derivatives."""
+    """The graph with every attention found replaced by the op `Attention` or one of its derivatives."""
     shapes = {n.shape for n in graph.nodes if isinstance(n.op, Softmax)}
     if not shapes:
         return graph
@@ -98,7 +98,7 @@ def recognised(graph: Graph) -> Graph:
 
 
 def _summed_apart(outputs: Sequence[Node], shapes: set[Shape]) -> tuple[Node, ...]:
-    """Sums of a sum of arrays over pairs as sums of each: the gradient of a bias that layers share."""
+    """The outputs with sums of a sum of arrays over pairs split, as in the gradient of a shared bias."""
 
     def make(node: Node, args: tuple[Node, ...]) -> Node:
         op = node.op
@@ -114,9 +114,9 @@ def _summed_apart(outputs: Sequence[Node], shapes: set[Shape]) -> tuple[Node, ..
 def _substituted(
     outputs: Sequence[Node], replaced: Mapping[Node, Node]
 ) -> tuple[tuple[Node, ...], set[Node]] | None:
-    """The outputs with nodes replaced, also within what stands for others, and the nodes that are still read.
+    """The outputs with nodes replaced, also inside replacements, and the nodes that are still read.
 
-    None where what stands for a node reads that node.
+    None if a replacement reads the node that it replaces.
     """
     new: dict[Node, Node] = {}
     waiting, begun = list(outputs), set[Node]()
@@ -138,7 +138,7 @@ def _substituted(
 
 @dataclass(frozen=True)
 class _Written:
-    """One attention: the softmax, the weights, which are its rows without those that see nothing, and o."""
+    """One attention: the softmax, the weights (zero in rows without visible keys), and o."""
 
     scores: Scores
     mask: Any
@@ -153,7 +153,7 @@ class _Written:
 
 @dataclass(frozen=True)
 class _Guess:
-    """What may be ō and the tangents of q, k, v and ō; None is zero."""
+    """A choice of nodes for ō and the tangents of q, k, v and ō; None means zero."""
 
     bar: Operand | None
     dots: tuple[Operand | None, ...]
@@ -161,7 +161,7 @@ class _Guess:
 
 
 def _found(softmax: Node, users: Users, pairs: Pairs) -> dict[Node, Node]:
-    """What the nodes of one attention become."""
+    """The replacements of the nodes of one attention."""
     scores = scores_of(softmax.args[0])
     if scores is None:
         return {}
@@ -178,8 +178,8 @@ def _found(softmax: Node, users: Users, pairs: Pairs) -> dict[Node, Node]:
     for out in (p for p in products if p.over_keys):
         written = _Written(scores, mask, weights, out)
         widths = (scores.q.along(row_axes(rank)).shape[-1], out.operand.along(column_axes(rank)).shape[-1])
-        if all(isinstance(d, int) and 0 < d <= WIDEST for d in widths):
-            for guess in islice(_guesses(written, products, pairs), GUESSES):
+        if all(isinstance(d, int) and 0 < d <= MAX_HEAD_DIM for d in widths):
+            for guess in islice(_guesses(written, products, pairs), MAX_GUESSES):
                 for node, made in _derivatives(written, guess).items():
                     if node in users:
                         replaced.setdefault(node, made)
@@ -187,7 +187,7 @@ def _found(softmax: Node, users: Users, pairs: Pairs) -> dict[Node, Node]:
 
 
 def _guesses(written: _Written, products: Sequence[Product], pairs: Pairs) -> Iterator[_Guess]:
-    """The choices of ō and the tangents that what is multiplied in the graph allows."""
+    """The choices of ō and the tangents that the products in the graph allow."""
     q, k, v = written.scores.q, written.scores.k, written.v
     q_dots = [row for row, column in pairs if column == k and row != q]
     k_dots = [column for row, column in pairs if row == q and column != k]
@@ -201,20 +201,20 @@ def _guesses(written: _Written, products: Sequence[Product], pairs: Pairs) -> It
 
 
 def _each(found: Sequence[Operand]) -> list[Operand | None]:
-    """Each once, or zero if there is none."""
+    """Each distinct operand; None, which means zero, if there is none."""
     return list(dict.fromkeys(found)) or [None]
 
 
 def _derivatives(written: _Written, guess: _Guess) -> dict[Node, Node]:
-    """o, its gradients and the tangents of these as symad's rules write them, and the ops in their place."""
+    """The nodes of o, its gradients and their tangents by symad's rules, with the ops that replace them."""
     pairs = zip(_by_rules(written, guess), _by_ops(written, guess), strict=False)
     return {node: made for node, made in pairs if isinstance(node, Node)}
 
 
 def _by_rules(written: _Written, guess: _Guess) -> list[Tangent]:
-    """o, q̄, k̄, v̄ and that of the bias; then the tangents of these: nodes of the graph, if it has them.
+    """o, q̄, k̄, v̄ and the bias's gradient, then their tangents; these are nodes of the graph if it has them.
 
-    They are derived with placeholders, so that q, k and v are apart where they are one array.
+    They are derived with placeholders, so that q, k and v are distinct even if they are one array.
     """
     stands_for: dict[Node, Node] = {}
 
@@ -251,7 +251,7 @@ def _by_rules(written: _Written, guess: _Guess) -> list[Tangent]:
 
 
 def _by_ops(written: _Written, guess: _Guess) -> list[Node]:
-    """The same by the ops, but the tangent of the bias's gradient."""
+    """The same values by the ops, except the tangent of the bias's gradient."""
     scores, v, out = written.scores, written.v, written.out
     rank = len(written.weights.shape)
     rows, columns = row_axes(rank), column_axes(rank)

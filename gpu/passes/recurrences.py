@@ -1,8 +1,8 @@
 """Loops over time that become one kernel each: a pass from graph to graph.
 
-What a step computes is kept instead of computed again, elementwise work for all steps goes into the loop that
-needs it, and the parts of its state become states. A loop stays as it is where rows of its state need each
-other, or where a step holds something that the kernel does not know.
+Values of a step are kept instead of computed again, elementwise work for all steps moves into the loop that
+reads it, and the parts of its state become states. A loop stays unchanged if rows of its state depend on each
+other, or if a step has an op that the kernel does not support.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from symad.stable import with_logistic
 
 
 def recurrent(graph: Graph) -> Graph:
-    """The graph with loops as kernels, if all its loops can be; else the graph."""
+    """The graph with its loops as kernels if all of them can be; otherwise the graph unchanged."""
     if not any(isinstance(node.op, Scan) for node in graph.nodes):
         return graph
     made = drop_pads(prepare(keep(expand(with_logistic(graph)))))
@@ -46,10 +46,10 @@ def _with(graph: Graph, outputs: Sequence[Node]) -> Graph:
 
 
 def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
-    """The outputs with one more loop as a kernel; None if there is none left.
+    """The outputs with one more loop as a kernel; None if there is no loop left.
 
     Raises:
-        NotByRows: it cannot be one.
+        NotByRows: the loop cannot be a kernel.
     """
     order = topological(outputs)
     if any(isinstance(node.op, Scan) for node in order):
@@ -64,11 +64,11 @@ def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
     try:
         return rebuild(outputs, _replaced(groups[0], set(order), integers))
     except NotByRows:
-        return open_stacks(rebuild(outputs, apart(groups[0])))  # and then again with more states
+        return open_stacks(rebuild(outputs, apart(groups[0])))  # the loop has more states now: try again
 
 
 def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> dict[Node, Node]:
-    """What stands for the values of a loop, and for views of them."""
+    """The replacements of the values of a loop, and of views of them."""
     op = op_of(group[0], Loop)
     args = group[0].args
     initial, xs, constants = pieces(op, args)
@@ -104,7 +104,7 @@ def _check(op: Loop, xs: Sequence[Node], args: Sequence[Node], integers: set[Nod
 
 
 def _peeled(output: Node) -> tuple[Node, Pad | None]:
-    """What is inside of a padded result, and how it is padded."""
+    """The array inside a padded result, and its padding."""
     op = output.op
     if isinstance(op, Pad) and output.args[0].shape[:-1] == output.shape[:-1]:
         return output.args[0], op

@@ -1,8 +1,8 @@
-"""Small networks as one kernel: what every row of a batch goes through without the others.
+"""Small networks as one kernel: the work on each row of a batch that does not depend on other rows.
 
-Products with small matrices, and elementwise functions between them, forwards and backwards: only sums over
-the batch, such as gradients of weights, need more than a row. The kernel is that of a loop over time
-(`symad.gpu.recurrences`) with one step. Nothing that leaves such a region comes back to it.
+It consists of products with small matrices and elementwise functions between them, forward and backward; only
+sums over the batch, such as gradients of weights, depend on several rows. The kernel is that of a loop over
+time (`symad.gpu.recurrences`) with one step. No path leaves such a region and returns to it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.loops.scan import Local
 
-WORK = 1 << 25
-"""Operations of the products of a kernel, up to which saved launches are worth more than cuBLAS's speed.
+MAX_WORK = 1 << 25
+"""The most operations of a kernel's products; with more, cuBLAS's speed outweighs the saved launches.
 
-Estimated from published costs of launches (some microseconds each); no device has measured it.
+It is estimated from published costs of launches (some microseconds each), not measured on a device.
 """
 
-MEMBERS = 300
+MAX_MEMBERS = 300
 
 
 @dataclass(frozen=True, eq=False)
 class RowProgram(BodyOp):
-    """Output ``index`` of a ``body`` that one launch computes, a block of threads for each row."""
+    """Output ``index`` of a ``body`` that one launch computes, with a block of threads for some rows."""
 
 
 shape(RowProgram)(body_shape)
 
 
 def row_programs(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such regions as values of one op each."""
+    """The outputs, with such regions as values of one op each."""
     made = tuple(outputs)
     while (found := _one(made)) is not None:
         made = found
@@ -53,7 +53,7 @@ def row_programs(outputs: Sequence[Node]) -> Nodes:
 
 
 def _one(outputs: Nodes) -> Nodes | None:
-    """The outputs with one more region; None if there is none."""
+    """The outputs with one more region as an op; None if there is no region left."""
     order = topological(outputs)
     rows = dict.fromkeys(n.shape[0] for n in order if _is_layer(n) and isinstance(n.shape[0], int))
     for count in rows:
@@ -61,7 +61,7 @@ def _one(outputs: Nodes) -> Nodes | None:
         layers = [m for m in members if _is_layer(m)]
         steps = [m for m in members if isinstance(m.op, (Einsum, ElementwiseOp)) and m.args]
         work = sum(2 * prod(m.shape) * m.args[0].shape[-1] for m in layers if _known(m))
-        if not layers or len(steps) < 2 or work > WORK or not all(map(_known, layers)):
+        if not layers or len(steps) < 2 or work > MAX_WORK or not all(map(_known, layers)):
             continue
         made = _program(outputs, order, members)
         if made is not None:
@@ -85,18 +85,18 @@ def _is_layer(node: Node) -> bool:
 
 
 def _region(order: Sequence[Node], rows: int) -> dict[Node, None]:
-    """Nodes whose rows need no other rows, and nothing that was made of all of them."""
+    """Nodes whose rows depend on no other rows, and on no value made from all rows."""
     members: dict[Node, None] = {}
     outside: set[Node] = set()
     for node in order:
         inside = [a for a in node.args if a in members]
         free = not any(a in outside for a in node.args)
-        if free and len(members) < MEMBERS and _joins(node, rows, members):
+        if free and len(members) < MAX_MEMBERS and _joins(node, rows, members):
             members[node] = None
         elif inside or not free:
             outside.add(node)
     members = _about_layers(members)
-    while True:  # what only moves leaves stays where it was
+    while True:  # nodes at the boundary that only move elements are removed
         moved = [m for m in members if not isinstance(m.op, (Einsum, ElementwiseOp))]
         idle = [m for m in moved if not _is_fed(m, members)]
         if not idle:
@@ -106,7 +106,7 @@ def _region(order: Sequence[Node], rows: int) -> dict[Node, None]:
 
 
 def _about_layers(members: dict[Node, None]) -> dict[Node, None]:
-    """The products of a region, what they are made from in it, and what is made from them."""
+    """The products of a region, with the nodes in it that they depend on or that depend on them."""
     after: set[Node] = set()
     for m in members:
         if _is_layer(m) or any(a in after for a in m.args):
@@ -123,7 +123,7 @@ def _is_fed(node: Node, members: dict[Node, None]) -> bool:
 
 
 def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
-    """Whether each row of a value is a function of the same rows."""
+    """Whether each row of a value is a function of the same row of its arguments."""
     op = node.op
     if not node.shape or len(node.shape) > 2 or node.shape[0] != rows:
         return False
@@ -142,11 +142,11 @@ def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
 
 
 def _program(outputs: Nodes, order: Sequence[Node], members: dict[Node, None]) -> Nodes | None:
-    """The outputs with a region as one op; None if the kernel does not take it."""
+    """The outputs with a region as one op; None if the kernel does not support it."""
     read = set(outputs) | {a for n in order if n not in members for a in n.args}
     results = [m for m in members if m in read]
     views = (Broadcast, Reshape, Slice)
-    for m in [*results]:  # of views what they show
+    for m in [*results]:  # a view is replaced by the array that it shows
         while isinstance(m.op, views) and m.args[0] in members:
             (m,) = m.args
         if m not in results:

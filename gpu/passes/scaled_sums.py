@@ -1,4 +1,4 @@
-"""A sum and what is done with its value, such as the division by a count, in one kernel."""
+"""A sum and the operations on its value, such as the division by a count, as one kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symad.transforms.values import unchecked
 
 @dataclass(frozen=True, eq=False)
 class SumThen(Op):
-    """``then`` of the sum of ``body`` over all axes; both are elementwise graphs of `Local` inputs."""
+    """``then`` of the sum of ``body`` over all axes; both are elementwise graphs with `Local` inputs."""
 
     body: Graph
     then: Graph
@@ -41,14 +41,14 @@ def sum_then_evaluate(op: SumThen, values: Values) -> Array:
 
 @definition.dispatch
 def sum_then_definition(op: SumThen, y: Node) -> Node:
-    """The sum of the body, and what is made of it."""
+    """The sum of the body, then the operations on it."""
     (mapped,) = rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))
     total = contract([tuple(range(len(mapped.shape)))], (), mapped)
     return rebuild(op.then.output_nodes, {op.then.input_nodes[0]: total})[0]
 
 
 def scaled_sums(outputs: Sequence[Node]) -> Nodes:
-    """The outputs, of which chains are fused, with such sums."""
+    """The outputs with such sums; chains must be fused before."""
     users: dict[Node, int] = dict.fromkeys(outputs, 2)
     for node in topological(outputs):
         for arg in dict.fromkeys(node.args):
@@ -72,7 +72,7 @@ def scaled_sums(outputs: Sequence[Node]) -> Nodes:
 
 
 def _then(node: Node) -> Graph | None:
-    """What a kernel of one scalar computes, as a graph of it."""
+    """The computation of a kernel on one scalar, as a graph; None for other nodes."""
     if node.shape or len(node.args) != 1:
         return None
     if isinstance(node.op, Fused):

@@ -1,8 +1,8 @@
-"""Sums of parameter cotangents: laid out where every place is read once, by sorted segments elsewhere.
+"""Sums of parameter cotangents: by layout if every place is read once, otherwise by sorted segments.
 
-Both have one owner and a fixed order for every sum. `numpy.add.reduceat` would do on the CPU; CuPy's is a
+In both cases every sum has one owner and a fixed order. On the CPU `numpy.add.reduceat` would do. CuPy's is a
 difference of cumulative sums (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0: 1147), which
-loses the digits of whatever is small beside what came before it.
+loses the digits of small values that follow large ones.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Products that share an operand become one: x W_1, x W_2, x W_3 = x [W_1 W_2 W_3], cut into three.
 
-The queries, keys and values of attention are such products, and so are the gradients of their matrices, whose
-common operand is x; what comes back to x is a sum of products, Σ_i a_i W_iᵀ, and one product of the stacks.
-In the stacks the summed axes stand first and the new one behind them, so that every product is one call of
-cuBLAS without a copy of its operands.
+The queries, keys and values of attention are such products, and so are the gradients of their matrices, with
+the common operand x. The cotangent of x is a sum of products, Σ_i a_i W_iᵀ, and becomes one product of the
+stacks. In the stacks the summed axes come first and the new axis after them, so that every product is one
+cuBLAS call without a copy of its operands.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from symad.ops.fused.attention_ops import AttentionOp
 NEW = -1
 """The label of the stacked axis."""
 
-FEWEST = 3
-"""Products for which a stack pays: putting the operands together is a launch too."""
+MIN_PRODUCTS = 3
+"""The number of products from which a stack pays: stacking the operands is a launch too."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copied(Op):
-    """The same array, its elements in row-major order in memory."""
+    """A copy of an array, with its elements in row-major order in memory."""
 
 
 @shape(Copied)
@@ -55,7 +55,7 @@ def copied_definition(op: Copied, y: Node) -> Node:
 
 
 def shared_products(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such products, and such sums of products, as one."""
+    """The outputs with products that share an operand, and sums of such products, as one product each."""
     made = _Stacks(outputs)
     return _copied_once(rebuild(made.sums(made.apart(outputs)), {}, _laid_out))
 
@@ -70,23 +70,23 @@ class _Group:
 
 @dataclass
 class _Stacks:
-    """The stacks of one graph: which operands stand in them, and with which axes."""
+    """The stacks of one graph: the operands in them, and the axes of the operands."""
 
     outputs: Sequence[Node]
     of: dict[Node, tuple[int, int]] = field(default_factory=dict)
-    """The stack and the place in it, of an operand."""
+    """For an operand, the stack that contains it and its place there."""
     made: list[tuple[Node, tuple[int, ...]]] = field(default_factory=list)
-    """Stacks, and where the axes of an operand stand in them: NEW for the new one."""
+    """For a stack, the axes of an operand in it; NEW for the stacked axis."""
 
     def apart(self, outputs: Sequence[Node]) -> Nodes:
-        """Products of one operand with several others."""
+        """The outputs, with products of one operand with several others as one product."""
         groups = _groups(outputs)
         needs = {node: [*node.args] for node in topological(outputs)}
         for node, group in groups.items():
             needs[node] += [self._other(m, group) for m in group.members]
         try:
             order = [*TopologicalSorter(needs).static_order()]
-        except CycleError:  # an operand that is made from a product of its own group
+        except CycleError:  # an operand is computed from a product of its own group
             return tuple(outputs)
         new: dict[Node, Node] = {}
         wholes: dict[_Group, Node] = {}
@@ -105,7 +105,7 @@ class _Stacks:
         return member.args[1 - group.common]
 
     def _product(self, group: _Group, common: Node, rebuilt: dict[Node, Node]) -> Node:
-        """All products of a group: a new axis, then the axes of one of them."""
+        """All products of a group as one: the stacked axis, then the axes of one product."""
         op = op_of(group.members[0], Einsum)
         labels, others = op.inputs[group.common], op.inputs[1 - group.common]
         summed = [x for x in others if x not in op.output]
@@ -119,7 +119,7 @@ class _Stacks:
         return contract([labels, axes], (NEW, *op.output), common, whole)
 
     def sums(self, outputs: Sequence[Node]) -> Nodes:
-        """Sums of products of operands that stand in stacks already."""
+        """The outputs, with sums of products of stacked operands as one product."""
         users: dict[Node, int] = {}
         for node in topological(outputs):
             for arg in node.args:
@@ -138,7 +138,7 @@ class _Stacks:
         return tuple(new[o] for o in outputs)
 
     def _sum(self, terms: Sequence[Node]) -> tuple[Node, list[Node]] | None:
-        """One product for terms that multiply the operands of two stacks one by one."""
+        """One product for terms that multiply corresponding operands of two stacks; None if there is none."""
         pairs: dict[tuple[Einsum, int, int], dict[int, Node]] = {}
         for term in terms:
             op = term.op
@@ -159,7 +159,7 @@ class _Stacks:
 
 
 def _terms(node: Node, users: dict[Node, int], sign: int = 1) -> list[tuple[int, Node]]:
-    """The terms of a sum, and of the sums in it that nothing else reads."""
+    """The terms of a sum, with nested sums that nothing else reads taken apart."""
     found = []
     for own, arg in zip(op_of(node, Add).signs, node.args, strict=True):
         if isinstance(arg.op, Add) and users[arg] == 1 and arg.shape == node.shape:
@@ -170,7 +170,7 @@ def _terms(node: Node, users: dict[Node, int], sign: int = 1) -> list[tuple[int,
 
 
 def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
-    """Products of matrices with an operand in common, and no axis that all of both have."""
+    """Groups of matrix products with a common operand and no axis that all operands have."""
     found: dict[Any, list[Node]] = {}
     for node in topological(outputs):
         op = node.op
@@ -187,13 +187,14 @@ def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
     groups: dict[Node, _Group] = {}
     for (_, _, common, _), members in sorted(found.items(), key=lambda item: -len(item[1])):
         others = {m.args[1 - common] for m in members}
-        if len(members) >= FEWEST and len(others) == len(members) and not any(m in groups for m in members):
+        enough = len(members) >= MIN_PRODUCTS and len(others) == len(members)
+        if enough and not any(m in groups for m in members):
             groups |= dict.fromkeys(members, _Group(tuple(members), common))
     return groups
 
 
 def _copied_once(outputs: Sequence[Node]) -> Nodes:
-    """Operands that several products would copy, each for itself, in the order that suits all of them."""
+    """The outputs with operands that several products would copy copied once, in an order that fits all."""
     uses: dict[Node, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for node in topological(outputs):
         op = node.op
@@ -224,13 +225,13 @@ def _copied_once(outputs: Sequence[Node]) -> Nodes:
 
 
 def _adjacent(axes: Sequence[int], order: Sequence[int]) -> bool:
-    """Whether axes stand one behind another in memory."""
+    """Whether axes are adjacent in memory, in this order."""
     places = [[*order].index(axis) for axis in axes]
     return places == [*range(places[0], places[0] + len(places))] if places else True
 
 
 def _laid_out(node: Node, args: Nodes) -> Node:
-    """Attention over parts of one array: a copy of all of it, instead of one of each part."""
+    """Attention over parts of one array, with one copy of the whole array instead of a copy of each part."""
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(node.op, AttentionOp):
         return made
@@ -243,7 +244,7 @@ def _laid_out(node: Node, args: Nodes) -> Node:
 
 
 def _stacked(node: Node) -> Node | None:
-    """The product of several, of which an array is one part."""
+    """The product of several operands of which an array is one part; None for other arrays."""
     while isinstance(node.op, Reshape) or type(node.op).__name__ == "Slice":
         (node,) = node.args
     return node if isinstance(node.op, Einsum) and len(node.args) == 2 else None

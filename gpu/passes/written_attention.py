@@ -1,8 +1,8 @@
-"""Attention as it is written out: softmax(c QKᵀ + bias) V taken apart, and the op that stands for it.
+"""Attention as formulas: softmax(c QKᵀ + bias) V taken apart, and the op that replaces it.
 
-Arrays over all pairs have axes (lead, i, j), i of queries and j of keys, numbered 0, ..., r − 1; number r is
-the axis that ⟨q_i, k_j⟩ is summed over, or that v and o have. q is brought to the order (lead, i, r), k and v
-to (lead, j, r).
+Arrays over all pairs have axes (lead, i, j), with i for queries and j for keys, numbered 0, ..., r − 1.
+Number r is the axis over which ⟨q_i, k_j⟩ is summed, or the components of v and o. The axes of q are put in
+the order (lead, i, r), those of k and v in the order (lead, j, r).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Axes = tuple[int, ...]
 
 
 class Operand(NamedTuple):
-    """A node and what its axes are."""
+    """A node with the meaning of its axes."""
 
     node: Node
     axes: Axes
@@ -42,7 +42,7 @@ class Operand(NamedTuple):
 
 
 def outer(node: Node) -> tuple[Operand, Operand] | None:
-    """The operands of Σ_d a_id b_jd, over pairs (lead, i, j): that of the queries first."""
+    """The operands of Σ_d a_id b_jd over pairs (lead, i, j), queries first; None for other nodes."""
     op, rank = node.op, len(node.shape)
     if not isinstance(op, Einsum) or len(node.args) != 2:
         return None
@@ -73,7 +73,7 @@ class Product:
 
 
 def product(node: Node, dense: Node) -> Product | None:
-    """A node as a product of an array over pairs with one of rows, if it is one."""
+    """A node as a product of an array over pairs with an array of rows; None for other nodes."""
     op, rank = node.op, len(dense.shape)
     if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
         return None
@@ -95,7 +95,7 @@ def product(node: Node, dense: Node) -> Product | None:
 
 
 def _are(axes: Axes, rank: int, own: int) -> bool:
-    """Whether the axes are those of pairs without one of the last two, and that of the components."""
+    """Whether axes are those of pairs without one of the last two, plus the axis of components."""
     return len(axes) == rank and {*axes} == {*range(rank - 2), own, rank}
 
 
@@ -111,7 +111,7 @@ def column_axes(rank: int) -> Axes:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a softmax is taken of: [shown:] scale · node [+ bias], where the node is q kᵀ."""
+    """The argument of a softmax: [shown:] scale · node [+ bias], where the node is q kᵀ."""
 
     node: Node
     q: Operand
@@ -122,7 +122,7 @@ class Scores:
 
     @property
     def bias_operand(self) -> tuple[Node, Axes] | None:
-        """The bias without the axes along which it is repeated, and the axes it has."""
+        """The bias without the axes along which it is broadcast, and its remaining axes."""
         if self.bias is None:
             return None
         if isinstance(self.bias.op, Broadcast):
@@ -131,7 +131,7 @@ class Scores:
 
 
 def scores_of(node: Node) -> Scores | None:
-    """t = [mask:] c q kᵀ [+ bias], taken apart."""
+    """t = [mask:] c q kᵀ [+ bias], taken apart; None for other nodes."""
     shown, bias = None, None
     if isinstance(node.op, Select) and constant_value(node.args[2]) == -np.inf:
         shown, node = node.args[0], node.args[1]
@@ -148,7 +148,7 @@ def scores_of(node: Node) -> Scores | None:
 
 
 def _scaled(node: Node) -> tuple[Node, float] | None:
-    """A contraction times a number."""
+    """A contraction and the number that multiplies it; None for other nodes."""
     if isinstance(node.op, Einsum):
         return (node, 1.0) if len(node.args) == 2 else None
     factor = _factor(node)
@@ -159,7 +159,7 @@ def _scaled(node: Node) -> tuple[Node, float] | None:
 
 
 def _factor(node: Node) -> tuple[Node, float] | None:
-    """A node times a number that is known."""
+    """A node and the known number that multiplies it; None for other nodes."""
     if not isinstance(node.op, Mul) or len(node.args) != 2:
         return None
     for k in (0, 1):
@@ -171,9 +171,9 @@ def _factor(node: Node) -> tuple[Node, float] | None:
 
 
 def mask_of(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
-    """The pairs that take part: an array (N, M), a formula of positions, a node with its axes, or True.
+    """The visible pairs: an array (N, M), a formula of positions, a node with its axes, or True.
 
-    None if it is none of these.
+    None if the mask is none of these.
     """
     known = _mask(shown, alive, shape)
     if known is not None or shown is None:
@@ -183,7 +183,7 @@ def mask_of(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
 
 
 def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
-    """The pairs that take part, (N, M), or True; None if they are not known or rows are treated otherwise."""
+    """The visible pairs, (N, M), or True; None if they are not known, or rows are treated differently."""
     if shown is None:
         return None if alive is not None else True
     rank = len(shape)
@@ -191,7 +191,7 @@ def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
     if pairs is None:
         return None
     if alive is None:
-        return pairs if pairs.any(axis=1).all() else None  # a softmax of nothing is not 0
+        return pairs if pairs.any(axis=1).all() else None  # a softmax over no keys is not 0
     rows = _constant(alive, (rank - 2,))
     if rows is None:
         return None
@@ -200,7 +200,7 @@ def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
 
 
 def _constant(node: Node, axes: tuple[int, ...]) -> Any:
-    """A Boolean constant that is repeated along all axes but these."""
+    """A Boolean constant that is broadcast along all axes except these; None for other nodes."""
     if len(node.shape) > len(axes):
         if not isinstance(node.op, Broadcast) or node.op.axes != axes:
             return None
@@ -213,15 +213,15 @@ def _constant(node: Node, axes: tuple[int, ...]) -> Any:
 
 
 def four(node: Node) -> Node:
-    """With two leading axes."""
+    """The node, with two leading axes."""
     return reshape(node, (*(1,) * (4 - len(node.shape)), *node.shape))
 
 
 def _from_highest(bias: Node, axes: Axes, last: int) -> Node:
-    """The bias less the largest of each row, which no softmax sees; rows of −∞ stay.
+    """The bias minus the maximum of each row, which does not change the softmax; rows of −∞ stay.
 
-    Backwards the weights are exp(t − L): where a bias of −10⁹ hides a whole row, L has no digits left
-    of log Σ exp. Formulas of positions stay as they are.
+    In the backward pass the weights are exp(t − L). If a bias of −10⁹ hides a whole row, L would have no
+    digits left for log Σ exp. Formulas of positions are not changed.
     """
     if last not in axes:
         return broadcast_to(constant(0), bias.shape)
@@ -240,7 +240,7 @@ def _from_highest(bias: Node, axes: Axes, last: int) -> Node:
 
 
 def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
-    """(o, L) of the op, with axes (batch, heads, positions, components)."""
+    """(o, L) by the op, with axes (batch, heads, positions, components)."""
     rank = len(scores.node.shape)
     formula, allowed, parameters, arrays = S, sp.true, [], []
 

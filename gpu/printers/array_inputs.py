@@ -1,8 +1,8 @@
-"""How arrays come into CuPy code: DLPack first, one device, and errors that name the input.
+"""Inputs of CuPy code: DLPack is tried first, all arrays must be on one device, and errors name the input.
 
-DLPack hands the current stream to the library that wrote the array, which makes it wait
-(cupy/_core/dlpack.pyx of 14.2.0, lines 555-575), and knows bfloat16. The CUDA array interface has no type
-for it: such arrays come as two bytes without meaning, V2, and are refused.
+DLPack passes the current stream to the library that wrote the array, which makes the stream wait
+(cupy/_core/dlpack.pyx of 14.2.0, lines 555-575), and it has bfloat16. The CUDA array interface has no type
+for bfloat16: such arrays arrive as two bytes without meaning, V2, and are rejected.
 """
 
 from __future__ import annotations
@@ -72,10 +72,9 @@ def door_texts(whole: bool) -> dict[str, str]:
 
 
 def inputs_line(rows: Sequence[tuple[str, str, str, str]], titles: Sequence[str] = ()) -> list[str]:
-    """The statement that takes the inputs in; each is its name, type, number of axes and shape.
+    """The statement that reads the inputs; each is given by name, type, number of axes and shape.
 
-    ``titles`` are the names that errors tell, as the user wrote them; where they are missing or not
-    different, those of the code.
+    ``titles`` are the user's names for errors; if missing or not distinct, the code's names are used.
     """
     if not rows:
         return []

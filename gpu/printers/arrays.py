@@ -1,7 +1,7 @@
-"""Where CuPy is written differently from NumPy.
+"""Ops that are written differently in CuPy than in NumPy.
 
-Numbers that are known on the host (dimensions and arithmetic on them) stay Python numbers; every
-other value is an array on the device, scalars too, and no statement brings one back.
+Numbers known on the host (dimensions and arithmetic on them) stay Python numbers. Every other value is an
+array on the device, including scalars, and no statement copies one back.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from symad.ops.elementwise.selection import Select
 from symad.ops.linalg.matrix_power import MatrixPower
 from symad.ops.loops.affine_scan import AffineScan
 
-SMALL = 1 << 16
-"""So many numbers are counted once for each device, not in every call."""
+MAX_EXACT = 1 << 16
+"""Ranges of at most this many numbers are computed once for each device, not in every call."""
 
 SPECIAL: dict[type[sympy.Basic], str] = {
     sympy.gamma: "gamma({})",
@@ -48,13 +48,13 @@ SPECIAL: dict[type[sympy.Basic], str] = {
     gammaincc: "gammaincc({})",
     log_ndtr: "log_ndtr({})",
 }
-"""Functions of cupyx.scipy.special for heads that no kernel body can call."""
+"""Functions of cupyx.scipy.special, for heads that no kernel body can call."""
 
 NORMAL: dict[type[sympy.Basic], tuple[str, ...]] = {
     normal_ratio: ("_normal_ratio",),
     normal_excess: ("_normal_ratio", "_normal_excess"),
 }
-"""Helpers of heads, the function itself last."""
+"""The helpers of some heads, each with the function itself last."""
 
 BESSEL: dict[type[sympy.Basic], dict[int, str]] = {
     sympy.besselj: {0: "j0", 1: "j1"},
@@ -107,7 +107,7 @@ def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: CuPyPrint
 @emit.dispatch
 def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     """A function that only cupyx.scipy.special has; its arguments must be arrays of one dtype."""
-    if op.head in WHOLE_HEADS:  # of integers, which stay outside of kernels
+    if op.head in WHOLE_HEADS:  # functions of integers, which are not computed in kernels
         name = f"cp.{WHOLE_HEADS[op.head]}"
         return reduce(lambda a, b: f"{name}({a}, {b})", args) if len(args) > 1 else f"{name}({args[0]})"
     printer.imports.add("import cupyx.scipy.special")
@@ -163,7 +163,7 @@ def copied_cupy(op: Copied, library: CuPy, node: Node, args: Texts, printer: CuP
 @emit.dispatch
 def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     text = f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
-    known = isinstance(op.size, int) and op.size <= SMALL
+    known = isinstance(op.size, int) and op.size <= MAX_EXACT
     return str(printer.constant_text(text)) if known else text
 
 
@@ -180,7 +180,7 @@ def array_constant_cupy(
 
 @emit.dispatch
 def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
-    """Of integers: others are in kernels."""
+    """Selections of integers; all others are in kernels."""
     text = f"cp.where({', '.join(args)})"
     numbers = all(not a.shape and a in printer.host for a in node.args[1:])
     return f"{text}.astype({printer.type_of(node)})" if numbers else text

@@ -1,4 +1,4 @@
-"""The helper functions of CuPy modules whose NumPy twins stand elsewhere, and the modules that they need."""
+"""Helper functions of CuPy modules that differ from those of NumPy modules, and the modules they import."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def _stacked(a, b):
     raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
 ''',
 }
-"""Helper functions of NumPy code that are not NumPy's text under another name in CuPy code."""
+"""Helper functions whose text differs from NumPy's in more than the library's name."""
 
 IMPORTS: dict[str, str] = {
     "_solve_triangular": "import cupyx.scipy.linalg",
     "_normal_ratio": "import cupyx.scipy.special",
     "_scatter_add_atomic": "import cupyx",
 }
-"""Modules that a helper needs."""
+"""The modules that a helper imports."""

@@ -1,9 +1,9 @@
-"""Rows by index in CuPy code: positions, gathering, and scattered sums, with one check for all indices.
+"""Rows by index in CuPy code: positions, gathers and scattered sums, with one check for all indices.
 
-An index that comes from outside is checked by the kernel that reads it: a wrong one counts as 0 from there on
-and leaves the number of the place in a flag. The flag is memory of the host into which the device writes, so
-that a look at it costs no wait: it is looked at when a call begins and when it ends. What is known to be in
-range when the code is written (constants, ranges, results of other checks) is not checked.
+An index from outside is checked by the kernel that reads it: a wrong index counts as 0 from there on, and its
+site is written to a flag. The flag is host memory that the device writes to, so that reading it needs no
+waiting; it is read when a call begins and when it ends. Indices that are known to be in range when the code
+is written (constants, ranges, results of other checks) are not checked.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
     return result
 '''
 
-MOST_UNSORTED = 4096
-"""So many entries are compared in pairs: one kernel in the place of three; an estimate of launch costs."""
+MAX_UNSORTED = 4096
+"""Up to this many entries are compared in pairs, in one kernel instead of three (estimated launch costs)."""
 
 SCATTER_ADD = """def _scatter_add(rows, updates, size):
     rest = updates.shape[rows.ndim:]
@@ -108,7 +108,7 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
 
 
 def report_helpers(printer: CuPyPrinter) -> None:
-    """What looks at the flag, and the places of the sites, all of which are known by now."""
+    """Add the helpers that read the flag, and the words for all sites, which are known by now."""
     printer.imports |= {"import atexit", "import numpy as np", "from functools import lru_cache"}
     printer.helpers["_SITES"] = "_SITES = (\n" + "".join(f"    {site!r},\n" for site in printer.sites) + ")\n"
     for name, text in (("_flag", FLAG), ("_report", REPORT), ("_check_indices", CHECK)):
@@ -116,18 +116,18 @@ def report_helpers(printer: CuPyPrinter) -> None:
 
 
 def segment_sum(printer: CuPyPrinter) -> str:
-    """The helper that sums segments, with the kernel's text."""
+    """The helper that sums segments, with the text of its kernel."""
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
     for constant, file in (("_PRIMS_H", "prims.h"), ("_SEGMENT_SUM_CU", "segment_sum.cu")):
         if constant not in printer.helpers:
             printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'
-    most = 2**31 if current().capture else MOST_UNSORTED  # no sort can be recorded
+    most = 2**31 if current().capture else MAX_UNSORTED  # no sort can be recorded
     return str(printer.helper("_segment_sum", Template(SEGMENT_SUM).substitute(most=most)))
 
 
 def known_length(node: Node) -> Dim | None:
-    """An n such that the values are known to be integers in 0..n − 1; None without one."""
+    """An n such that the values are known to be integers in 0..n − 1; None if there is none."""
     op = node.op
     if isinstance(op, Iota):
         return op.size
@@ -164,9 +164,9 @@ def rows_of(
     printer: CuPyPrinter,
     error: type[Exception] = IndexError,
 ) -> str:
-    """The row-major positions of some indices in axes of these lengths, checked where needed: one kernel.
+    """The row-major positions of some indices in axes of these lengths, checked if needed, by one kernel.
 
-    ``places`` are the axes in words, for the errors of wrong indices; of another error, its words.
+    ``places`` describe the axes in the errors of wrong indices; for another ``error``, they are its text.
     """
     texts = [printer.array_text(index) for index in indices]
     kinds = [printer.kernels.type_of(index) for index in indices]
@@ -217,7 +217,7 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPy
 
 
 def _as_typed(text: str, node: Node, printer: CuPyPrinter) -> str:
-    """Integers in the type of the program where nothing reads them as integers."""
+    """Integers, converted to the program's type if nothing reads them as integers."""
     return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
 
 

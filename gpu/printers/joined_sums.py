@@ -1,4 +1,4 @@
-"""Several sums over rows as one launch: see `symad.gpu.passes.joined_sums`."""
+"""Several sums over rows in one launch; see `symad.gpu.passes.joined_sums`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.library import CuPyPrinter, real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 
-TOGETHER = 24
-"""Arrays of one launch: the parameters of a kernel have 4096 bytes."""
+MAX_TOGETHER = 24
+"""The most arrays of one launch; a kernel has 4096 bytes of parameters."""
 
 RUN = '''def _sums(source, arrays, kept, dtype, size, most):
     """The sums of some arrays over all axes but those kept."""
@@ -43,27 +43,27 @@ RUN = '''def _sums(source, arrays, kept, dtype, size, most):
 def sums_source(dtype: str) -> str:
     """The kernel for an element type."""
     head = f"#define SYMAD_REAL {real_type(dtype)}\n#define SYMAD_ELEMENT_BITS {BITS[dtype]}\n"
-    middle = f"typedef {ELEMENT[dtype]} E;\nconstexpr int ARRAYS = {TOGETHER};\n"
+    middle = f"typedef {ELEMENT[dtype]} E;\nconstexpr int ARRAYS = {MAX_TOGETHER};\n"
     return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
 
 
 def sums_lines(op: Sums, node: Node, printer: CuPyPrinter) -> list[str]:
-    """The statements that compute all sums; one launch takes a limited number of them."""
+    """The statements that compute all sums, with a limited number in one launch."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_sums", RUN)
     lines = []
     size = 8 if printer.dtype == "float64" else 4
-    for start in range(0, len(node.args), TOGETHER):
-        some = range(start, min(start + TOGETHER, len(node.args)))
+    for start in range(0, len(node.args), MAX_TOGETHER):
+        some = range(start, min(start + MAX_TOGETHER, len(node.args)))
         values = [Node.of(Sums(op.kept, k), node.args) for k in some]
         for value in values:
             printer.text[value] = printer.value_name()
         names = ", ".join(printer.text[v] for v in values) + "," * (len(values) == 1)
         arrays = ", ".join(_typed(node.args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
-        rest = f"{printer.type_text}, {size}, {TOGETHER}"
+        rest = f"{printer.type_text}, {size}, {MAX_TOGETHER}"
         lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {rest})")
     return lines
 

@@ -1,4 +1,4 @@
-"""Arrays side by side in one kernel, where CuPy launches a copy for each of up to eight.
+"""Concatenation in one kernel; for up to eight arrays CuPy launches one copy for each.
 
 See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
 """
@@ -11,8 +11,8 @@ from symad.gpu.printers.library import CuPy, CuPyPrinter
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack
 
-MOST = 16
-"""More arrays than these go to CuPy, which has one kernel for them."""
+MAX_ARRAYS = 16
+"""More arrays than this are left to CuPy, which then uses one kernel."""
 
 JOINED = '''def _joined(kernel, arrays, axis, new=False, out=None):
     """The arrays one after another along an axis, or along a new one."""
@@ -55,13 +55,13 @@ def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyPrinter) 
 
 
 def _out(node: Node, printer: CuPyPrinter) -> str:
-    """The argument that says where the arrays are put together, if they have a place."""
+    """The argument with the place of the joined array, if it has one."""
     return f", out={printer.places[node]}" if node in printer.places else ""
 
 
 @emit.dispatch
 def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
-    if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
+    if len(args) > MAX_ARRAYS or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
         return f"cp.concatenate([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, False, printer)
 
@@ -70,6 +70,6 @@ def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, pr
 def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
     if not node.args[0].shape:
         args = tuple(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
-    if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
+    if len(args) > MAX_ARRAYS or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
         return f"cp.stack([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, True, printer)

@@ -27,11 +27,11 @@ class Kernels:
 
     dtype: str
     names: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = field(default_factory=dict)
-    """Of those that CuPy completes, by kind, arguments and options."""
+    """The kernels that CuPy completes, by kind, arguments and options."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Of whole CUDA functions, by name and text."""
+    """The complete CUDA functions, by name and text."""
     types: dict[Node, str] = field(default_factory=dict)
-    """Types of arrays that are not the program's own: integers, wide constants, inputs of a loop's body."""
+    """Types of arrays that differ from the program's: integers, wide constants, inputs of a loop's body."""
 
     def elementwise(self, body: Graph, types: Sequence[str]) -> str:
         """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
@@ -43,7 +43,7 @@ class Kernels:
         return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
 
     def sum(self, body: Graph, types: Sequence[str], then: Graph | None = None) -> str:
-        """The name of a `ReductionKernel` that adds the body's values, and computes something of the sum."""
+        """The name of a `ReductionKernel` that sums the body's values and applies ``then`` to the sum."""
         text = Body(real_type(self.dtype))
         names = {local: f"x{k}" for k, local in enumerate(body.input_nodes)}
         (result,) = statements(body.output_nodes, names, text)
@@ -87,7 +87,7 @@ class Kernels:
         return self.named(kind, arguments, (*options, *extra))
 
     def named(self, kind: str, arguments: Sequence[str], options: Sequence[str] = ()) -> str:
-        """The name of a kernel, by which its constructor is called between the arguments and the options."""
+        """The name of a kernel; its constructor gets this name between the arguments and the options."""
         key = kind, tuple(arguments), tuple(options)
         return self.names.setdefault(key, f"_kernel_{len(self.names) + 1}")
 
@@ -96,7 +96,7 @@ class Kernels:
         return self.sources.setdefault((function, source), f"_kernel_of_{function}_{len(self.sources) + 1}")
 
     def definitions(self, prefix: str) -> list[str]:
-        """The statements of the module that make the kernels."""
+        """The module's statements that make the kernels."""
         lines: list[str] = []
         for key, name in self.names.items():
             kind, arguments, options = key
@@ -107,7 +107,7 @@ class Kernels:
         return lines
 
     def type_of(self, node: Node) -> str:
-        """The type of the array that holds a node's value: that of the elements it moves or makes."""
+        """The type of the array that holds a node's value: the type of the elements it moves or computes."""
         while node not in self.types and (isinstance(node.op, (ShapingOp, Fused)) or permutes(node)):
             if isinstance(node.op, Fused):
                 node = node.op.body.output_nodes[node.op.index]
@@ -122,7 +122,7 @@ class Kernels:
         return self.dtype
 
     def _locals(self, body: Graph, types: Sequence[str], text: Body) -> dict[Node, str]:
-        """The text of the arguments: converted first where their type is not that of the body."""
+        """The texts of the arguments, converted first if their type is not the body's."""
         names: dict[Node, str] = {}
         for k, (local, kind) in enumerate(zip(body.input_nodes, types, strict=True)):
             names[local] = f"x{k}"
@@ -133,7 +133,7 @@ class Kernels:
 
 
 def _source(node: Node) -> int:
-    """The argument whose elements a node moves: of a scatter, the updates."""
+    """The argument whose elements a node moves; for a scatter, the updates."""
     return 1 if isinstance(node.op, ScatterAdd) else 0
 
 
@@ -148,7 +148,7 @@ def block(lines: Sequence[str]) -> str:
 
 
 def verbatim(text: str) -> str:
-    """A string literal of a file's text as it is."""
+    """A string literal with a file's exact text."""
     return f'r"""{text}"""'
 
 

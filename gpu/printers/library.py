@@ -9,7 +9,7 @@ from symad.numeric.backends import ArrayLibrary
 
 if TYPE_CHECKING:
     from symad.gpu.array_printer import CuPyPrinter as CuPyPrinter
-else:  # plum dispatches on op and library
+else:  # plum dispatches on the op and the library
     CuPyPrinter = Any
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -21,11 +21,11 @@ class CuPy(ArrayLibrary):
     """CuPy on a CUDA device."""
 
     def type_text(self, dtype: str) -> str:
-        """bfloat16 is the one type that CuPy takes from another module."""
+        """The text of an element type; bfloat16 is the only one from another module."""
         return "ml_dtypes.bfloat16" if dtype == "bfloat16" else super().type_text(dtype)
 
     def imports(self, dtype: str) -> set[str]:
-        """What code for a type imports."""
+        """The imports that code for a type needs."""
         made = {f"import {self.module} as {self.prefix}"}
         return made | {"import ml_dtypes"} if dtype == "bfloat16" else made
 
@@ -34,5 +34,5 @@ CUPY = CuPy("cupy", "cupy", "cp")
 
 
 def real_type(dtype: str) -> str:
-    """The C type in which values of a dtype are computed: float for the half precisions."""
+    """The C type in which values of a dtype are computed; float for the half precisions."""
     return "double" if dtype == "float64" else "float"

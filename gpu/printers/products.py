@@ -1,8 +1,8 @@
-"""Matrix products in CuPy code: one call of cuBLAS for a stack of them, sums in float32 or float64.
+"""Matrix products in CuPy code: one cuBLAS call for a stack of them, with sums in float32 or float64.
 
-CuPy's own ``@`` multiplies stacks of float16 in float32 after two copies and stacks of bfloat16 not at all
-(cupy/_core/_routines_linalg.pyx of 14.2.0, lines 901 and 992; 13.6.0: 889 and 980). The call here takes all
-four types, transposes by flags, and repeats an operand along a batch by a distance of 0 in memory.
+CuPy's ``@`` multiplies stacks of float16 in float32 after two copies, and does not multiply stacks of
+bfloat16 (cupy/_core/_routines_linalg.pyx of 14.2.0, lines 901 and 992; 13.6.0: 889 and 980). The call here
+supports all four types, transposes by flags, and repeats an operand along a batch by a stride of 0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ $body    else:
         result.fill(0)
     return result if order is None else result.transpose(order)
 '''
-"""A product by one of the two that follow."""
+"""A product, with one of the two bodies that follow."""
 
 CUBLAS = '''\
         a, turned_a, lead_a, step_a = _operand(a.reshape(count, m, k))
@@ -79,22 +79,22 @@ TYPES = {
     "float16": ("float32", "CUDA_R_16F", "CUBLAS_COMPUTE_32F"),
     "bfloat16": ("float32", "CUDA_R_16BF", "CUBLAS_COMPUTE_32F"),
 }
-"""The type of the factors alpha and beta, that of the arrays, and the arithmetic."""
+"""The types of the factors alpha and beta and of the arrays, and the arithmetic."""
 
 
 @emit.dispatch
 def einsum_cupy(op: Einsum, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
-    """Products with a sum by cuBLAS; others, and sums of one array, as for NumPy."""
+    """Products with a sum by cuBLAS; other products and sums of one array as for NumPy."""
     if len(args) == 2 and set(op.inputs[0]) & set(op.inputs[1]) - set(op.output):
         return _by_cublas(op, args, printer)
     return str(printer.writer.expression(node))
 
 
 def _by_cublas(op: Einsum, args: Texts, printer: CuPyPrinter) -> str:
-    """Labels are in both operands or in the result (`symad.gpu.passes.contractions`)."""
+    """The call; each label must be in both operands or in the result (`symad.gpu.passes.contractions`)."""
     (left, right), (a, b) = op.inputs, args
     own = [label for label in op.output if (label in left) != (label in right)]
-    if own and own[0] in right:  # the operand whose labels come first in the result goes first
+    if own and own[0] in right:  # the operand whose labels come first in the result is the first factor
         left, right, a, b = right, left, b, a
     batch = [label for label in op.output if label in left and label in right]
     summed = [label for label in left if label in right and label not in op.output]
@@ -111,7 +111,7 @@ def _by_cublas(op: Einsum, args: Texts, printer: CuPyPrinter) -> str:
 
 
 def product_helper(printer: CuPyPrinter) -> str:
-    """The name of the helper that calls cuBLAS, or the kernel that is in its place in recorded graphs."""
+    """The name of the helper that calls cuBLAS, or of the kernel that replaces it in recorded graphs."""
     if current().capture:
         return _own_product_helper(printer)
     printer.imports |= {"import math", "import numpy as np", "from cupy_backends.cuda.libs import cublas"}

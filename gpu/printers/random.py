@@ -1,7 +1,7 @@
 """Random numbers on the device: every element computes its own block of Philox 4×32-10.
 
-The integer arithmetic is that of `symad.evaluation.philox`, so the bits are equal. Half precisions are
-refused: a float16 has 2¹⁰ steps between 1/2 and 1, a bfloat16 2⁷.
+The integer arithmetic is that of `symad.evaluation.philox`, so that the bits are equal. Half precisions are
+rejected: between 1/2 and 1, a float16 has 2¹⁰ steps and a bfloat16 2⁷.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops over time in CuPy code: one kernel, launched once where its matrices are small, else once a step."""
+"""Loops over time in CuPy code: one kernel, launched once if its matrices are small, else once per step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import Step, step_of
 from symad.ops.elementwise.selection import Condition, Logic
 
-SMALL = 1 << 18
-"""Bytes of matrices that every block reads in every step from the cache of the device: as long as a launch.
+MAX_MATRIX_BYTES = 1 << 18
+"""The most bytes of matrices that every block reads from the device's cache in every step.
 
-An estimate from the width of that cache and published times of launches; no device has measured it.
+Reading more would take longer than a launch, by an estimate from the width of that cache and published times
+of launches; it has not been measured on a device.
 """
 
 RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, rows, tile, levels, joins):
@@ -119,7 +120,7 @@ class _Writer:
             _list(["None" if a is None else printer.array_text(a) for a in self.initial]),
             _list([printer.array_text(x) for here, x in fixed if here in self.matrices]),
             steps, printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-            f"({step.levels}, {tuple(moves)}, {SMALL})", str(int(step.joins())),
+            f"({step.levels}, {tuple(moves)}, {MAX_MATRIX_BYTES})", str(int(step.joins())),
         ]  # fmt: skip
         printer.imports |= {"from functools import lru_cache", "import numpy as np"}
         printer.helper("_module", module_text.MODULE)
@@ -168,7 +169,7 @@ def _is_flag(node: Node) -> bool:
 
 
 def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinter) -> list[str]:
-    """The statement that computes all values of a region of rows: the kernel of a loop, for one step."""
+    """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
     step, outputs = step_of(op.body, 0), op.body.output_nodes
     used = {leaf for part in step.parts for _, leaf in step.used(part)}
     products = [leaf for leaf in used if isinstance(leaf, Product)]
@@ -195,7 +196,7 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinter) -> list[
         text, _list(made), "[]", _list([printer.array_text(x) for _, x in given]), "[]",
         _list([printer.array_text(x) for here, x in given if here in matrices]),
         "1", printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-        f"({step.levels}, {(0,) * len(made)}, {SMALL})", "0",
+        f"({step.levels}, {(0,) * len(made)}, {MAX_MATRIX_BYTES})", "0",
     ]  # fmt: skip
     printer.imports |= {"from functools import lru_cache", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)

@@ -1,4 +1,4 @@
-"""Results of CuPy modules: arrays of their own, in the type that is asked for."""
+"""Results of CuPy modules: arrays with memory of their own, in the requested type."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from symad.numeric.program_passes.memory import is_view
 from symad.ops.arrays.sources import ArrayConstant, Input
 
 INTEGERS = {True: ("int64",), False: ()}
-"""The types of integers that are returned as such, in half precisions or others."""
+"""Integer types that results keep, in half precisions and in others."""
 
 Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
-"""Of a view: the axes at which it stands still, and where; None for all of its array."""
+"""The part of an array that a view shows: axes with a fixed position, and the positions; None for all."""
 
 
 def result_text(node: Node, printer: CuPyPrinter) -> str:
-    """An output as an array of its own; in half precisions integers stay integers."""
+    """An output as an array with memory of its own; in half precisions integers stay integers."""
     kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
     kept += [printer.accumulator] * current().wide
-    if kind not in kept and node not in printer.host:  # log-sum-exps among them
+    if kind not in kept and node not in printer.host:  # for example log-sum-exps
         return f"{printer.text[node]}.astype({printer.type_text})"
     made, piece = _memory(node), _piece(node)
     others = printer.pieces.setdefault(made, [])
@@ -38,14 +38,14 @@ def result_text(node: Node, printer: CuPyPrinter) -> str:
 
 
 def _memory(node: Node) -> Node:
-    """The node that made the memory of an array."""
+    """The node whose memory an array shows."""
     while isinstance((made := owner(node)).op, Take):
         node = made.args[0]
     return made
 
 
 def _piece(node: Node) -> Piece:
-    """The part of its memory that a view shows: axes at which it stands still, and where; None for all."""
+    """The part of its memory that a view shows; see `Piece`."""
     found: Piece = None
     while is_view(node) or isinstance(node.op, Take):
         if isinstance(node.op, Take):
@@ -55,7 +55,7 @@ def _piece(node: Node) -> Piece:
 
 
 def _apart(first: Piece, second: Piece) -> bool:
-    """Whether two parts of an array have no element in common."""
+    """Whether two parts of an array have no common element."""
     if first is None or second is None or first[0] != second[0]:
         return False
     numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))

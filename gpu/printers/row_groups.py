@@ -1,4 +1,4 @@
-"""A region of rows as one kernel: a warp a row."""
+"""A region of rows as one kernel, with one warp per row."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):
 
 
 class WarpRows(RowText):
-    """The CUDA text of one region: the lanes of a warp go through a row together."""
+    """The CUDA text of one region: the lanes of a warp process a row together."""
 
     def source(self, name: str, types: Sequence[str]) -> str:
-        """The kernel, for inputs of these types: integers are converted where they are read."""
+        """The kernel for inputs of these types; integers are converted where they are read."""
         real = self.c.real
         kinds = ["long long" if kind == "int64" else real for kind in types]
         inputs = [f"const {kind} *x{k}" for k, kind in enumerate(kinds)]

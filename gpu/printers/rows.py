@@ -1,8 +1,7 @@
-"""Softmax and its kin on the device: one warp a row, one kernel instead of seven.
+"""Softmax and related functions on the device: one warp per row, one kernel instead of seven.
 
-A row is read twice (three times for softmax) and stays in the cache in between. Rows known to be
-long, and axes that are not the last ones, go through CuPy's own reductions. Half precisions are
-computed in float32.
+A row is read twice (three times for softmax) and stays in the cache in between. Rows that are known to be
+long, and axes that are not the last ones, use CuPy's reductions. Half precisions are computed in float32.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ TANGENT = """  t += row * columns;
   for (long long j = lane; j < columns; j += 32) result[j] = x[j] * (t[j] - total);
 }"""
 
-# The calls: `axes` are the last ones, so that a contiguous array has its rows one after another.
+# Calls: `axes` are the last ones, so that the rows of a contiguous array are adjacent.
 ROWS = '''def _rows(kernel, x, t, axes, keep, dtype):
     x, t = (cp.ascontiguousarray(a.astype(dtype, copy=False)) for a in (x, t))
     lead = x.shape[:x.ndim - len(axes)]
@@ -68,8 +67,8 @@ ROWS = '''def _rows(kernel, x, t, axes, keep, dtype):
     return result
 '''
 
-LONG = 16384
-"""Rows longer than this go to CuPy's reductions, which use many warps for one row."""
+MAX_ROW = 16384
+"""Rows longer than this use CuPy's reductions, which assign many warps to one row."""
 
 
 def row_source(kind: str, dtype: str) -> str:
@@ -82,13 +81,13 @@ def row_source(kind: str, dtype: str) -> str:
 
 
 def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinter) -> str | None:
-    """The call of a row kernel; None where the axes are not the last ones."""
+    """The call of a row kernel; None if the axes are not the last ones."""
     axes = op_of(node, ExponentialOp).axes
     shape = node.args[0].shape
     rank = len(shape)
     if axes != tuple(range(rank - len(axes), rank)):
         return None
-    if any(isinstance(shape[k], int) and (shape[k] > LONG or not shape[k]) for k in axes):
+    if any(isinstance(shape[k], int) and (shape[k] > MAX_ROW or not shape[k]) for k in axes):
         return None
     printer.imports.add("import math")
     name = printer.kernels.raw(f"{kind}_rows", row_source(kind, printer.dtype))

@@ -1,4 +1,4 @@
-"""Sparse matrices of fixed pattern in CuPy code: the entries side by side, gathered into their places."""
+"""Sparse matrices of fixed pattern in CuPy code: the entries in one array, gathered into their places."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compressed_rows_cupy(
 
 
 def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[str], np.ndarray]:
-    """Flat arrays, and for each entry where its first value stands in them."""
+    """Flat arrays, and for each entry the position of its first value in them."""
     source = np.zeros(len(op.columns), np.int64)
     pieces: list[str] = []
     total = 0

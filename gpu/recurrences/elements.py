@@ -1,7 +1,7 @@
-"""One element of a step: the value of a node of a loop's body at a row n and a column c, as scalars.
+"""Single elements of a step: the value of a node of a loop's body at row n and column c, as scalars.
 
-What moves elements is resolved into places of arrays; what is left are elementwise operations on numbers that
-are loaded, and on sums Σ_k a[n, k] b[k, c] over a constant matrix b.
+Ops that move elements are resolved into places of arrays. The remaining ops are elementwise, on numbers that
+are loaded and on sums Σ_k a[n, k] b[k, c] over a constant matrix b.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from symad.ops.loops.scan import Local
 
 
 class NotByRows(Exception):
-    """A body that is not of this kind; the message says what in it is not."""
+    """A body cannot be computed row by row; the message names the reason."""
 
 
 Place: TypeAlias = "tuple[str, int]"
-"""Along one axis: ("row", 0) is n, ("column", 8) is c + 8, ("depth", 8) is k + 8, ("at", 3) is 3."""
+"""A position on one axis: ("row", 0) is n, ("column", 8) is c + 8, ("depth", 8) is k + 8, ("at", 3) is 3."""
 
 Index: TypeAlias = "tuple[Place, ...]"
 ROW: Place = ("row", 0)
@@ -33,7 +33,7 @@ ROW: Place = ("row", 0)
 
 @dataclass(frozen=True)
 class Load:
-    """An element of an array: an input of the body, or a value that was stored earlier in the step."""
+    """An element of an array, which is an input of the body, or a value stored earlier in the step."""
 
     array: Node
     index: Index
@@ -55,7 +55,7 @@ class Elements:
     Attributes:
         states: the inputs of the body that are states.
         batched: whether the values of the body have an axis of rows.
-        leaves: what is loaded or summed, by the scalar that stands for it.
+        leaves: the loads and sums, by the scalar that represents each.
         stored: values besides the results that later parts of the step read from memory.
     """
 
@@ -67,21 +67,21 @@ class Elements:
     _numbers: dict[Load | Product, Node] = field(default_factory=dict)
 
     def at(self, node: Node, index: Index) -> Node:
-        """The scalar for a node at a place."""
+        """The scalar of a node's element at a place."""
         key = node, index
         if key not in self._known:
             self._known[key] = element(node.op, node, index, self)
         return self._known[key]
 
     def leaf(self, what: Load | Product) -> Node:
-        """The scalar that stands for a load or a sum."""
+        """The scalar that represents a load or a sum."""
         if what not in self._numbers:
             made = Node.of(Local(len(self._numbers), ()))
             self._numbers[what], self.leaves[made] = made, what
         return self._numbers[what]
 
     def results_index(self, node: Node) -> tuple[Index, int]:
-        """Where an element (n, c) of a value stands, and the number of its columns."""
+        """The place of the element (n, c) in a value, and the number of the value's columns."""
         rank = len(node.shape) - self.batched
         if rank not in (0, 1):
             raise NotByRows(f"a value of the shape {node.shape}")
@@ -89,7 +89,7 @@ class Elements:
         return ((*lead, ("column", 0)), node.shape[-1]) if rank else (lead, 1)
 
     def memory(self, node: Node, index: Index) -> Load:
-        """The array that holds a factor of a product; a factor that is computed is stored in one first."""
+        """A load of a product's factor; a computed factor is stored in an array first."""
         while (found := moved_from(node, index)) is not None:
             node, index = found
         if not isinstance(node.op, Local):
@@ -102,7 +102,7 @@ class Elements:
         return Load(node, index)
 
     def check(self, node: Node, index: Index) -> None:
-        """States and stored values are read by the owners of their rows only."""
+        """Raise NotByRows unless states and stored values are read in their own row only."""
         owned = node in self.states or not isinstance(node.op, Local)
         if owned and self.batched and index[0] != ROW:
             raise NotByRows("a row reads the state of another one")
@@ -110,12 +110,12 @@ class Elements:
 
 @question
 def element(op: Op, node: Node, index: Index, elements: Elements) -> Any:
-    """The scalar for a node at a place."""
+    """The scalar of a node's element at a place."""
 
 
 @element.dispatch
 def other_element(op: Op, node: Node, index: Index, elements: Elements) -> Node:
-    """Nothing else is known."""
+    """The error for all other ops."""
     raise NotByRows(type(op).__name__)
 
 
@@ -134,7 +134,7 @@ def local_element(op: Local, node: Node, index: Index, elements: Elements) -> No
 
 @element.dispatch
 def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: Elements) -> Node:
-    """Of the elements of its arguments."""
+    """The op on the elements of its arguments."""
     if not has_c_form(node):
         raise NotByRows(f"{type(op).__name__} has no form in a kernel")
     return Node.of(op, tuple(elements.at(a, index if a.shape else ()) for a in node.args))
@@ -142,7 +142,7 @@ def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: E
 
 @element.dispatch
 def shaping_element(op: ShapingOp, node: Node, index: Index, elements: Elements) -> Node:
-    """Of what is moved."""
+    """The element of the argument that is moved to this place."""
     found = moved_from(node, index)
     if found is None:
         raise NotByRows(type(op).__name__)
@@ -151,7 +151,7 @@ def shaping_element(op: ShapingOp, node: Node, index: Index, elements: Elements)
 
 @element.dispatch
 def pad_element(op: Pad, node: Node, index: Index, elements: Elements) -> Node:
-    """An element of the array, or 0."""
+    """The element of the array, or 0."""
     (arg,), made = node.args, []
     for (kind, at), start, step, size, whole in zip(
         index, op.start, op.step, arg.shape, node.shape, strict=True
@@ -169,7 +169,7 @@ def pad_element(op: Pad, node: Node, index: Index, elements: Elements) -> Node:
 
 @element.dispatch
 def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> Node:
-    """A reordering, an outer product, or a sum over one axis of two factors."""
+    """The element of a transposed array, of an outer product, or of a sum over one axis of two factors."""
     found = moved_from(node, index)
     if found is not None:
         return elements.at(*found)
@@ -198,7 +198,7 @@ def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> 
 
 
 def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
-    """The argument, and the place in it, from which a node takes its element; None if it computes it."""
+    """The argument and the place in it from which a node takes its element; None if it computes it."""
     op = node.op
     if isinstance(op, (Stack, Concatenate)):
         return _among(node, index)
@@ -213,7 +213,7 @@ def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
 
 
 def _among(node: Node, index: Index) -> tuple[Node, Index] | None:
-    """One of several arrays, where it is known which."""
+    """One of several joined arrays and the place in it, if the place is known; else None."""
     op = node.op
     assert isinstance(op, (Stack, Concatenate)), node
     kind, at = index[op.axis]
@@ -233,7 +233,7 @@ def _among(node: Node, index: Index) -> tuple[Node, Index] | None:
 
 
 def _reshaped(node: Node, index: Index) -> Index:
-    """Axes of length 1 come and go."""
+    """The index in the argument of a reshape that only adds or drops axes of length 1."""
     (arg,) = node.args
     if [d for d in node.shape if d != 1] != [d for d in arg.shape if d != 1]:
         raise NotByRows("a change of shape")
@@ -260,7 +260,7 @@ def _permutes(node: Node) -> bool:
 
 
 def pieces_of(node: Node, batched: bool) -> list[tuple[Node, int]]:
-    """The arrays that stand side by side in a value, and the columns where they begin."""
+    """The arrays that are side by side in a value, and the columns where they begin."""
     op = node.op
     if not isinstance(op, Concatenate) or op.axis != int(batched):
         return [(node, 0)]

@@ -2,10 +2,10 @@
 
     recurrence(arrays, rows, first, last, from, to, joined, begins)
 
-does the levels from..to − 1 of the steps first..last − 1 for the rows of its block: all levels of all steps,
-or one launch a level and step where many blocks share the columns. With ``joined`` the last level of the step
-before is done first, by the same threads for the same elements; with ``begins`` states that begin with 0 are
-set.
+computes the levels from..to − 1 of the steps first..last − 1 for the rows of its block: all levels of all
+steps, or, if several blocks share the columns, one level of one step per launch. With ``joined`` the last
+level of the previous step is computed first, by the same threads for the same elements. With ``begins`` the
+states that begin with 0 are set.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from symad.gpu.recurrences.step import Part, Step
 from symad.numeric.fusion.c_expressions import Body, statements
 
 THREADS, LANES, SHARED = 256, 64, 48 << 10
-"""Threads of a block, columns of its tile, and the shared memory that every device gives."""
+"""Threads of a block, columns of its tile, and the bytes of shared memory that every device provides."""
 
 TOGETHER = 4
-"""Sums that share one reading of their left factor."""
+"""The most sums that share one read of their left factor."""
 
 BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
 ELEMENT = {"float64": "Fp64", "float32": "Fp32", "float16": "Fp16", "bfloat16": "Bf16"}
@@ -32,20 +32,20 @@ ELEMENT = {"float64": "Fp64", "float32": "Fp32", "float16": "Fp16", "bfloat16": 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the arrays of a kernel stand in its argument.
+    """The places of arrays in the kernel's argument.
 
     Attributes:
-        number: of each input of the body and of each stored value.
-        results: the arrays to which a value is written, and how many rows of time later.
+        number: the number of each input of the body and of each stored value.
+        results: for each value, the arrays it is written to, and how many rows of time later.
         kinds: "bool" for arrays of conditions.
     """
 
     number: Mapping[Node, int]
     results: Mapping[Node, Sequence[tuple[int, int]]]
     late: frozenset[Node]
-    """Stored values that are read one row of time later than they are numbered: new states."""
+    """Stored values that are read one row of time after their number: new states."""
     flags: frozenset[int]
-    """The arrays that hold conditions."""
+    """The arrays of conditions."""
 
 
 def recurrence_text(
@@ -54,11 +54,11 @@ def recurrence_text(
     """The source of the kernel.
 
     Args:
-        step: what it does.
-        places: where its arrays stand.
-        count: how many there are.
-        dtype: of the elements.
-        rows: their number where it is known.
+        step: the computation of one step.
+        places: the places of its arrays.
+        count: the number of arrays.
+        dtype: the dtype of the elements.
+        rows: the number of rows, if it is known.
         zeros: the arrays of states that begin with 0, and their columns.
     """
     columns, height = tile(step, rows)
@@ -82,7 +82,7 @@ def recurrence_text(
 
 
 def tile(step: Step, rows: object) -> tuple[int, int]:
-    """Columns and rows of a block's tile."""
+    """The columns and rows of a block's tile."""
     widest = max(part.width for part in step.parts)
     columns = min(LANES, 1 << max(0, (widest - 1)).bit_length())
     most = THREADS // columns
@@ -93,7 +93,7 @@ def tile(step: Step, rows: object) -> tuple[int, int]:
 
 
 def _grouped(step: Step, part: Part) -> list[tuple[Load, int, list[Node]]]:
-    """The sums of a part by their left factor and its length, up to `TOGETHER` of them together."""
+    """The sums of a part, grouped by left factor and length, at most `TOGETHER` in a group."""
     found: dict[tuple[Load, int], list[Node]] = {}
     for scalar, leaf in step.used(part):
         if isinstance(leaf, Product):
@@ -122,7 +122,7 @@ class _Writer:
         return body.preamble() if self.helpers else ""
 
     def time(self, array: Node) -> str:
-        """The row of time that is read of an array."""
+        """The row of time at which an array is read."""
         return "t + 1" if array in self.places.late else "t"
 
     def place(self, load: Load) -> str:
@@ -136,7 +136,7 @@ class _Writer:
         return f"unpack<E>(place(arrays.at[{number}], {self.time(load.array)})[{offset}])"
 
     def factor(self, load: Load, across: str, start: str) -> str:
-        """A factor of a product, from the first row or column of the tile on."""
+        """A factor of a product, from the first row or column of the tile."""
         number, fixed = self.places.number[load.array], []
         distance, deep = "0", "0"
         for axis, (kind, at) in enumerate(load.index):
@@ -190,7 +190,7 @@ class _Writer:
         return "\n".join([*head, *(f"    {line}" for line in lines), "  }", "}"])
 
     def lead(self, part: Part, start: int) -> Index:
-        """The place of an element in the array that holds it."""
+        """The place of an element in its array."""
         column = (("column", start),)
         return (("row", 0), *column) if self.step.batched else column
 
@@ -213,7 +213,7 @@ def _term(number: int, axis: int, kind: str, at: int) -> str:
 
 
 def _entry(step: Step, zeros: Sequence[tuple[int, int]]) -> str:
-    """The kernel: levels of steps, with a wait after each."""
+    """The kernel: levels of steps, with a barrier after each."""
     lines = [
         'extern "C" __global__ void __launch_bounds__(THREADS, 1)',
         "    recurrence(Arrays arrays, long long rows, long long first, long long last, int from, int to, "

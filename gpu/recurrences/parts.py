@@ -1,6 +1,6 @@
-"""A state that is a stack of a few arrays as several states, and slices of stacks as the arrays in them.
+"""A state that is a stack of a few arrays as several states, and slices of stacks as slices of their arrays.
 
-The state of an LSTM is (h, c); its rows are those of h and c, each on its own.
+The state of an LSTM is (h, c); each row of h and of c is a row of a separate state.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.loops.scan import Local
 
-MOST = 4
-"""Arrays in a stack that become states."""
+MAX_PARTS = 4
+"""The most arrays in a stack that become separate states."""
 
 
 def apart(group: Sequence[Node]) -> dict[Node, Node]:
-    """What stands for the values of a loop whose states and results are stacks: stacks of values.
+    """The replacements of the values of a loop whose states and results are stacks, by stacks of values.
 
     Raises:
-        NotByRows: a state is no stack of a few arrays.
+        NotByRows: a state is not a stack of a few arrays.
     """
     op = op_of(group[0], Loop)
     outputs, args = op.body.output_nodes, group[0].args
@@ -58,13 +58,13 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
 
 
 def _count(output: Node) -> int:
-    """How many arrays a stack holds; 0 for what stays whole."""
+    """The number of arrays in a stack; 0 for a value that is not split."""
     size = output.shape[0] if len(output.shape) > 1 else 0
-    return size if isinstance(size, int) and 1 <= size <= MOST else 0
+    return size if isinstance(size, int) and 1 <= size <= MAX_PARTS else 0
 
 
 def _locals(op: Loop, starts: Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
-    """The inputs of the new body, and what stands for those of the old one."""
+    """The inputs of the new body, and the replacements of the old body's inputs."""
     old = pieces(op, op.body.input_nodes)
     shapes = [s.shape for s in starts] + [here.shape for here in (*old[1], *old[2])]
     local = tuple(Node.of(Local(k, shape)) for k, shape in enumerate(shapes))
@@ -76,9 +76,9 @@ def _locals(op: Loop, starts: Sequence[Node], counts: Sequence[int]) -> tuple[No
 
 
 def spread(group: Sequence[Node]) -> dict[Node, Node]:
-    """What stands for the values of a loop that reads stacks: values of one that reads the arrays in them.
+    """The replacements of the values of a loop that reads stacks: the new loop reads the stacked arrays.
 
-    Arrays of one number are that number.
+    An array whose elements are one known number is replaced by the number.
     """
     op = op_of(group[0], Loop)
     initial, xs, constants = pieces(op, group[0].args)
@@ -86,7 +86,7 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
     moving: list[Node] = []
     inside: list[list[int] | float] = []
     for k, x in enumerate(xs):
-        number, last = filled(x), k == len(xs) - 1 and not moving  # one is left, to count the steps
+        number, last = filled(x), k == len(xs) - 1 and not moving  # one must remain, to count the steps
         if isinstance(number, (int, float)) and not last:
             inside.append(number)
             continue
@@ -116,7 +116,7 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
 
 
 def open_stacks(outputs: Sequence[Node]) -> Nodes:
-    """Outputs in which slices of stacks are slices of the arrays in them."""
+    """The outputs, with slices of stacks as slices of the stacked arrays."""
     return rebuild(outputs, {}, _opened)
 
 
@@ -138,7 +138,7 @@ def _opened(node: Node, args: Nodes) -> Node:
 
 
 def _unthinned(node: Node) -> Node:
-    """An array that is stacked alone and reshaped, as the array."""
+    """The array itself for a stack of one array that is reshaped back; else the node."""
     if isinstance(node.op, Reshape) and isinstance(node.args[0].op, Stack) and len(node.args[0].args) == 1:
         return reshape(node.args[0].args[0], node.shape)
     return node

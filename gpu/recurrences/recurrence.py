@@ -1,7 +1,7 @@
-"""The op of a loop that one kernel computes, and which loops these are.
+"""The op of a loop that one kernel computes, and the test for such loops.
 
-Every row of the state (a sample of the batch) goes through its steps without the others: then a block of
-threads that owns some rows needs nobody else, from the first step to the last.
+Every row of the state (a sample of the batch) goes through the steps without the others. A block of threads
+that owns some rows then needs no other block, from the first step to the last.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from symad.ops.arrays.stacking import concatenate
 
 @dataclass(frozen=True, eq=False)
 class Recurrence(Op):
-    """Value number ``k`` of a loop, or the first state and all but the last one, of state k, if ``before``.
+    """Value number ``k`` of a loop; with ``before``, state k before each step (without its last value).
 
-    Arguments: the initial states that are not 0, the inputs of the steps, the constants. Body and values are
-    those of `Loop`; ``zeros`` says which of the states begin with 0, ``kept`` of which states those before
-    each step are needed as well.
+    Arguments: the initial states that are not 0, the inputs of the steps, the constants. The body and the
+    values are those of `Loop`. ``zeros`` says which states begin with 0, and ``kept`` which states are also
+    needed before each step.
     """
 
     body: Graph
@@ -39,12 +39,12 @@ class Recurrence(Op):
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.zeros)
 
 
 def parts_of(op: Recurrence, args: Nodes) -> tuple[list[Node | None], Nodes, Nodes]:
-    """The initial states (None: 0), the inputs of the steps, and the constants."""
+    """The initial states (None means 0), the inputs of the steps, and the constants."""
     given = iter(args)
     initial = [None if zero else next(given) for zero in op.zeros]
     rest = tuple(given)
@@ -52,7 +52,7 @@ def parts_of(op: Recurrence, args: Nodes) -> tuple[list[Node | None], Nodes, Nod
 
 
 def steps_of(op: Recurrence, args: Nodes) -> Any:
-    """How many steps there are."""
+    """The number of steps."""
     return parts_of(op, args)[1][0].shape[0]
 
 
@@ -69,7 +69,7 @@ def _starts(op: Recurrence, initial: Sequence[Any]) -> list[Any]:
 
 @evaluate.dispatch
 def recurrence_evaluate(op: Recurrence, values: Values) -> Array:
-    """Step by step."""
+    """The value, computed step by step."""
     given = iter(values)
     initial = [None if zero else next(given) for zero in op.zeros]
     starts = _starts(op, initial)
@@ -90,7 +90,7 @@ def recurrence_definition(op: Recurrence, y: Node) -> Node:
 
 
 def before_steps(loop: Node) -> Node:
-    """A state before every step of its loop."""
+    """The value of a state before every step of its loop."""
     op = op_of(loop, Loop)
     start = pieces(op, loop.args)[0][op.k]
     rest = slice_axis(loop, 0, 0, plus(loop.shape[0], -1))

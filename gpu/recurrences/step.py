@@ -1,4 +1,4 @@
-"""The parts of one step in the order in which a kernel does them: what is stored, and what waits for it."""
+"""The parts of one step, in the order in which a kernel computes them: stored elements, level by level."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from symad.core.graph import Graph, Node, op_of, topological
 from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
 from symad.ops.loops.scan import Local
 
-MEMBERS, ARRAYS = 400, 80
-"""Nodes of a body that become one kernel, and arrays, which take 48 bytes each of its 4096 for parameters."""
+MAX_MEMBERS, MAX_ARRAYS = 400, 80
+"""The most nodes of a body that becomes one kernel, and the most arrays, each 48 of 4096 parameter bytes."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Part:
-    """Elements of ``width`` columns that are computed together, after everything of the levels before."""
+    """Elements of ``width`` columns that are computed together, after all earlier levels."""
 
     level: int
     width: int
@@ -37,10 +37,10 @@ class Step:
 
     Attributes:
         batched: whether values have an axis of rows.
-        parts: by level.
+        parts: the parts, by level.
         leaves: see `Elements`.
-        stored: values that are no results, kept for the length of a step.
-        states: how many of the body's inputs are states.
+        stored: values that are not results, kept for the duration of a step.
+        states: the number of the body's inputs that are states.
     """
 
     batched: bool
@@ -51,17 +51,18 @@ class Step:
 
     @property
     def levels(self) -> int:
-        """How often all threads wait in a step."""
+        """The number of barriers in a step."""
         return 1 + self.parts[-1].level
 
     def used(self, part: Part) -> list[tuple[Node, Load | Product]]:
-        """The leaves of a part in a fixed order."""
+        """The leaves of a part, in a fixed order."""
         return [(n, self.leaves[n]) for n in topological([s.scalar for s in part.stores]) if n in self.leaves]
 
     def joins(self) -> bool:
-        """Whether the last part of a step and the first part of the next are one: element by element.
+        """Whether the last part of a step and the first part of the next can be one, element by element.
 
-        Then nothing that the last level stores is read by a product of the first, nor at another column.
+        This requires that no value which the last level stores is read by a product of the first level, or at
+        another column.
         """
         first = [part for part in self.parts if part.level == 0]
         last = [part for part in self.parts if part.level == self.levels - 1]
@@ -82,10 +83,10 @@ def step_of(body: Graph, states: int) -> Step:
     """The parts of a body.
 
     Raises:
-        NotByRows: rows need each other, or there is something that the kernel does not know.
+        NotByRows: rows depend on each other, or the body has an op that the kernel does not support.
     """
     order = topological(body.output_nodes)
-    if len(order) > MEMBERS:
+    if len(order) > MAX_MEMBERS:
         raise NotByRows(f"{len(order)} operations")
     outputs = body.output_nodes
     batched = max(len(o.shape) for o in outputs) > 1
@@ -104,7 +105,7 @@ def step_of(body: Graph, states: int) -> Step:
             stores[Store(node, start, elements.at(part, index))] = (0, width)
         done[node] = 0
         waiting += [n for n in elements.stored if n not in done and n not in waiting]
-    if len(body.input_nodes) + len(done) > ARRAYS:
+    if len(body.input_nodes) + len(done) > MAX_ARRAYS:
         raise NotByRows(f"{len(body.input_nodes) + len(done)} arrays")
     levels = _levels(stores, elements)
     groups: dict[tuple[int, int], list[Store]] = {}
@@ -116,7 +117,7 @@ def step_of(body: Graph, states: int) -> Step:
 
 
 def _levels(stores: dict[Store, Any], elements: Elements) -> dict[Store, int]:
-    """After how many waits each element can be computed: behind all factors of its sums."""
+    """For each element, the number of barriers before it: it is computed after all factors of its sums."""
     below: dict[Store, set[Node]] = {}
     for store in stores:
         leaves = [elements.leaves[n] for n in topological([store.scalar]) if n in elements.leaves]

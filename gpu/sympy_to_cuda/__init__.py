@@ -1,1 +1,1 @@
-"""SymPy expressions as CUDA C: `printer` walks an expression, `writers` holds one rule for each function."""
+"""SymPy expressions as CUDA C: `printer` traverses an expression, `writers` has a rule for each function."""

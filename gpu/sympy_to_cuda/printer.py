@@ -69,7 +69,7 @@ FUNCTIONS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class Style:
-    """How numbers are written.
+    """The format of numbers.
 
     Attributes:
         real: "float" or "double".
@@ -98,12 +98,12 @@ class Style:
 
 @dataclass(frozen=True)
 class Variable:
-    """What a symbol is in the C text.
+    """The C text of a symbol, and its type.
 
     Attributes:
         text: a C expression without side effects, of type int or real.
         kind: "int", "real" or "bool".
-        level: how often it changes: 0 never within a kernel, larger further in.
+        level: how often it changes: 0 for never within a kernel, larger numbers for inner loops.
     """
 
     text: str
@@ -126,7 +126,7 @@ def statements(
         targets: (C lvalue, expression) pairs, assigned in order after all temporaries.
         variables: the C text of each symbol that may occur.
         style: precision and approximations.
-        prefix: of the temporaries' names.
+        prefix: the prefix of the temporaries' names.
 
     Raises:
         LoweringError: an unknown symbol, or a function without a C form.
@@ -159,16 +159,16 @@ def kind_of(expr: sp.Basic, variables: Variables) -> str:
 
 
 def _needs_name(expr: sp.Basic, uses: int) -> bool:
-    """Shared nodes and operands that the text repeats get a name; constants and symbols do not."""
+    """Whether a node gets a name: shared nodes and repeated operands do; constants and symbols do not."""
     if not expr.args or isinstance(expr, sp.Number):
         return False
     return uses > 1 or expr.is_Add or isinstance(expr, (sp.Function, sp.Pow))
 
 
 def fold_exponentials(expr: sp.Basic, style: Style) -> sp.Basic:
-    """In float, exp(a) as 2^(a log₂e) with log₂e folded into the factors of a.
+    """exp(a) as 2^(a log₂e) in float, with log₂e folded into the factors of a.
 
-    One instruction on the device instead of five; the relative error grows by |a| 2⁻²⁴.
+    This takes one instruction on the device instead of five; the relative error grows by |a| 2⁻²⁴.
     """
     if style.real != "float":
         return expr
@@ -191,12 +191,12 @@ class Printer:
         self.text: dict[sp.Basic, str] = {}
         self.binding: dict[sp.Basic, int] = {}
         self.negative: set[sp.Basic] = set()
-        """What is written with a minus sign in front."""
+        """The expressions that are written with a leading minus sign."""
         self.kinds: dict[sp.Basic, str] = {}
         self.levels: dict[sp.Basic, int] = {}
 
     def write(self, expr: sp.Basic) -> str:
-        """C text of ``expr``; notes its kind, level and binding."""
+        """The C text of ``expr``; its kind, level and binding are recorded."""
         parts = children(expr)
         self.levels[expr] = max((self.levels[p] for p in parts), default=0)
         self.kinds[expr] = self._kind(expr, parts)
@@ -213,13 +213,13 @@ class Printer:
         return self.kinds[expr]
 
     def real(self, expr: sp.Basic) -> str:
-        """The operand as a real number, as the argument of a function."""
+        """The operand as a real number, for the argument of a function."""
         if isinstance(expr, sp.Number):
             return self.style.literal(float(expr))
         return self.text[expr] if self.kind(expr) == "real" else self.operand(expr, "real")
 
     def operand(self, expr: sp.Basic, kind: str, binding: int = ATOM) -> str:
-        """The operand in the arithmetic of its user, in parentheses if it binds less tightly."""
+        """The operand in the type of its user, in parentheses if it binds less tightly."""
         if kind == "real" and isinstance(expr, sp.Number):
             text = self.style.literal(float(expr))
             return f"({text})" if is_negative(expr) and binding > SUM else text
@@ -270,7 +270,7 @@ class Printer:
         return f"{self.style.function(name)}({', '.join(self.real(a) for a in expr.args)})"
 
     def grouped(self, terms: Iterable[sp.Basic], binding: int, kind: str) -> Part:
-        """A sum or product, the operands of each lower level in parentheses of their own."""
+        """A sum or product; the operands of each lower level are grouped in parentheses."""
         levels: dict[int, list[Part]] = {}
         # A right operand of equal binding needs parentheses: a * (b / c) is not a * b / c.
         needed = binding + (binding == PRODUCT)
@@ -285,14 +285,14 @@ class Printer:
 
 
 class Part(NamedTuple):
-    """An operand as text, and whether it begins with a minus sign."""
+    """An operand as text, and whether the text begins with a minus sign."""
 
     text: str
     negative: bool
 
 
 def _joined(parts: Sequence[Part], binding: int) -> Part:
-    """Operands joined; a sum writes negative ones as differences, after the positive ones."""
+    """Operands joined to a text; a sum writes negative ones as differences, after the positive ones."""
     if binding == PRODUCT:
         return Part(" * ".join(p.text for p in parts), parts[0].negative)
     first, *rest = sorted(parts, key=lambda p: p.negative)

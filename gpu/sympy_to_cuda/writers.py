@@ -1,4 +1,4 @@
-"""The C text of each kind of SymPy node, given that of its operands (see cprinter.py)."""
+"""The C text of each kind of SymPy node, given that of its operands (see printer.py)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from symad.numeric.pairs.stable_sympy import FloorDivide, Share
 if TYPE_CHECKING:
     from symad.gpu.sympy_to_cuda.printer import Part, Printer
 
-# How tightly C text binds: a name or call, a negated one, a product, a sum, anything looser.
+# Precedence of C text: a name or call, a negated one, a product, a sum, anything that binds less tightly.
 ATOM, UNARY, PRODUCT, SUM, LOOSE = 4, 3, 2, 1, 0
 _COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
 
 
 def is_negative(number: sp.Basic) -> bool:
-    """Whether the literal of a number begins with a minus sign: that of −∞ is a quotient in parentheses."""
+    """Whether the literal of a number begins with a minus sign; that of −∞ is a quotient in parentheses."""
     return -float("inf") < float(number) < 0
 
 
@@ -54,7 +54,7 @@ def _mul(printer: Printer, expr: sp.Basic) -> str:
 
 
 def _signed(printer: Printer, expr: sp.Basic, part: Part) -> str:
-    """The text; the printer notes whether it begins with a minus sign."""
+    """The text; the printer records whether it begins with a minus sign."""
     if part.negative:
         printer.negative.add(expr)
     return part.text

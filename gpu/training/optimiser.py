@@ -1,7 +1,7 @@
-"""The step of an optimiser for all parameters at once: norm, update, counts, one kernel each.
+"""The optimiser step for all parameters at once: norm, update and counters, with one kernel each.
 
-Values and moments are flat arrays of float32, or float64; with half precisions the values are the master
-weights, and a copy in the shorter type is what the loss reads. Nothing of a step is computed on the host.
+Values and moments are flat arrays of float32 or float64. With half precisions the values are the master
+weights, and the loss reads a copy in the shorter type. No part of a step is computed on the host.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from symad.numeric.training.optimisers import SGD, Adam, Optimiser
 Array = Any
 THREADS, CHUNK = 256, 1024
 TOGETHER = 120
-"""Parameters of one launch: what a kernel is given has 4096 bytes."""
+"""The most parameters of one launch; a kernel has 4096 bytes of arguments."""
 
 ALIGNED = 8
-"""Each parameter begins at a multiple of this many elements: 16 bytes in half precision."""
+"""Each parameter begins at a multiple of this many elements, which are 16 bytes in half precision."""
 
 PIECE = np.dtype(
     [("gradient", "u8"), ("begin", "i8"), ("count", "i8"), ("first", "i4"), ("decays", "i4")]
@@ -36,12 +36,12 @@ STATE = ("number", "updates", "since", "scale", "norm", "skipped")
 
 @dataclass(frozen=True)
 class LossScale:
-    """The factor of the loss that keeps gradients of float16 above what is rounded to 0.
+    """The factor of the loss that keeps float16 gradients above the range that is rounded to 0.
 
     A step with gradients that are not finite is skipped and multiplies the factor by ``backoff``;
-    ``interval`` steps without one multiply it by ``growth``. The rule and the numbers are those of PyTorch's
-    GradScaler but for the start, the largest power of 2 that float16 has. Source: Micikevicius et al., "Mixed
-    precision training" (2018), section 3.2.
+    ``interval`` steps without such gradients multiply it by ``growth``. The rule and the numbers are those of
+    PyTorch's GradScaler, except the start, which is the largest power of 2 in float16. Source: Micikevicius
+    et al., "Mixed precision training" (2018), section 3.2.
     """
 
     start: float = 2.0**15
@@ -58,10 +58,10 @@ class LossScale:
 
 
 def optimiser_source(optimiser: Optimiser, dtype: str, clip: float | None, scale: LossScale | None) -> str:
-    """The kernels with the numbers of a rule.
+    """The kernels, with the numbers of an optimiser's rule.
 
     Raises:
-        EvaluationError: an optimiser without a kernel.
+        EvaluationError: the optimiser has no kernel.
     """
     if isinstance(optimiser, Adam):
         rule = {
@@ -93,19 +93,19 @@ def optimiser_source(optimiser: Optimiser, dtype: str, clip: float | None, scale
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter stands in the flat arrays."""
+    """The place of each parameter in the flat arrays."""
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """Elements of each."""
+        """The number of elements of each parameter."""
         return tuple(int(np.prod(shape, dtype=np.int64)) for shape in self.shapes)
 
     @cached_property
     def begins(self) -> tuple[int, ...]:
-        """Where each begins, and the length of all at the end."""
+        """The beginning of each parameter, and the total length at the end."""
         padded = [-(-count // ALIGNED) * ALIGNED for count in self.counts]
         return tuple(int(k) for k in np.cumsum([0, *padded]))
 
@@ -116,7 +116,7 @@ class Layout:
 
 
 class DeviceOptimiser:
-    """Values, moments and counts on the device, and the launches of a step."""
+    """Values, moments and counters on the device, and the launches of a step."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class DeviceOptimiser:
         return self.values if self.copy is None else self.copy
 
     def step(self, gradients: Sequence[Array]) -> None:
-        """Launch one step: the gradients' norm, the update of all parameters, the counts."""
+        """Launch one step: the norm of the gradients, the update of all parameters, the counters."""
         gradients = [self.xp.ascontiguousarray(g) for g in gradients]
         null = np.uint64(0)
         blocks = np.int32(self.firsts[-1])
@@ -178,7 +178,7 @@ class DeviceOptimiser:
         self.module.get_function("count_step")((1,), (THREADS,), counted, shared_mem=shared)
 
     def _pieces(self, gradients: Sequence[Array], start: int) -> tuple[Any, Any, int, int]:
-        """Some gradients as the kernels read them, how many, blocks, and the first block of all."""
+        """Some gradients in the kernels' format, their number, the blocks, and the first block of all."""
         table = np.zeros(1, PIECES)
         stop = min(start + TOGETHER, len(gradients))
         for row, k in enumerate(range(start, stop)):

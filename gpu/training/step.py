@@ -4,7 +4,7 @@
     for batch in data:
         value = step(*batch)          # an array on the device; nothing waits
 
-The second call is recorded, and this and all others are one launch (`symad.gpu.recording`).
+The second call is recorded; it and all later calls are one launch (`symad.gpu.recording`).
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ def training_step(
     """A step that minimises a loss on the current device, in place.
 
     Args:
-        loss: a scalar graph whose first arguments are parameters and whose others are data.
+        loss: a scalar graph; its first arguments are parameters, the others data.
         parameters: initial values as NumPy arrays or numbers: a dict with the names of the first arguments in
             order, or the value of the first one alone. An argument may be a structure of arrays.
-        optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; all parameters are changed by one
-            kernel (by one for each 120 of them).
-        clip: gradients of larger norm, of all parameters together, are scaled down to it.
-        schedule: a factor of the learning rate for each step, of which ``steps`` are prepared.
-        steps: how many steps there will be; needed with a schedule.
-        dtype: of the loss and its gradients. With "bfloat16" and "float16", parameters and moments are kept
-            in float32 (master weights), and the loss reads copies in the shorter type.
-        loss_scale: the rule for the loss's factor; "auto" is `LossScale()` for float16, none elsewhere.
-        capture: record the step as a CUDA graph, which needs compute capability 8.0 and batches of one shape.
-            Matrix products are by symad's own kernel then, since CuPy does not let cuBLAS be recorded.
+        optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; one kernel changes all parameters
+            (one for every 120 of them).
+        clip: gradients with a larger norm, over all parameters together, are scaled down to this norm.
+        schedule: a factor of the learning rate for each step; ``steps`` of them are prepared.
+        steps: the number of steps, which a schedule needs.
+        dtype: the dtype of the loss and its gradients. With "bfloat16" and "float16", parameters and moments
+            are kept in float32 (master weights), and the loss reads copies in the shorter type.
+        loss_scale: the rule for the factor of the loss; "auto" is `LossScale()` for float16, otherwise none.
+        capture: whether to record the step as a CUDA graph, which needs compute capability 8.0 and batches of
+            one shape. Matrix products then use symad's own kernel, because CuPy does not allow cuBLAS calls
+            to be recorded.
 
     Raises:
-        EvaluationError: parameters that are not the graph's or not finite, an optimiser without kernels, a
-            schedule without ``steps``.
+        EvaluationError: the parameters are not those of the graph or not finite, the optimiser has no
+            kernels, or a schedule is given without ``steps``.
         GpuError: there is no usable GPU.
     """
     if dtype not in DTYPES:
@@ -86,7 +87,7 @@ def training_step(
 
 
 class TrainingStep:
-    """A step of training: call it with a batch. See `training_step`."""
+    """A step of training; it is called with a batch. See `training_step`."""
 
     def __init__(
         self,
@@ -105,13 +106,13 @@ class TrainingStep:
         self._calls = 0
 
     def __call__(self, *batch: Any) -> Array:
-        """One step; the loss before it, a number on the device in the type of the loss.
+        """Take one step, and return the loss before it, a device number in the type of the loss.
 
         Raises:
-            ShapeError: a batch of other shapes than the first, where the step is recorded.
-            TypeError: an array that is not on the device.
-            IndexError: an index of this or an earlier batch was out of its axis (see `check_indices`).
-            GpuError: the step holds something that cannot be recorded.
+            ShapeError: the shapes of a batch differ from the first batch's, and the step is recorded.
+            TypeError: an array is not on the device.
+            IndexError: an index of this or an earlier batch was out of range (see `check_indices`).
+            GpuError: the step has an operation that cannot be recorded.
         """
         factors = self._optimiser.factors
         if factors is not None and self._calls >= len(factors):
@@ -123,18 +124,18 @@ class TrainingStep:
         return value
 
     def parameters(self) -> Any:
-        """The parameters as they are now, as they were given: copies on the device, in float32 or float64."""
+        """The current parameters in the given structure: device copies, in float32 or float64."""
         layout = self._optimiser.layout
         views = layout.views(self._optimiser.values)
         return self._problem.pack({k: v.copy() for k, v in zip(layout.names, views, strict=True)})
 
     def progress(self) -> dict[str, float]:
-        """Steps, those skipped, the factor of the loss, the norm of the last gradient; this waits."""
+        """Steps, skipped steps, the factor of the loss, the norm of the last gradient; this waits."""
         found = dict(zip(STATE, self._optimiser.state.get().tolist(), strict=True))
         return {name: found[name] for name in ("number", "skipped", "scale", "norm")}
 
     def memory(self) -> dict[str, int]:
-        """Bytes on the device: parameters and moments, what the step has in use, and the most it took."""
+        """Bytes on the device: parameters and moments, the step's current use, and its maximum."""
         state = self._optimiser
         kept = [state.values, state.first, state.second, *([] if state.copy is None else [state.copy])]
         return {
@@ -144,7 +145,7 @@ class TrainingStep:
         }
 
     def _work(self, *batch: Array) -> Array:
-        """Launch the kernels of a step; the loss before it."""
+        """Launch the kernels of a step; return the loss before it."""
         state = self._optimiser
         seed = (state.seed.reshape(()),) if self._scaled else ()
         value, *gradients = self._kernel(*state.layout.views(state.read), *batch, *seed)

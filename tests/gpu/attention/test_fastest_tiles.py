@@ -34,7 +34,7 @@ GRAPH = symad.trace(lambda q, k, v: attention(q, k, v), SHAPES)
 def folder(tmp_path, monkeypatch):
     """An empty cache, and trial runs for any work."""
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "kernels"))
-    monkeypatch.setattr(fastest_tiles, "LEAST_PRODUCTS", 1)
+    monkeypatch.setattr(fastest_tiles, "MIN_PRODUCTS", 1)
     return tmp_path / "kernels"
 
 
@@ -136,7 +136,7 @@ def test_the_first_by_estimate(case, folder, monkeypatch):
     if case == "no folder":
         folder.write_text("a file")
     elif case == "little work":
-        monkeypatch.setattr(fastest_tiles, "LEAST_PRODUCTS", 9 * 9 * 128 + 1)
+        monkeypatch.setattr(fastest_tiles, "MIN_PRODUCTS", 9 * 9 * 128 + 1)
     if case == "not a number":
         kernel = lower(GRAPH, backend="cupy")
         launched(kernel, draw(), monkeypatch)

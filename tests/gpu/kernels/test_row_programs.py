@@ -39,11 +39,11 @@ def regions(graph):
 
 
 @pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("small", [printing.SMALL, -1])
+@pytest.mark.parametrize("small", [printing.MAX_MATRIX_BYTES, -1])
 @pytest.mark.parametrize("name", ["feedforward", "vae", "gan, critic", "ddpm"])
 def test_values_and_gradients(name, small, where, monkeypatch):
     """In one launch, or one for every level."""
-    monkeypatch.setattr(printing, "SMALL", small)
+    monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", small)
     graph, values = both(name)
     assert len(regions(graph)) == 1
     kernel = agree(graph, values, rtol=1e-11, where=where)

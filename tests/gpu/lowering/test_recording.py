@@ -28,7 +28,7 @@ RNG = np.random.default_rng(11)
 def test_a_loop_is_one_replay_a_call(kind, each_step, where, monkeypatch):
     """Value and gradients, also where the matrices are so large that each step is a launch of its own."""
     if each_step:
-        monkeypatch.setattr(printing, "SMALL", -1)
+        monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", -1)
     graph, values = layer(kind)
     graph = symad.value_and_gradient(graph)
     with library(where) as cp:

@@ -83,7 +83,7 @@ def test_values_and_gradients(name, each_step, where, monkeypatch):
     both = symad.value_and_gradient(graph)
     assert recurrences(both)
     if each_step:
-        monkeypatch.setattr(printing, "SMALL", -1)
+        monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", -1)
     kernel = agree(both, values, rtol=1e-10, where=where)
     assert "for t" not in kernel.source[kernel.source.rindex("\ndef ") :]
     if not each_step:
@@ -102,7 +102,7 @@ def test_half_precisions(dtype):
 def test_every_order_of_threads_gives_the_same_bits(name, each_step, monkeypatch):
     graph, values = CASES[name]()
     if each_step:
-        monkeypatch.setattr(printing, "SMALL", -1)
+        monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", -1)
     found = []
     with library() as cp:
         kernel = lower(symad.value_and_gradient(graph), backend="cupy", dtype="float32")
@@ -121,7 +121,7 @@ def test_many_rows_and_columns(rows, hidden, monkeypatch):
     values = [0.3 * normal(*s) for s in made.shapes.values()] + [normal(3, rows, 2)]
     both = symad.value_and_gradient(graph)
     agree(both, values, rtol=1e-10)
-    monkeypatch.setattr(printing, "SMALL", -1)
+    monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", -1)
     agree(both, values, rtol=1e-10)
 
 
@@ -130,8 +130,8 @@ def test_launches_of_a_loop(kind, monkeypatch):
     """One launch for all steps; one a step forwards and backwards where matrices are large."""
     graph, values = layer(kind, (50, 3, 2))
     both, counts = symad.value_and_gradient(graph), []
-    for small in (printing.SMALL, -1):
-        monkeypatch.setattr(printing, "SMALL", small)
+    for small in (printing.MAX_MATRIX_BYTES, -1):
+        monkeypatch.setattr(printing, "MAX_MATRIX_BYTES", small)
         with library() as cp:
             kernel = lower(both, backend="cupy", dtype="float32")
             arrays = on_device(cp, values, "float32")
