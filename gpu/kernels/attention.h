@@ -1,10 +1,10 @@
-// What the attention kernels share: configuration, position of a block, walks over tiles, one score.
+// Parts that the attention kernels share: configuration, position of a block, loops over tiles, one score.
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`; HEAD_DIM, VALUE_DIM as in
-// the arrays (rows of a multiple of 16 bytes); D, DV the same padded to what `Matrix` needs; WARPS, MT: a
-// block owns 16 MT WARPS rows; SPAN: rows of the tiles that pass by, in STAGES (1 or 2) buffers, PART of them
-// in registers at once; MIN_BLOCKS: blocks that should fit on a multiprocessor. Arrays are contiguous: q, o
-// (B, H, N, ·), k, v (B, G, M, ·).
+// the arrays (rows of a multiple of 16 bytes); D, DV the same padded for `Matrix`; WARPS, MT: a block owns
+// 16 MT WARPS rows; SPAN: the rows of a tile that the block loops over, in STAGES (1 or 2) buffers, with PART of
+// the rows in registers at once; MIN_BLOCKS: blocks that should fit on a multiprocessor. Arrays are contiguous:
+// q, o (B, H, N, ·), k, v (B, G, M, ·).
 
 typedef E::Storage Storage;
 typedef Matrix<E> P;
@@ -29,7 +29,7 @@ struct Sizes {
   int heads, groups, n, m;
 };  // groups: key heads; query head h reads key head h / (heads / groups)
 
-// One tile of a walk, or its end, in one register: index along the walk and kind of the tile.
+// One tile of a loop, or the loop's end, in one register: the index along the loop and the kind of the tile.
 struct Step {
   int code;
   DEVICE bool more() const { return code >= 0; }
@@ -46,7 +46,7 @@ DEVICE int tile_kind(const ScoreArgs& args, const ScoreHead& head, const Sizes& 
   return kind == TILE_FULL && (q_end < q1 || k_end < k1) ? TILE_PARTIAL : kind;
 }
 
-// t = f(scale · x), or x itself where t = s: then scale log2(e) is applied with the exponential.
+// t = f(scale · x), or x itself if t = s; then scale log2(e) is applied in the exponential.
 struct Scale { Real scale, log2; };
 DEVICE Scale make_scale(Real scale) {
 #if SCORE_PLAIN

@@ -1,10 +1,10 @@
-// q̄ by atomic additions within the pass over keys; for 16-bit elements.
+// q̄ by atomic additions in the pass over keys; for 16-bit elements.
 #define WITH_Q 1
 
 typedef Tile<E, PART> WeightTile;  // s̄ᵀ of a block, for the product with keys of other warps
 constexpr int WEIGHT_BYTES = WeightTile::size(OWN);
 
-// q_sum[rows of 16 queries][columns] += scale s̄ k for the queries of one part; the warps share them out.
+// q_sum[rows of 16 queries][columns] += scale s̄ k for the queries of one part, which are divided among the warps.
 DEVICE void add_to_queries(float* q_sum, smem_t weights, smem_t keys, int rows, Real scale) {
   constexpr int ROW_BLOCKS = PART / 16, COLUMN_GROUPS = WARPS / ROW_BLOCKS, COLUMNS = D / COLUMN_GROUPS;
   static_assert(WARPS % ROW_BLOCKS == 0 && COLUMNS % 16 == 0, "warps share a tile of queries evenly");
@@ -35,7 +35,7 @@ DEVICE void add_to_queries(float* q_sum, smem_t weights, smem_t keys, int rows, 
     }
 }
 
-// grid (ceil(count / (2 THREADS))): the sums in the type of the arrays; count is even.
+// grid (ceil(count / (2 THREADS))): converts the sums to the type of the arrays; count is even.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_round(const float* sums, Storage* to, long long count) {
   const long long at = 2 * ((long long)(blockIdx.x) * THREADS + threadIdx.x);

@@ -4,9 +4,9 @@
 //   Δ = rowsum(ō ∘ o) - L̄,  p = exp(t - L),  t̄ = p ∘ (ō vᵀ - Δ),  s̄ = t̄ ∘ f'(s),
 //   v̄ = pᵀ ō,  q̄ = scale s̄ k,  k̄ = scale s̄ᵀ q,  θ̄ = Σ t̄ ∂f/∂θ.
 //
-// Deterministic: every sum has one owner and a fixed order. `backward_q` owns query rows and walks over keys;
-// `backward_kv` owns key rows and walks over queries of all heads that share them, on transposed scores
-// k qᵀ, so that pᵀ and s̄ᵀ pass from accumulators to operands in registers. The price over one fused
+// Deterministic: every sum has one owner and a fixed order. `backward_q` owns query rows and loops over keys;
+// `backward_kv` owns key rows and loops over the queries of all heads that share them, on transposed scores
+// k qᵀ, so that pᵀ and s̄ᵀ pass from accumulators to operands in registers. The cost compared with one fused
 // kernel with atomic additions is 7 matrix products instead of 5.
 
 typedef Tile<E, D> QueryTile;

@@ -1,9 +1,9 @@
 // k̄ and v̄ (WITH_K, WITH_V), and column sums of the parameters' cotangents.
-// grid (key tiles × slices, key heads, batch); SLICE columns of k̄ or v̄ each where only one of them is wanted.
+// grid (key tiles × slices, key heads, batch); SLICE columns of k̄ or v̄ each if only one of them is computed.
 //
-// WITH_Q adds scale s̄ k to q_sum (B, H, N, HEAD_DIM) as well, by atomic additions in no fixed order: faster
-// than a pass over queries of its own, and not the same bits from run to run. attention_atomic.h then stands
-// before this.
+// WITH_Q also adds scale s̄ k to q_sum (B, H, N, HEAD_DIM), by atomic additions in no fixed order. This is faster
+// than a separate pass over queries, but the bits vary from run to run. attention_atomic.h must then precede
+// this file.
 
 #ifndef WITH_Q
 #define WITH_Q 0
@@ -29,14 +29,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   DYNAMIC_SHARED(shared);
   const smem_t k_tile = smem_address(shared), v_tile = k_tile + K_BYTES, stages = v_tile + V_BYTES;
   const int slice = int(blockIdx.x) % SLICES, group = int(blockIdx.y), b = int(blockIdx.z);
-  const int k0 = int(blockIdx.x) / SLICES * OWN;  // causal: the first keys have the most queries
+  const int k0 = int(blockIdx.x) / SLICES * OWN;  // with a causal mask the first keys have the most queries
   const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   const int own0 = k0 + warp * 16 * MT, per_group = heads / groups, first_head = group * per_group;
   const Sizes sizes{heads, groups, N, M};
   const Scale c = make_scale(scale);
   const size_t key_row = (size_t(b) * groups + group) * M;
 
-  // The walk: query tiles of the first head of the group, then of the next one.
+  // The loop: query tiles of the first head of the group, then of the next head.
   auto step_from = [&](int h, int index) -> QueryStep {
     for (; h < first_head + per_group; ++h, index = 0) {
       ScoreHead head = score_head(args, b, h);
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             column_sums[((size_t(j) * gridDim.z + b) * heads + h) * M + at] = sum;
         }
   };
-  // x := pᵀ, y := s̄ᵀ, and the parameters' share of one tile; `lines` holds base and Δ of its queries.
+  // x := pᵀ, y := s̄ᵀ, and the parameters' sums of one tile; `lines` holds base and Δ of its queries.
   auto cotangents = [&](auto masked, Real(&x)[MT][BLOCKS][4], Real(&y)[MT][BLOCKS][4], smem_t lines, int h,
                         int q0) {
     constexpr bool MASKED = decltype(masked)::value;
@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         cotangents(Constant<bool, false>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
       else
         cotangents(Constant<bool, true>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
-#if WITH_Q  // two buffers in turn: the barrier of the next part also frees this one
+#if WITH_Q  // two buffers alternate: the barrier of the next part also frees this one
       const smem_t weights = stages + smem_t(STAGES * STAGE_BYTES + (turn ^= 1) * WEIGHT_BYTES);
 #pragma unroll
       for (int n = 0; n < BLOCKS; ++n)

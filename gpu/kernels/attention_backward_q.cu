@@ -1,6 +1,6 @@
-// Δ; then q̄, row sums of the parameters' cotangents, and those cotangents where no sum is wanted.
+// Δ; then q̄, row sums of the parameters' cotangents, and the cotangents that are not summed.
 
-// One warp per row. base[row] = L log2(e), +inf where no key is visible, so that exp2(t - base) = 0 there.
+// One warp per row. base[row] = L log2(e), +inf if no key is visible, so that exp2(t - base) = 0 there.
 // grid (ceil(rows / WARPS)), rows = B H N.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_delta(const Storage* o, const Storage* o_bar, const Real* lse, const Real* lse_bar, Real* delta,
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
 }
 
-// grid (query tiles × slices, heads, batch); each slice of SLICE columns of q̄ repeats the scores.
+// grid (query tiles × slices, heads, batch); each slice of SLICE columns of q̄ computes the scores again.
 constexpr int SLICES = D / SLICE, OUT = SLICE / 8;
 constexpr int Q_BYTES = QueryTile::size(OWN), O_BYTES = ValueTile::size(OWN);
 constexpr int K_BYTES = QueryTile::size(SPAN), V_BYTES = ValueTile::size(SPAN);
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     load_tile<E, DV, SPAN, THREADS>(at + K_BYTES, values, index * SPAN, M, VALUE_DIM, VALUE_DIM);
     cp_async_commit();
   };
-  // x := p, y := s̄, and the parameters' share of one tile.
+  // x := p, y := s̄, and the parameters' sums of one tile.
   auto cotangents = [&](auto masked, Real(&x)[MT][BLOCKS][4], Real(&y)[MT][BLOCKS][4], int k0) {
     constexpr bool MASKED = decltype(masked)::value;
     const size_t row = first_row();

@@ -1,9 +1,8 @@
 // Sums of the parameters' cotangents t̄ ∂t/∂θ along the diagonals q - k, for tables of relative positions.
 //
-// A block owns BAND diagonals and walks down along them. At every step each of its warps holds 16 queries and
-// the PART keys that these diagonals cross there, so an element's diagonal depends on its place in the
-// fragment alone: every lane adds to the same few registers all the way, and they are added up once at the
-// end.
+// A block owns BAND diagonals and moves down along them. At every step each of its warps holds 16 queries and the
+// PART keys that these diagonals cross there, so that an element's diagonal depends only on its place in the
+// fragment. Every lane therefore adds to the same few registers throughout, and these are summed once at the end.
 //
 // grid (bands, heads, batch); result (SCORE_DIAGONALS, B, H, N + M - 1), entry q - k + M - 1.
 
@@ -89,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
       }
   }
 
-  // Each place of the band: add the bins that hold it, warp by warp, row by row of the fragment.
+  // For each place of the band: add the bins that belong to it, warp by warp, row by row of the fragment.
   const smem_t table = smem_address(shared);
 #pragma unroll
   for (int j = 0; j < SCORE_DIAGONALS; ++j) {

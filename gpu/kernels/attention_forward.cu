@@ -1,10 +1,9 @@
 // o = softmax(f(scale q kᵀ)) v and lse = log Σ exp f(scale q kᵀ), tile by tile with an online softmax
 // (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1; Dao 2023, algorithm 1).
 //
-// A block owns OWN query rows of one head and walks over tiles of SPAN keys. Its warps own 16 MT rows each
-// and never exchange anything: probabilities go from the accumulators of q kᵀ to the operand of p v in
-// registers. With two stages of keys and values cp.async fills one while the other is
-// used: one barrier per tile.
+// A block owns OWN query rows of one head and loops over tiles of SPAN keys. Its warps own 16 MT rows each and
+// exchange no data: probabilities pass from the accumulators of q kᵀ to the operand of p v in registers. With two
+// stages of keys and values, cp.async fills one while the other is used: one barrier per tile.
 //
 // grid (query tiles × value slices, heads, batch), block THREADS; slices of SLICE columns of v.
 
@@ -44,7 +43,7 @@ DEVICE void apply_score(Real (&x)[MT][BLOCKS][4], const ScoreArgs& args, const S
     }
 }
 
-// x := exp(x - base), with sums; out is rescaled only when some maximum has grown by a factor of 2^8.
+// x := exp(x - base), with sums; out is only rescaled if some maximum has grown by a factor of 2^8.
 DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[MT][OUT][4],
                            Real log2_scale) {
   Real highest[MT][2];
@@ -81,7 +80,7 @@ DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       Real base = state.base[m][half] == -infinity(Real()) ? Real(0) : state.base[m][half];
-      Real part = 0;  // sums in two levels: fewer roundings at the size of the whole sum
+      Real part = 0;  // sums in two levels, so that fewer roundings are relative to the whole sum
 #pragma unroll
       for (int n = 0; n < BLOCKS; ++n)
 #pragma unroll

@@ -5,8 +5,8 @@
 //   t̄̇ = ṗ ∘ (w - Δ) + p ∘ (ẇ - Δ̇),   s̄̇ = t̄̇ ∘ f'(s) + t̄ ∘ f''(s) ∘ ṡ,
 //   q̄̇ = scale (s̄̇ k + s̄ k̇),   k̄̇ = scale (s̄̇ᵀ q + s̄ᵀ q̇),   v̄̇ = ṗᵀ ō + pᵀ ō̇:
 //
-// the rules of attention_backward.h, differentiated once more. A Hessian-vector product through attention is
-// this and nothing else. As there, every sum has one owner.
+// the rules of attention_backward.h, differentiated once more. A Hessian-vector product through attention
+// consists of these. As there, every sum has one owner.
 
 typedef Tile<E, D> QueryTile;
 typedef Tile<E, DV> ValueTile;

@@ -1,5 +1,5 @@
 // k̄̇ = scale (s̄̇ᵀ q + s̄ᵀ q̇) and v̄̇ = ṗᵀ ō + pᵀ ō̇ (WITH_K, WITH_V), by the owner of the keys, on transposed scores.
-// grid (key tiles × slices, key heads, batch); SLICE columns of k̄̇ or v̄̇ each where only one of them is wanted.
+// grid (key tiles × slices, key heads, batch); SLICE columns of k̄̇ or v̄̇ each if only one of them is computed.
 
 constexpr int SLICES = WITH_K && WITH_V ? 1 : (WITH_K ? D : DV) / SLICE;
 constexpr int OUT_K = !WITH_K ? P::NT : WITH_V ? D / 8 : SLICE / 8;

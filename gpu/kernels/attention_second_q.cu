@@ -1,5 +1,5 @@
 // q̄̇ = scale (s̄̇ k + s̄ k̇), by the owner of the queries.
-// grid (query tiles × slices, heads, batch); each slice of SLICE columns repeats the scores.
+// grid (query tiles × slices, heads, batch); each slice of SLICE columns computes the scores again.
 
 constexpr int SLICES = D / SLICE, OUT = SLICE / 8;
 constexpr int Q_BYTES = QueryTile::size(OWN), O_BYTES = ValueTile::size(OWN);

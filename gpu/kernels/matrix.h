@@ -1,17 +1,17 @@
 // Products of tiles by a warp, for every element type: bf16 and fp16 (m16n8k16), fp32 as three tf32 products
-// (m16n8k8) or by ordinary arithmetic, fp64 (m16n8k8).
+// (m16n8k8) or by ordinary arithmetic, and fp64 (m16n8k8).
 //
 // A warp computes blocks of 16 x 8 numbers. Lane l = 4 g + t holds c[0], c[1] = (g, 2t), (g, 2t + 1) and
-// c[2], c[3] = (g + 8, 2t), (g + 8, 2t + 1) of every block. `Matrix<T>` says where its operands come from:
+// c[2], c[3] = (g + 8, 2t), (g + 8, 2t + 1) of every block. `Matrix<T>` defines how its operands are read:
 //
 //   load_a    16 rows x K of a tile with K along the row           (queries, or keys in the backward)
 //   load_b    K x (8 NB) columns, from a tile with K along the row  (keys: c = a bᵀ)
-//   weights   the operand a made from accumulators, no data moved   (probabilities)
+//   weights   the operand a made from accumulators, without moving data   (probabilities)
 //   load_bt   K x (8 NT) columns, from a tile with K down the rows  (values: c = a b)
 //
-// For fp32 and fp64 the sum over K runs in another order in weights/load_bt: position t of the
-// instruction is column 2t of the accumulators, position t + 4 column 2t + 1. Likewise load_bt gives block i
-// columns NT apart, so that each lane reads 16 bytes: see `column`.
+// For fp32 and fp64 the sum over K has another order in weights/load_bt: position t of the instruction is
+// column 2t of the accumulators, and position t + 4 is column 2t + 1. Likewise load_bt gives block i columns
+// that are NT apart, so that each lane reads 16 bytes: see `column`.
 
 // ------------------------------------------------------------------ 16-bit elements
 
@@ -19,7 +19,7 @@
 template <class T>
 struct Matrix {
   static constexpr int K = 16, NB = 2, NT = 2, UNROLL = 8;
-  static constexpr bool TWO_LEVEL = false;  // the accumulator of a long sum may be the instruction's
+  static constexpr bool TWO_LEVEL = false;  // a long sum may stay in the instruction's accumulator
   // Column of element e of block i, within the 8 NT columns of one load_bt.
   DEVICE static int column(int i, int t, int e) { return 8 * i + 2 * t + e; }
   struct A { u32 r[4]; };
@@ -214,7 +214,7 @@ struct Matrix<Fp32Plain> {
     typedef Tile<Fp32Plain, COLS> Shape;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      int e = i / 2, first = i % 2 * 4;  // the odd row is one further down, where 16 bytes are swapped
+      int e = i / 2, first = i % 2 * 4;  // the odd row is the next one, whose 16-byte chunks are swapped
       smem_t from = Shape::move(at, row, (k * 4 + i % 2 * 16) ^ e * 16) + smem_t(e * Shape::PITCH);
       float4 x = load_shared<float4>(from);
       b[0].r[first][e] = x.x, b[0].r[first + 1][e] = x.y;

@@ -1,7 +1,7 @@
-// Products of stacks of matrices, c[b, i, j] = sum over k of a[b, i, k] b[b, k, j], at any distances in memory.
+// Products of stacks of matrices, c[b, i, j] = sum over k of a[b, i, k] b[b, k, j], for any strides.
 //
-// It stands in for cuBLAS where a CUDA graph is recorded, which CuPy does not let cuBLAS do. A block owns 64 x 64
-// results, a warp 32 x 32 of them; sums are in one order, so that the bits are the same from run to run. float32 is
+// It replaces cuBLAS when a CUDA graph is recorded, which CuPy does not allow for cuBLAS calls. A block owns 64 x 64
+// results, a warp 32 x 32 of them. Sums have one order, so that the bits are the same in every run. float32 is
 // multiplied as three tf32 products, 22 bits of every factor. It needs compute capability 8.0.
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`.
@@ -17,8 +17,8 @@ struct Operand {
   long long batch, line, depth;
 };
 
-// Lines [first, first + SIDE) of an operand from place `k` of the sum; zeros outside. Neighbouring threads read
-// along the shorter of the two distances.
+// Rows [first, first + SIDE) of an operand from place `k` of the sum on; zeros outside. Neighbouring threads read
+// along the axis with the shorter stride.
 DEVICE void load(char* to, const Operand& x, int first, int lines, int k, int depth) {
   const bool along = x.depth <= x.line;
   for (int i = int(threadIdx.x); i < SIDE * DEPTH; i += THREADS) {

@@ -1,6 +1,6 @@
-// One step of an optimiser for all parameters: gradients are scaled back, clipped by their common norm, and one
-// kernel changes every parameter. Nothing of a step comes from the host, so that a recorded graph is the same work
-// in every step.
+// One step of an optimiser for all parameters: gradients are unscaled and clipped by their common norm, and one
+// kernel changes every parameter. No number of a step comes from the host, so that a recorded graph does the same
+// work in every step.
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E` (of gradients and copies), PIECES,
 // and the numbers of the rule (`symad.gpu.training.optimiser`).
@@ -8,7 +8,7 @@
 typedef E::Storage Storage;
 constexpr int THREADS = 256, CHUNK = 4 * THREADS;  // elements of a block
 
-// A parameter: its gradient, its place among all of them, and the first block that works on it.
+// A parameter: its gradient, its place in the flat arrays, and the first block that works on it.
 struct Piece {
   const Storage* gradient;
   long long begin, count;
@@ -18,7 +18,7 @@ struct Pieces {
   Piece at[PIECES];
 };
 
-// What one step leaves for the next.
+// The state that one step leaves for the next.
 struct State {
   double number, updates, since, scale, norm, skipped;  // steps; those not skipped; those since the scale changed
 };
@@ -29,7 +29,7 @@ DEVICE const Piece& piece_of(const Pieces& pieces, int count) {
   return pieces.at[k];
 }
 
-// The sum of a number of every thread, in a fixed order; known to all.
+// The sum of a number over all threads, in a fixed order; every thread gets the result.
 DEVICE Real block_total(Real x, Real* shared) {
   const int thread = int(threadIdx.x);
   shared[thread] = x;
@@ -68,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   if (threadIdx.x == 0) parts[offset + int(blockIdx.x)] = total;
 }
 
-// grid as `gradient_squares`. A step whose gradients are not all finite changes nothing. `copy` are the parameters in the type
-// of the gradients, if that is not the type of `values`, else null.
+// grid as `gradient_squares`. A step whose gradients are not all finite changes nothing. `copy` holds the parameters in
+// the type of the gradients if that differs from the type of `values`, else it is null.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
     update_parameters(Pieces pieces, int count, const State* state, const Real* parts, int blocks, const double* factors,
            Real* values, Real* first, Real* second, Storage* copy) {
@@ -102,8 +102,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   }
 }
 
-// One block, after all of `update_parameters`: the counts, and the factor of the loss, which falls with a step that was
-// skipped and rises after INTERVAL steps that were not; `seed` is that factor as the loss is multiplied by it.
+// One block, after all of `update_parameters`: the counters, and the factor of the loss, which decreases after a
+// skipped step and increases after INTERVAL steps that were not skipped; `seed` is the factor for the loss.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     count_step(State* state, const Real* parts, int blocks, Storage* seed) {
   DYNAMIC_SHARED(memory);

@@ -1,16 +1,16 @@
-// Kernel sums of functions of the inner product and the norms, on tensor cores: <x_i, y_j> for tiles of pairs,
-// then f of it for each pair, and the cotangents of both point sets. The parts are added up by pair_sum.cu.
+// Kernel sums of functions of inner products and norms, on tensor cores: <x_i, y_j> for tiles of pairs, then f for
+// each pair, and the cotangents of both point sets. pair_sum.cu adds the parts.
 //
 // With w_ij the cotangent of f_ij (see pair_backward) and e_r = w df/dsigma_r, sigma_r = a_r <x, y> + b_r |x|^2 +
 // c_r |y|^2, the cotangents are x_bar_i = sum_j (sum_r a_r e_r) y_j + (sum_j sum_r 2 b_r e_r) x_i, and likewise
-// y_bar_j: a product of matrices and a sum for each row.
+// y_bar_j: a matrix product and a sum for each row.
 //
-// The points are read as numbers of type E, float32 in three tf32 products or bf16, and norms are those of the
-// numbers as they are read, so that |x - y|^2 = |x|^2 + |y|^2 - 2 <x, y> is that of two points near the given ones.
+// The points are read as numbers of type E (float32 in three tf32 products, or bf16), and norms are those of the
+// numbers as read, so that |x|^2 + |y|^2 - 2 <x, y> is |x - y|^2 for two points near the given ones.
 //
-// Before this file stand prims.h, tile.h, matrix.h, product.h and the text of gpu/pairs/kernel_text.py, which defines
-// what pair_sum.cu lists, and `typedef Fp32 | Bf16 E`, PRODUCT_COLUMNS (payload columns of a launch), DEPTH (PAIR_D
-// filled up) and
+// This file must follow prims.h, tile.h, matrix.h, product.h and the text of gpu/pairs/kernel_text.py, which defines
+// what pair_sum.cu lists, and `typedef Fp32 | Bf16 E`, PRODUCT_COLUMNS (payload columns of a launch), DEPTH (PAIR_D,
+// padded) and
 //   pair_sigma(s, nx, ny, sigma)          the sums over components, from <x, y>, |x|^2 and |y|^2
 //   pair_weights(e, w, cross, own_x, own_y)   w sum_r a_r e_r, w sum_r 2 b_r e_r and w sum_r 2 c_r e_r
 
@@ -54,7 +54,7 @@ DEVICE void load_rows(Real* to, const Real* from, int first, int count, int colu
   }
 }
 
-// The part [begin, end) of the stream that this block sees, in tiles of COUNT.
+// The part [begin, end) of the stream that this block processes, in tiles of COUNT.
 struct Range { int begin, end; };
 template <int COUNT>
 DEVICE Range tiles_of_block(int count) {
@@ -144,14 +144,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   }
 }
 
-// The cotangents of the owned points, as pair_backward of pair_sum.cu: rows (COLUMN false) own x, out_bar and stats,
-// and give the parameters' too; columns own y and b, and give b_bar.
+// The cotangents of the owned points, as pair_backward in pair_sum.cu: rows (COLUMN false) own x, out_bar and stats,
+// and also compute the parameters' cotangents; columns own y and b, and compute b_bar.
 template <bool COLUMN>
 DEVICE void products_backward(char* memory, const Real* own_points, const Real* own_payload, const Real* own_stats,
                               const Real* stream_points, const Real* stream_payload, const Real* stream_stats,
                               const Real* params, Real* point_parts, Real* other_parts, int n, int m, int columns) {
   typedef Matrix<E> P;
-  // Points of the stream at a time: longer ones, and those of 32 bits, take more registers.
+  // Points of the stream processed at a time: longer points, and those of 32 bits, need more registers.
   constexpr int C = PRODUCT_COLUMNS, STREAM = (sizeof(Storage) == 4 ? 32 : 64) / (DEPTH > 64 ? 2 : 1), BLOCKS = STREAM / 8, OUT = DEPTH / 8;
   constexpr bool STATS = PAIR_REDUCE != 0;
   char* other = memory + Points::size(ROWS);
@@ -186,7 +186,7 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
     load_rows<STREAM, C>(payload, stream_payload, first, m, column0, columns);
     if (COLUMN && STATS) load_rows<STREAM, 2>(stats, stream_stats, first, m, 0, 2);
     block_sync();
-    // Computed anew for each tile: held in registers they would spill.
+    // Computed again for each tile; kept in registers, these would spill.
     const int thread = opaque(int(threadIdx.x)), warp = thread / 32, lane = thread % 32, g = lane / 4, t = lane % 4;
     const smem_t own_at = smem_address(memory) + smem_t(Points::size(16 * warp) + P::template lane_a<DEPTH>(lane));
     const smem_t other_at = smem_address(other) + smem_t(P::template lane_b<DEPTH>(lane));
@@ -220,7 +220,7 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
         for (int e = 0; e < C; ++e) w += own[r][e] * payload[j * C + e];
         if (STATS) {
           f = product_exp(f - (COLUMN ? stats[2 * j] : level[r]));
-          // The column chunks of blockIdx.z add up: one of them takes delta.
+          // The column chunks of blockIdx.z are summed, so that only one of them subtracts delta.
           w = f * (PAIR_REDUCE == 2 && blockIdx.z == 0 ? w - (COLUMN ? stats[2 * j + 1] : delta[r]) : w);
         }
         Real cross, own_x, own_y;
@@ -243,7 +243,7 @@ DEVICE void products_backward(char* memory, const Real* own_points, const Real* 
       for (int e = 0; e < C; ++e) b_total[r][e] += b_bar[r][e];
     }
     const smem_t other_down = smem_address(other) + smem_t(P::template lane_bt<DEPTH>(opaque(int(threadIdx.x)) % 32));
-    product_wb<E, DEPTH, true>(out, s, other_down);  // last, so that the sums of this tile hold no registers
+    product_wb<E, DEPTH, true>(out, s, other_down);  // last, so that the sums of this tile occupy no registers
   }
   block_sync();
   const size_t split = (size_t)blockIdx.y * gridDim.z + blockIdx.z;

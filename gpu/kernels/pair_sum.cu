@@ -1,13 +1,12 @@
 // Kernel sums over all pairs of two point sets, without the matrix of pairs.
 //
-// Every thread group of LANES threads owns R points in registers; the other point set streams past
-// through shared memory, tile by tile. One pass serves a value (sum, log-sum-exp or softmax mean
-// over the streamed points) or the cotangents of the owned points: rows own x, columns own y.
-// Sums have two levels: registers within a tile, a second register across tiles; blockIdx.y splits
-// the stream, and pair_combine adds the parts in a fixed order. There are no atomics: the same
-// input gives the same bits.
+// Every thread group of LANES threads owns R points in registers, and loops over the other point set in shared
+// memory, tile by tile. One pass computes a value (sum, log-sum-exp or softmax mean over the streamed points) or
+// the cotangents of the owned points: rows own x, columns own y. Sums have two levels: registers within a tile,
+// and a second register across tiles; blockIdx.y splits the stream, and pair_combine adds the parts in a fixed
+// order. There are no atomics: the same input gives the same bits.
 //
-// Before this file stand prims.h and the text of gpu/pair_text.py, which defines
+// This file must follow prims.h and the text of gpu/pairs/kernel_text.py, which defines
 //   PAIR_D, PAIR_SUMS         dimension of the points; number of sums over components
 //   PAIR_ENTRIES              parameter entries, at least 1 (PAIR_PARAMETERS: 0 if there are none)
 //   PAIR_COLUMNS              payload columns handled at once (blockIdx.z chooses which)
@@ -33,7 +32,7 @@ DEVICE Real pair_across(Real value) {
   return value;
 }
 
-// Where a point's data stand in one record of the shared tile.
+// The offsets of a point's data in one record of the shared tile.
 template <int LANES, bool STATS>
 struct Record {
   static const int quad = 16 / (int)sizeof(Real);
@@ -51,7 +50,7 @@ DEVICE void pair_load_tile(Real* tile, const Real* points, const Real* payload,
                                 int column0) {
   for (int at = threadIdx.x; at < count * PAIR_D; at += PAIR_THREADS)
     tile[at / PAIR_D * Shape::width + at % PAIR_D] = points[(size_t)first * PAIR_D + at];
-  const int padded = Shape::stats - Shape::payload;  // lanes may hold more columns than there are
+  const int padded = Shape::stats - Shape::payload;  // lanes may hold more columns than exist
   for (int at = threadIdx.x; at < count * padded; at += PAIR_THREADS) {
     const int row = at / padded, column = at % padded;
     const bool inside = column < PAIR_COLUMNS && column0 + column < total_columns;
@@ -71,7 +70,7 @@ DEVICE int pair_row(int r, int lanes, int rows) {
 
 DEVICE int pair_within(int row, int count) { return row < count ? row : count - 1; }
 
-// The part [begin, end) of the stream that this block sees.
+// The part [begin, end) of the stream that this block processes.
 struct Span { int begin, end; };
 DEVICE Span pair_span(int total) {
   const int tiles = (total + PAIR_TILE - 1) / PAIR_TILE;
@@ -208,8 +207,8 @@ pair_combine_levels(const Real* parts, const Real* level_parts, Real* out, Real*
 //   sum        c = w,              weight of out_bar in b_bar: f
 //   logsumexp  c = w P,            weight: P
 //   softmax    c = P (w - delta_i), weight: P
-// Rows (COLUMN false): own x, out_bar, (level, delta); stream y, b. Gives x_bar and the parameters'.
-// Columns: own y, b; stream x, out_bar, (level, delta). Gives y_bar and b_bar.
+// Rows (COLUMN false): own x, out_bar, (level, delta); stream y, b. Compute x_bar and the parameters' cotangents.
+// Columns: own y, b; stream x, out_bar, (level, delta). Compute y_bar and b_bar.
 template <bool COLUMN>
 DEVICE void pair_backward(Real* tile, const Real* own_points, const Real* own_payload,
                                const Real* own_stats, const Real* stream_points,
@@ -229,7 +228,7 @@ DEVICE void pair_backward(Real* tile, const Real* own_points, const Real* own_pa
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     const size_t i = pair_within(pair_row(r, LANES, R), n);
-    const bool mine = pair_row(r, LANES, R) < n;  // others have cotangent 0
+    const bool mine = pair_row(r, LANES, R) < n;  // repeated rows have cotangent 0
 #pragma unroll
     for (int k = 0; k < Shape::per; ++k) {
       const int c = lane * Shape::per + k;
@@ -281,7 +280,7 @@ DEVICE void pair_backward(Real* tile, const Real* own_points, const Real* own_pa
           const Real level_i = COLUMN ? record[Shape::stats] : level[r];
           const Real delta_i = COLUMN ? record[Shape::stats + 1] : delta[r];
           f = pair_exp(f - level_i);
-          // The column chunks of blockIdx.z add up: one of them takes delta.
+          // The column chunks of blockIdx.z are summed, so that only one of them subtracts delta.
           w = f * (PAIR_REDUCE == 2 && blockIdx.z == 0 ? w - delta_i : w);
         }
 #pragma unroll

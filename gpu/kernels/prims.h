@@ -74,7 +74,7 @@ typedef u32 smem_t;
 DEVICE smem_t smem_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 DEVICE void block_sync() { asm volatile("bar.sync 0;" ::: "memory"); }
 
-// Copies BYTES (4, 8 or 16) to shared memory behind the thread's back; zeros if not valid.
+// Starts an asynchronous copy of BYTES (4, 8 or 16) to shared memory; zeros if not valid.
 template <int BYTES>
 DEVICE void cp_async(smem_t to, const void* from, bool valid) {
 #if __CUDA_ARCH__ < 800
@@ -206,8 +206,8 @@ DEVICE float tanh_fast(float x) {  // absolute error 5e-4
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// The same number, from which the compiler may draw no conclusions: what follows is computed again
-// where it is needed, instead of being kept in registers.
+// The same number, about which the compiler can conclude nothing: values computed from it are computed again
+// where they are needed, instead of being kept in registers.
 DEVICE int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;

@@ -1,4 +1,4 @@
-// What a warp does with tiles: products and results.
+// Operations of a warp on tiles: products, and the storing of results.
 
 template <int N>
 DEVICE void clear(Real (&c)[N][4]) {
@@ -34,8 +34,8 @@ DEVICE void product_abt(Real (&c)[MT][BLOCKS][4], smem_t a, smem_t b) {
   }
 }
 
-// out[m][n] += w b: the accumulators w are MT blocks of 16 rows x BLOCKS * 8, b has as many rows. SHORT: the sum over
-// these rows is made apart and then added.
+// out[m][n] += w b: the accumulators w are MT blocks of 16 rows x BLOCKS * 8, and b has as many rows. With SHORT the
+// sum over these rows is computed separately and then added.
 template <class T, int COLS, bool SHORT = Matrix<T>::TWO_LEVEL, int MT, int BLOCKS, int OUT>
 DEVICE void product_wb(Real (&out)[MT][OUT][4], const Real (&w)[MT][BLOCKS][4], smem_t b) {
   typedef Matrix<T> P;

@@ -4,9 +4,9 @@
 
 typedef E::Storage Storage;
 constexpr int THREADS = ROWS * COLUMNS;
-constexpr int PITCH = DEPTH + 1;  // an odd number of words from row to row: no two threads of a warp meet in a bank
+constexpr int PITCH = DEPTH + 1;  // an odd number of words per row, so that no two threads of a warp share a bank
 
-// An array: where it begins, and the distances in elements from step to step and along its axes.
+// An array: its beginning, and the distances in elements from step to step and along its axes.
 struct Array {
   const void* place;
   long long step, axis[4];
@@ -23,7 +23,7 @@ struct Factor {
   long long across, deep;
 };
 
-// The sums of some products that share their left factor. All threads of a block come here together.
+// The sums of some products that share their left factor. All threads of a block must call this together.
 template <int COUNT>
 DEVICE void add_products(Real (&sum)[COUNT], Factor left, const Factor (&right)[COUNT], int depth, long long rows,
                          long long columns, Real* shared) {

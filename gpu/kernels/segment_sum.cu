@@ -1,18 +1,18 @@
 // Sums by segments: result[r, c] = sum of updates[j, c] over the j with keys[j] = r, where `order` sorts the keys.
 //
-// Each sum has one block as its owner: PARTS threads of a column add every PARTS-th entry, and their sums are
-// added in a fixed order, so that the bits are the same from run to run. Nothing is a difference of cumulative
-// sums, whose rounding errors grow with everything that came before.
+// Each sum has one block as its owner: PARTS threads of a column add every PARTS-th entry, and their sums are added in
+// a fixed order, so that the bits are the same in every run. No sum is a difference of cumulative sums, whose
+// rounding errors grow with all earlier entries.
 //
-// `segment_sum_unsorted` needs no order: the first entry of a segment looks for the others. That is as many
-// comparisons as pairs of entries, for thousands of entries less than a sort costs in launches.
+// `segment_sum_unsorted` needs no order: the first entry of a segment searches for the others. This compares all
+// pairs of entries, which for thousands of entries costs less than the launches of a sort.
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`, COLUMNS (a power of 2 up to 256).
 
 typedef E::Storage Storage;
 constexpr int PARTS = 256 / COLUMNS;
 
-// The first place in the order whose key is not below `key`.
+// The first place in the order whose key is at least `key`.
 DEVICE long long first_place(const long long* keys, const long long* order, long long count, long long key) {
   long long low = 0, high = count;
   while (low < high) {
@@ -23,7 +23,7 @@ DEVICE long long first_place(const long long* keys, const long long* order, long
   return low;
 }
 
-// The sums of the PARTS threads of a column, added in a fixed order; the first of them stores the result.
+// The sums of the PARTS threads of a column are added in a fixed order; the first thread stores the result.
 DEVICE void store_sum(Real* sums, Real sum, Storage* to, long long column, long long columns) {
   const int thread = int(threadIdx.x), part = thread / COLUMNS;
   sums[thread] = sum;
@@ -37,8 +37,8 @@ DEVICE void store_sum(Real* sums, Real sum, Storage* to, long long column, long 
 }
 
 // grid (rows if by_row, else count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory.
-// Where there are more rows than entries, the blocks are those of the entries, and the first of a segment
-// sums it; `result` is 0 before.
+// If there are more rows than entries, there is a block for each entry, and the block of the first entry of a
+// segment computes its sum; `result` must be 0 before.
 extern "C" __global__ void __launch_bounds__(256, 4)
     segment_sum(const long long* keys, const long long* order, const Storage* updates, Storage* result,
                 long long count, long long columns, int by_row) {
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   }
 }
 
-// grid (count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory; `result` is 0 before.
+// grid (count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory; `result` must be 0 before.
 extern "C" __global__ void __launch_bounds__(256, 4)
     segment_sum_unsorted(const long long* keys, const Storage* updates, Storage* result, long long count,
                          long long columns) {

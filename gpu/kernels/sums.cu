@@ -1,14 +1,14 @@
 // Sums of several arrays over some of their axes in one launch, such as the gradients of all biases.
 //
-// Each sum has one block as its owner: a thread adds every PARTS-th entry of a column, and these sums are added
-// in a fixed order, so that the bits are the same from run to run. Constants pasted in front of this file:
+// Each sum has one block as its owner: a thread adds every PARTS-th entry of a column, and these sums are added in a
+// fixed order, so that the bits are the same in every run. Constants pasted in front of this file:
 // `typedef Bf16 | Fp16 | Fp32 | Fp64 E`, ARRAYS.
 
 typedef E::Storage Storage;
 constexpr int LANES = 32, PARTS = 8;
 
-// Element (i, j) of an array, i among `count` results and j among `length` summed ones; both in row-major order
-// over three axes with these sizes, at these distances in elements.
+// Element (i, j) of an array: i counts the `count` results, j the `length` summed elements, both in row-major order
+// over three axes with the given sizes and strides (in elements).
 struct Summed {
   const Storage* from;
   Storage* to;

@@ -1,7 +1,7 @@
 // Tiles of matrices in shared memory.
 
-// Rows of COLS elements, stored in pitches of 128 bytes whose 16-byte chunks are permuted by the row
-// (XOR) so that the accesses below meet all banks.
+// Rows of COLS elements, stored at a pitch of 128 bytes; their 16-byte chunks are permuted by the row (XOR), so
+// that the accesses below use all banks.
 template <class T, int COLS>
 struct Tile {
   typedef typename T::Storage Storage;
@@ -19,14 +19,14 @@ struct Tile {
   }
   // Offset of a 16-byte chunk. The permutation of a row depends on row % 8 only.
   DEVICE static int offset(int row, int byte) { return row * PITCH + (byte ^ permutation(row)); }
-  // The chunk `row` (a multiple of 8) further down and `byte` (a multiple of 32) further right.
+// The address of the chunk `row` (a multiple of 8) rows down and `byte` (a multiple of 32) bytes to the right.
   DEVICE static smem_t move(smem_t from, int row, int byte) {
     return (from ^ smem_t(byte & 127)) + smem_t(byte & ~127) + smem_t(row * PITCH);
   }
 };
 
-// Starts copying 16 bytes to shared memory; zeros if not valid. SYMAD_UNALIGNED: from an address that is a
-// multiple of the element's size only, where copies of 16 bytes would stop the device.
+// Starts copying 16 bytes to shared memory; zeros if not valid. With SYMAD_UNALIGNED the address is a multiple of
+// the element's size only, for which a copy of 16 bytes would be an error.
 template <class T>
 DEVICE void copy_chunk(smem_t to, const typename T::Storage* from, bool valid) {
 #ifndef SYMAD_UNALIGNED
