@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.rows import is_row_dot, is_row_sum, repeats_columns, repeats_rows
@@ -27,7 +27,7 @@ class RowText(ABC):
         """Find the order of the nodes and the level of each."""
         self.body, self.full = body, full
         self.c = c
-        self.order = topological(body.output_nodes)
+        self.order = body.nodes
         self.level: dict[Node, int] = {}
         for node in self.order:
             deepest = max((self.level[a] for a in node.args), default=0)

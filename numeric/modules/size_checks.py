@@ -8,7 +8,7 @@ from dataclasses import fields
 import sympy
 
 from symad.core.dims import Dim, dim_symbols
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
 from symad.ops.arrays.shaping import Pad, Slice
@@ -23,7 +23,7 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
     ``x[1:3]`` of n elements, which NumPy would cut silently. A symbol declared positive may be 0 in a call.
     """
     found: dict[Dim, None] = {}
-    for node in topological(graph.output_nodes):
+    for node in graph.nodes:
         found.update(dict.fromkeys(node.shape))
         found.update(dict.fromkeys(_distances(node)))
     open_ones = [sympy.expand(e) for e in found if isinstance(e, sympy.Expr) and _is_open(e)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symad.core.graph import Graph, topological
+from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.evaluation.function_values import implementation
 from symad.library.ranged import Ranged
@@ -112,7 +112,7 @@ def check_importable(graph: Graph, path: Path | str) -> None:
 
 def _heads(graph: Graph) -> Iterator[sympy.FunctionClass]:
     """The functions that a graph applies, also in the bodies of its loops."""
-    for node in topological(graph.output_nodes):
+    for node in graph.nodes:
         if isinstance(node.op, Apply):
             yield node.op.head
         for field in fields(node.op):

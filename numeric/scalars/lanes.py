@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
 from symad.numeric.scalars.joined_steps import joined
@@ -84,7 +84,7 @@ def lane_plan(graph: Graph) -> LanePlan:
     Raises:
         LoweringError: the graph has arrays other than lanes, or an op that is not a function of scalars.
     """
-    order = topological(graph.output_nodes)
+    order = graph.nodes
     if graph.dims or any(n.shape for n in graph.input_nodes) or not graph.input_nodes:
         raise LoweringError("the graph has inputs that are not scalars")
     fixed = _fixed(order)

@@ -168,13 +168,22 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
 
 
 def rebuild(
-    outputs: Sequence[Node],
+    outputs: Sequence[Node] | Graph,
     replaced: Mapping[Node, Node],
     make: Callable[[Node, tuple[Node, ...]], Node] | None = None,
 ) -> tuple[Node, ...]:
-    """The outputs with nodes replaced; ``make(node, new_args)`` may rewrite every other node."""
+    """The outputs with nodes replaced; ``make(node, new_args)`` may rewrite every other node.
+
+    A graph stands for its outputs; the order of its nodes is found once.
+    """
+    order: Sequence[Node]
+    order, outputs = (
+        (outputs.nodes, outputs.output_nodes)
+        if isinstance(outputs, Graph)
+        else (topological(outputs), outputs)
+    )
     new: dict[Node, Node] = dict(replaced)
-    for node in topological(outputs):
+    for node in order:
         if node in new:
             continue
         args = tuple([new[a] for a in node.args])

@@ -8,7 +8,9 @@ import unicodedata
 from collections.abc import Iterable
 
 import sympy
+from sympy import MatrixSymbol
 from sympy.core.function import AppliedUndef
+from sympy.tensor.array.expressions import ArraySymbol
 
 
 def identifier(name: str) -> str:
@@ -43,14 +45,21 @@ def ascii_identifier(name: str) -> str:
     return plain if plain[0].isalpha() else f"x{plain}" if plain[0] == "_" else f"x_{plain}"
 
 
+NAMED = (sympy.Symbol, MatrixSymbol, ArraySymbol)
+"""Symbols that are printed by their names alone."""
+
+
 def printed(symbol: sympy.Basic) -> str:
-    """``str(symbol)``; for a plain symbol this is its name, and no printer is constructed."""
-    return str(symbol.name) if type(symbol) is sympy.Symbol else str(symbol)
+    """``str(symbol)``; for symbols of numbers and arrays this is the name, and no printer is constructed."""
+    if type(symbol) not in NAMED:
+        return str(symbol)
+    name = symbol.name  # of an array a symbol
+    return name if isinstance(name, str) else str(name.name)
 
 
 def short_name(symbol: sympy.Basic) -> str:
     """The name of an input in code: ``q`` for q(t), ``q_dot`` and ``q_ddot`` for its derivatives."""
-    if type(symbol) is sympy.Symbol:
+    if type(symbol) in NAMED:
         return printed(symbol)
     if isinstance(symbol, AppliedUndef):
         return str(symbol.func.__name__)

@@ -9,7 +9,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs
 from symad.derivatives.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
 from symad.errors import DerivativeError
@@ -62,12 +62,12 @@ def implicit(
     guesses = tuple(input_node(symbol_like(f"{_name(n)}_guess", n.shape, taken), n.shape) for n in unknowns)
     flat_guess = concatenate([flatten(g) for g in guesses])
     flat = input_node(symbol_like("unknowns", flat_guess.shape, taken), flat_guess.shape)
-    used = set(topological(graph.output_nodes))
+    used = set(graph.nodes)
     missing = [_name(node) for node in unknowns if node not in used]
     if missing:
         raise DerivativeError(f"{', '.join(missing)} does not occur in the equations, which cannot define it")
     residual = Graph(
-        (flat, *chosen), rebuild(graph.output_nodes, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
+        (flat, *chosen), rebuild(graph, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
     )
     solution = _cut(root(residual, flat_guess, chosen, solver), unknowns)
     outputs, structures = selection.packed(solution)

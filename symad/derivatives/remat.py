@@ -63,7 +63,7 @@ def _graph(graph: Graph) -> Graph:
     from symad.core.graph import rebuild
 
     fresh = [fresh_input(node.shape) for node in graph.input_nodes]
-    outputs = rebuild(graph.output_nodes, dict(zip(graph.input_nodes, fresh, strict=True)))
+    outputs = rebuild(graph, dict(zip(graph.input_nodes, fresh, strict=True)))
     return graph.with_outputs(remat_nodes(fresh, outputs, graph.input_nodes), graph.structure)
 
 

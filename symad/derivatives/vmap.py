@@ -106,7 +106,7 @@ def with_arrays(graph: Graph) -> Graph:
         return None
 
     grouping = tuple(replace(a, structure=whole(a.structure, a.name)) for a in graph.grouping)
-    outputs = rebuild(graph.output_nodes, {**{n: n for n in nodes}, **replaced})
+    outputs = rebuild(graph, {**{n: n for n in nodes}, **replaced})
     return Graph(tuple(nodes), outputs, graph.structure, graph.name, graph.report, None, grouping)
 
 

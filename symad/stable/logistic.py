@@ -26,7 +26,7 @@ def with_logistic(graph: Graph) -> Graph:
     """The graph with σ in place of its quotients."""
     if not any(head_of(node) is sigmoid or _is_logistic(node) for node in graph.nodes):
         return graph
-    made = rebuild(graph.output_nodes, {}, _logistic_node)
+    made = rebuild(graph, {}, _logistic_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

@@ -41,7 +41,7 @@ def stabilize(graph: Graph) -> Graph:
     def better_node(node: Node, args: Nodes) -> Node:
         return _stable_node(node, args, bodies)
 
-    made = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, better_node)
+    made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

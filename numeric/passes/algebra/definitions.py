@@ -54,5 +54,5 @@ def written(graph: Graph, without_form: Callable[[Node], bool]) -> Graph:
             return made
         return rebuild((meaning,), {arg: arg for arg in args}, make)[0]
 
-    outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, make)
+    outputs = rebuild(graph, {n: n for n in graph.input_nodes}, make)
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)

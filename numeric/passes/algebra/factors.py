@@ -13,10 +13,9 @@ The value changes by rounding only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from fractions import Fraction
 
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.sources import Constant, constant, constant_value, is_exact
@@ -37,8 +36,8 @@ MIN_QUOTIENTS = 3
 
 def gather_factors(graph: Graph) -> Graph:
     """The graph with every rule of this file applied."""
-    made = share_reciprocals(_Gathering().outputs(graph.output_nodes))
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    made = _Gathering().outputs(graph)
+    return share_reciprocals(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
 
 def number_of(node: Node) -> Number | None:
@@ -60,12 +59,11 @@ class _Gathering:
         self.split: dict[Node, tuple[Number, Node]] = {}
         self.products: dict[frozenset[tuple[tuple[int, Node], int]], Node] = {}
 
-    def outputs(self, outputs: Iterable[Node]) -> Nodes:
+    def outputs(self, graph: Graph) -> Nodes:
         """The output nodes, computed with gathered factors."""
-        listed = list(outputs)
-        for node in topological(listed):
+        for node in graph.nodes:
             self.split[node] = self.parted(node)
-        return tuple(self.whole(node) for node in listed)
+        return tuple(self.whole(node) for node in graph.output_nodes)
 
     def whole(self, node: Node) -> Node:
         """c·b, computed."""
@@ -150,15 +148,15 @@ def _fits(factor: Number) -> bool:
     return max(abs(factor.numerator), factor.denominator) <= MAX_INTEGER
 
 
-def share_reciprocals(outputs: Nodes) -> Nodes:
-    """The nodes with several quotients by one array as products with its reciprocal."""
+def share_reciprocals(graph: Graph) -> Graph:
+    """The graph with several quotients by one array as products with its reciprocal."""
     under: Counter[Node] = Counter()
-    for node in topological(outputs):
+    for node in graph.nodes:
         if isinstance(node.op, Mul) and node.shape:
             under.update({a for p, a in zip(node.op.powers, node.args, strict=True) if p == -1 and a.shape})
     shared = {node for node, count in under.items() if count >= MIN_QUOTIENTS}
     if not shared:
-        return outputs
+        return graph
     reciprocal: dict[Node, Node] = {}
 
     def better(node: Node, args: Nodes) -> Node:
@@ -176,4 +174,5 @@ def share_reciprocals(outputs: Nodes) -> Nodes:
             reciprocal[node] = div(constant(1), made)
         return made
 
-    return rebuild(outputs, {}, better)
+    made = rebuild(graph, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)

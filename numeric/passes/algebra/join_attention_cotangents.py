@@ -19,7 +19,7 @@ def join_cotangents(graph: Graph) -> Graph:
     """The graph with sums of such pullbacks as one pullback."""
     if not any(isinstance(node.op, AttentionCotangent) for node in graph.nodes):
         return graph
-    outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, _joined)
+    outputs = rebuild(graph, {n: n for n in graph.input_nodes}, _joined)
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 

@@ -23,7 +23,7 @@ def drop_masks(graph: Graph) -> Graph:
                 return kept
         return node if args == node.args else Node.of(node.op, args)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

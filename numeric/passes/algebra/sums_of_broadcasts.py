@@ -29,7 +29,7 @@ def broadcast_sums(graph: Graph) -> Graph:
                 return signed_sum(joined)
         return node if args == node.args else Node.of(node.op, args)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, tuple(made), graph.structure, graph.name, graph.report)
 
 

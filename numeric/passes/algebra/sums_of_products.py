@@ -17,7 +17,7 @@ from math import isfinite
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.evaluation.number_domains import as_float
 from symad.numeric.passes.loops.loop import Loop, with_body
@@ -39,16 +39,14 @@ MAX_INTEGER = 10**7
 
 def contract_sums(graph: Graph) -> Graph:
     """The graph with every rule of this file applied."""
-    made = contract_nodes(graph.output_nodes)
+    made = _contracted(graph)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
-    """The nodes with every rule of this file applied."""
-    order = topological(outputs)
-    users = Counter(a for node in order for a in set(node.args))
-    users.update(outputs)
-    alone = {node for node in order if users[node] == 1}
+def _contracted(graph: Graph) -> Nodes:
+    users = Counter(a for node in graph.nodes for a in set(node.args))
+    users.update(graph.output_nodes)
+    alone = {node for node in graph.nodes if users[node] == 1}
 
     bodies: dict[Graph, Graph] = {}
 
@@ -61,11 +59,11 @@ def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
         if isinstance(node.op, (Scan, Loop)):
             body = node.op.body
             if body not in bodies:
-                bodies[body] = Graph(body.input_nodes, contract_nodes(body.output_nodes))
+                bodies[body] = Graph(body.input_nodes, _contracted(body))
             return Node.of(with_body(node.op, bodies[body], node.op.slices), args)
         return node if args == node.args else Node.of(node.op, args)
 
-    return rebuild(outputs, {}, better)
+    return rebuild(graph, {}, better)
 
 
 def split(node: Node) -> tuple[Number, Node | None]:

@@ -85,7 +85,7 @@ def share_grams(graph: Graph) -> Graph:
         made = node if args == node.args else Node.of(node.op, args)
         return (_gram(made) if isinstance(made.op, Einsum) and len(args) == 2 else None) or made
 
-    outputs = rebuild(graph.output_nodes, {node: node for node in graph.input_nodes}, better)
+    outputs = rebuild(graph, {node: node for node in graph.input_nodes}, better)
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 

@@ -18,7 +18,7 @@ from symad.ops.elementwise.arithmetic import mul
 
 def as_outer_products(graph: Graph) -> Graph:
     """The graph with such contractions as products, if the operands then follow the axes of the result."""
-    made = rebuild(graph.output_nodes, {}, _multiplied)
+    made = rebuild(graph, {}, _multiplied)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

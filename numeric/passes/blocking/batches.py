@@ -50,7 +50,7 @@ def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
     rows: set[Node] = set()
     sums: set[Node] = set()
     after: set[Node] = set()
-    for node in topological(graph.output_nodes):
+    for node in graph.nodes:
         args = {*node.args}
         if node.shape[:1] == (batch,):
             if args & after or not _acts_by_rows(node, rows):
@@ -102,7 +102,7 @@ def _sums_rows(node: Node, rows: set[Node]) -> bool:
 
 def _blocked(graph: Graph, batch: Dim, rows: set[Node], sums: set[Node]) -> tuple[Node, ...]:
     """The outputs, with the row-by-row nodes and the sums as values of a loop."""
-    order = topological(graph.output_nodes)
+    order = graph.nodes
     results = [node for node in order if node in sums or (node in rows and node in graph.output_nodes)]
     results = [node for node in results if not isinstance(node.op, Input)]
     inner = topological(results)
@@ -122,7 +122,7 @@ def _blocked(graph: Graph, batch: Dim, rows: set[Node], sums: set[Node]) -> tupl
         node: Node.of(RowBlocks(inside, axes, joined, batch, k), tuple(outer))
         for k, node in enumerate(results)
     }
-    return tuple(rebuild(graph.output_nodes, values))
+    return tuple(rebuild(graph, values))
 
 
 def _of_block(op: Op) -> Op:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.core.graph import Graph, Node, rebuild, topological
-from symad.core.questions import Nodes
+from symad.core.graph import Graph, Node, rebuild
 from symad.numeric.passes.blocking.aligned_axes import Misaligned
 from symad.numeric.passes.blocking.row_blocks import Group, elements
 from symad.numeric.passes.loops.loop import Loop
@@ -30,22 +29,20 @@ MIN_ROWS = 8
 
 def in_chains(graph: Graph) -> Graph:
     """The graph with its chains in blocks of rows."""
-    outputs = graph.output_nodes
     tried: set[Node] = set()
-    while True:
-        chain = _find(outputs, tried)
-        if chain is None:
-            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    while (chain := _find(graph, tried)) is not None:
         try:
-            outputs = rebuild(outputs, chain.loop(0, list(chain.axis), outputs, {}))
+            made = rebuild(graph, chain.loop(0, list(chain.axis), graph.output_nodes, {}))
         except Misaligned:
             continue
+        graph = Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return graph
 
 
-def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
+def _find(graph: Graph, tried: set[Node]) -> Group | None:
     """The next chain not yet tried, from the last one on; what is tried is added to ``tried``."""
-    order = topological(outputs)
-    users: dict[Node, set[Node]] = {n: {n} for n in outputs}  # an output is used by itself, so never inside
+    order = graph.nodes
+    users: dict[Node, set[Node]] = {n: {n} for n in graph.output_nodes}  # used by itself, so never inside
     for node in order:
         for arg in node.args:
             users.setdefault(arg, set()).add(node)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import readers
 from symad.ops.arrays.contraction import Einsum, contract, permute
@@ -26,7 +26,7 @@ MIN_NUMBERS = 4 * BLOCK
 
 def block_products(graph: Graph) -> Graph:
     """The graph with products of large copied matrices as sums over steps."""
-    order = topological(graph.output_nodes)
+    order = graph.nodes
     users = readers(order)
     alone = {node for node, found in users.items() if len(found) == 1} - set(graph.output_nodes)
 
@@ -34,7 +34,7 @@ def block_products(graph: Graph) -> Graph:
         made = node if args == node.args else Node.of(node.op, args)
         return (_by_steps(made) or made) if set(node.args) <= alone else made
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

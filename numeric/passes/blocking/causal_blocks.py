@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from symad.core.dims import Dim
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.aligned_axes import (
     ALONG,
@@ -36,7 +36,7 @@ def up_to_diagonal(body: Graph, args: Nodes, axes: tuple[int, ...], length: int)
 
     None if the body has no causal mask, or if cutting columns would change a value.
     """
-    order = topological(body.output_nodes)
+    order = body.nodes
     masks = {
         local
         for local, arg, axis in zip(body.input_nodes, args, axes, strict=False)

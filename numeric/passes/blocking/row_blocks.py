@@ -44,13 +44,11 @@ MAX_SMALL_BETWEEN = 16
 
 def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""
-    outputs = graph.output_nodes
     tried: set[Node] = set()
-    while True:
-        group = _find(outputs, tried)
-        if group is None:
-            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
-        outputs = group.rewritten(outputs)
+    while (group := _find(graph, tried)) is not None:
+        made = group.rewritten(graph.output_nodes)
+        graph = Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return graph
 
 
 def elements(node: Node) -> int:
@@ -142,9 +140,9 @@ class Group:
         return [part.index(label) if label in part else None for part in op.inputs]
 
 
-def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
+def _find(graph: Graph, tried: set[Node]) -> Group | None:
     """The group of the first pair array that has not been tried; None if there is none."""
-    order = topological(outputs)
+    order, outputs = graph.nodes, graph.output_nodes
     for node in order:
         if node not in tried and _is_pair_array(node):
             tried.add(node)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import is_concrete
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.ops.arrays.shaping import Pad, Slice, slice_axes
@@ -37,7 +37,7 @@ def drop_pads(graph: Graph) -> Graph:
                 return Node.of(with_body(op, bodies[key], op.slices), args)
         return node if args == node.args else Node.of(op, args)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
@@ -61,7 +61,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
             sources[-1] = Node.of(Local(k, pad.args[0].shape[1:]))
             made[given] = Node.of(Pad(op.start[1:], op.step[1:], op.shape[1:]), (sources[-1],))
     users: dict[Node, list[Node]] = {}
-    for node in topological(body.output_nodes):
+    for node in body.nodes:
         for arg in node.args:
             users.setdefault(arg, []).append(node)
     whole = set(body.output_nodes)
@@ -74,7 +74,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
                 return sliced
         return node if args == node.args else Node.of(node.op, args)
 
-    return Graph(tuple(sources), rebuild(body.output_nodes, made, better))
+    return Graph(tuple(sources), rebuild(body, made, better))
 
 
 def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
@@ -116,7 +116,7 @@ def cut_sums(graph: Graph) -> Graph:
                 return signed_sum(list(zip(total.op.signs, found, strict=True)))
         return node if args == node.args else Node.of(node.op, args)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

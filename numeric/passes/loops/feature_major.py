@@ -40,7 +40,7 @@ def feature_major(graph: Graph) -> Graph:
 def _has_pieces(body: Graph) -> bool:
     """Whether a body cuts rows of a batch into pieces, or joins them."""
     pieces = set()
-    for node in topological(body.output_nodes):
+    for node in body.nodes:
         if isinstance(node.op, (Slice, Pad)) and node.shape:
             whole, part = (node.args[0], node) if isinstance(node.op, Slice) else (node, node.args[0])
             rows = whole.shape[-2] if len(whole.shape) > 1 else 1
@@ -126,7 +126,7 @@ class _Turning:
             shape = (*given.shape[:-2], given.shape[-1], given.shape[-2]) if turned else given.shape
             local.append(Node.of(Local(k, shape)))
             inner.made[given] = local[-1], turned
-        for node in topological(body.output_nodes):
+        for node in body.nodes:
             if node not in inner.made:
                 inner.made[node] = inner.parted(node)
         return Graph(tuple(local), tuple(inner.turned(o) for o in body.output_nodes))

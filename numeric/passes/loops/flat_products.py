@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import Dim, size
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
@@ -20,7 +20,7 @@ Labels = tuple[int, ...]
 
 def flatten_products(graph: Graph) -> Graph:
     """The graph with contractions over several axes as matrix products."""
-    order = topological(graph.output_nodes)
+    order = graph.nodes
     if not any(_split(node) for node in order):
         return graph
     flat: dict[tuple[Node, tuple[int, ...]], Node] = {}
@@ -39,7 +39,7 @@ def flatten_products(graph: Graph) -> Graph:
                 matrices.append(("im", flat[arg, summed], shape[0]))
         return _product(matrices, node)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
 
     def shared(node: Node, args: Nodes) -> Node:
         total = _total(node)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.numeric.passes.loops.loop import Loop, has_loops, with_body
 from symad.ops.elementwise.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.loops.scan import Scan, backwards, closed, fresh_input, parts
 from symad.transforms.batches import batch_outputs
@@ -19,6 +19,8 @@ from symad.transforms.batches import batch_outputs
 
 def hoist(graph: Graph) -> Graph:
     """The graph with every scan's body reduced to what depends on its state."""
+    if not has_loops(graph):
+        return graph
     made = hoist_nodes(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -45,7 +47,7 @@ def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
     """The body, number of inputs and arguments of a scan after its independent parts have moved out."""
     initial, xs, constants = parts(op, args)
     op = Scan(regrouped(op.body), op.slices)
-    if op.body.input_nodes[0] not in topological(op.body.output_nodes):
+    if op.body.input_nodes[0] not in op.body.nodes:
         return op.body, op.slices, args  # no step needs the state: the loop exists to save memory
     once, always = _independent(op)
     if not once and not always:
@@ -65,7 +67,7 @@ def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
     replaced |= outer
     replaced |= dict(zip(once, before, strict=True))
     replaced |= dict(zip(always, fresh[1 + op.slices :], strict=True))
-    outputs = rebuild(op.body.output_nodes, replaced)
+    outputs = rebuild(op.body, replaced)
     return closed(fresh, outputs, initial, (*xs, *at_all_steps))
 
 
@@ -74,7 +76,7 @@ def regrouped(body: Graph) -> Graph:
 
     (s·x)·y becomes s·(x·y), and (s + x) + b becomes s + (x + b).
     """
-    order = topological(body.output_nodes)
+    order = body.nodes
     users = Counter(a for node in order for a in set(node.args))
     users.update(body.output_nodes)
     state = {body.input_nodes[0]}
@@ -92,7 +94,7 @@ def regrouped(body: Graph) -> Graph:
             known.add(made)
         return made
 
-    return Graph(body.input_nodes, rebuild(body.output_nodes, {}, group))
+    return Graph(body.input_nodes, rebuild(body, {}, group))
 
 
 def _weights(op: Add | Mul) -> tuple[int, ...]:
@@ -119,7 +121,7 @@ def _two_groups(node: Node, single: Sequence[bool], state: set[Node]) -> Node:
 
 def _independent(op: Scan) -> tuple[list[Node], list[Node]]:
     """The largest parts of the body that depend on constants only, and those that depend on inputs only."""
-    order = topological(op.body.output_nodes)
+    order = op.body.nodes
     state = {op.body.input_nodes[0]}
     moving = set(op.body.input_nodes[1 : 1 + op.slices])
     for node in order:

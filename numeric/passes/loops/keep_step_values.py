@@ -10,7 +10,7 @@ from __future__ import annotations
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.hoist import hoist_nodes
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loops.loop import Loop, has_loops
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.loops.scan import Scan, backwards, parts, previous_states
@@ -23,6 +23,8 @@ def keep(graph: Graph) -> Graph:
     Loops are treated from the last to the first, and independent parts move out of each loop at once:
     a part that leaves a backward loop often equals a value that the forward loop has computed.
     """
+    if not has_loops(graph, (Scan,)):
+        return graph
     outputs = graph.output_nodes
     while True:
         order = topological(outputs)
@@ -76,7 +78,7 @@ def at_all_steps(node: Node) -> dict[Node, Node]:
     local = op.body.input_nodes
     state = {local[0]}
     inner = []
-    for n in topological(op.body.output_nodes):
+    for n in op.body.nodes:
         if any(a in state for a in n.args):
             state.add(n)
             inner.append(n)

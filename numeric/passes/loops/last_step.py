@@ -8,9 +8,9 @@ is the recurrence u_t = f_t(u_{t+1}) from u_{T+1} = ȳ_T, without an array of ze
 from __future__ import annotations
 
 from symad.core.dims import plus, same_dim, same_shape
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, pieces, with_body
+from symad.numeric.passes.loops.loop import Loop, has_loops, pieces, with_body
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, pad, reshape
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.arithmetic import Add
@@ -19,7 +19,9 @@ from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
 
 def start_from_last_step(graph: Graph) -> Graph:
     """The graph with such recurrences started from the cotangent of the last state."""
-    made = rebuild(graph.output_nodes, {}, _started)
+    if not has_loops(graph):
+        return graph
+    made = rebuild(graph, {}, _started)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
@@ -77,7 +79,7 @@ def _without(op: Scan | Loop, k: int) -> Graph | None:
     """The body with state + x_k as its state, if neither is read anywhere else; None otherwise."""
     body = op.body
     state, x = body.input_nodes[0], body.input_nodes[1 + k]
-    order = topological(body.output_nodes)
+    order = body.nodes
     users = [node for node in order if state in node.args or x in node.args]
     if len(users) != 1 or state in body.output_nodes or x in body.output_nodes:
         return None
@@ -85,7 +87,7 @@ def _without(op: Scan | Loop, k: int) -> Graph | None:
     if not isinstance(sum_.op, Add) or sum_.op.signs != (1,) * len(sum_.args) or len(sum_.args) != 2:
         return None
     fresh = [fresh_input(node.shape) for node in body.input_nodes]
-    moved = rebuild(body.output_nodes, {**dict(zip(body.input_nodes, fresh, strict=True)), sum_: fresh[0]})
+    moved = rebuild(body, {**dict(zip(body.input_nodes, fresh, strict=True)), sum_: fresh[0]})
     kept = [node for j, node in enumerate(fresh) if j != 1 + k]
     local = [Node.of(Local(j, node.shape)) for j, node in enumerate(kept)]
     return Graph(tuple(local), rebuild(moved, dict(zip(kept, local, strict=True))))

@@ -29,6 +29,11 @@ class Loop(Op):
     states: int = 1
 
 
+def has_loops(graph: Graph, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> bool:
+    """Whether a graph has loops of some kinds; passes on loops leave all others as they are."""
+    return any(isinstance(node.op, kinds) for node in graph.nodes)
+
+
 def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
     """The op of the same loop value with another body."""
     return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)

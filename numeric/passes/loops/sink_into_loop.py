@@ -14,7 +14,7 @@ from math import prod
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.blocking.row_blocks import elements
-from symad.numeric.passes.loops.loop import Loop, by_loop, loop_of, readers, with_body
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, readers, with_body
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_axes, slice_axes
 from symad.ops.arrays.sources import Constant, iota
 from symad.ops.elementwise.arithmetic import ElementwiseOp
@@ -29,6 +29,8 @@ MIN_TOTAL = 2**20
 
 def sink_large(graph: Graph) -> Graph:
     """The graph with elementwise work on large arrays over all steps moved into the loops that read it."""
+    if not has_loops(graph):
+        return graph
     made = sink(graph.output_nodes, _is_large, MIN_TOTAL)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, loop_of, pieces, readers
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, pieces, readers
 from symad.numeric.passes.memory_layout.box_sums import boxes, source
 from symad.ops.arrays.shaping import Reshape, Slice, reshape, slice_axis
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
@@ -23,6 +23,8 @@ Users = Mapping[Node, Sequence[Node]]
 
 def in_parts(graph: Graph) -> Graph:
     """The graph with states split into parts, where nothing reads all parts together."""
+    if not has_loops(graph):
+        return graph
     outputs = graph.output_nodes
     while (made := _one(outputs)) is not None:
         outputs = made
@@ -96,7 +98,7 @@ def _part(node: Node, axis: int) -> int | None:
 def _reads_parts(body: Graph) -> bool:
     """Whether a body reads only single parts of its state."""
     state = body.input_nodes[0]
-    order = topological(body.output_nodes)
+    order = body.nodes
     return state not in body.output_nodes and all(_part(n, 0) is not None for n in order if state in n.args)
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 from math import prod
 
 from symad.core.dims import Dim
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Slice
 from symad.ops.elementwise.arithmetic import Add, signed_sum
@@ -26,13 +26,13 @@ Box = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 
 def sum_before_slicing(graph: Graph) -> Graph:
     """The graph with sums of slices as slices of sums, also in the bodies of scans."""
-    made = _joined(graph.output_nodes)
+    made = _joined(graph)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _joined(outputs: Nodes) -> Nodes:
+def _joined(graph: Graph) -> Nodes:
     groups: dict[Arrays, set[Box]] = {}
-    for node in topological(outputs):
+    for node in graph.nodes:
         found = _sum_of_slices(node, node.args)
         if found is not None:
             arrays, op = found
@@ -44,7 +44,7 @@ def _joined(outputs: Nodes) -> Nodes:
         op = node.op
         if isinstance(op, Scan):
             if op.body not in bodies:
-                bodies[op.body] = Graph(op.body.input_nodes, _joined(op.body.output_nodes))
+                bodies[op.body] = Graph(op.body.input_nodes, _joined(op.body))
             return Node.of(Scan(bodies[op.body], op.slices), args)
         before, after = _sum_of_slices(node, node.args), _sum_of_slices(node, args)
         if before is not None and after is not None and before[0] in chosen:
@@ -52,7 +52,7 @@ def _joined(outputs: Nodes) -> Nodes:
             return Node.of(slice_, (signed_sum(arrays),))
         return node if args == node.args else Node.of(op, args)
 
-    return tuple(rebuild(outputs, {}, better))
+    return rebuild(graph, {}, better)
 
 
 def _sum_of_slices(node: Node, args: Nodes) -> tuple[Arrays, Slice] | None:

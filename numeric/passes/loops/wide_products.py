@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, pieces, readers
 from symad.numeric.passes.loops.wide_gradients import Joined
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_to, reshape
@@ -29,6 +29,8 @@ MIN_COLUMNS = 8
 
 def widen_products(graph: Graph) -> Graph:
     """The graph with such products, and their gradients, as single products."""
+    if not has_loops(graph):
+        return graph
     outputs = graph.output_nodes
     tried: set[Node] = set()
     while (made := _one(outputs, tried)) is not None:
@@ -100,7 +102,7 @@ def _wide(
     ]
     rest = [(sign, rebuild([term], replaced)[0]) for sign, term in rest]
     replaced[found.node] = signed_sum([(1, product), *rest])
-    results = [*rebuild(op.body.output_nodes, replaced), rows]
+    results = [*rebuild(op.body, replaced), rows]
     body, count, new = _closed(states, moving, results, initial)
     n, last = len(states), len(results) - 1
     made = {v: Node.of(Loop(body, count, op_of(v, Loop).k, n), new) for v in group}
@@ -125,7 +127,7 @@ def _addend(op: Loop, args: Nodes, group: set[Node], users: Users, kept: set[Nod
     """The first sum of a body that can be computed as a wide product; None if there is none."""
     states, moving, fixed = pieces(op, op.body.input_nodes)
     inner: dict[Node, int] = {}
-    order = topological(op.body.output_nodes)
+    order = op.body.nodes
     for node in order:
         for arg in node.args:
             inner[arg] = inner.get(arg, 0) + 1

@@ -57,10 +57,10 @@ def flatten_stencils(graph: Graph) -> Graph:
     matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
     if not matrices:
         return graph
-    ranges = _Ranges(topological(graph.output_nodes))
+    ranges = _Ranges(graph.nodes)
     replaced = {arg: made for node in matrices for arg in node.args if (made := ranges.part(arg)) is not None}
     new = dict(zip(matrices, (_with_args(node, replaced) for node in matrices), strict=True))
-    outputs = rebuild(graph.output_nodes, new)
+    outputs = rebuild(graph, new)
     if not replaced or any(node in ranges.evaluated for node in topological(outputs)):
         return graph  # arrays with other readers would be computed twice: `memory_spans` treats them
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)

@@ -110,10 +110,10 @@ def _in_gaps(op: Cleared, length: int) -> np.ndarray:
 
 def in_spans(graph: Graph) -> Graph:
     """The graph with functions of slices on spans of memory, if fewer operations then read or write gaps."""
-    before = sum(_meets_gaps(node) for node in topological(graph.output_nodes))
+    before = sum(_meets_gaps(node) for node in graph.nodes)
     if not before:
         return graph
-    spans = _Spans(topological(graph.output_nodes), graph.output_nodes)
+    spans = _Spans(graph.nodes, graph.output_nodes)
     outputs = tuple(spans.dense(node) for node in graph.output_nodes)
     made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
     after = sum(_meets_gaps(node) for node in topological(outputs))
@@ -123,7 +123,7 @@ def in_spans(graph: Graph) -> Graph:
 def works_in_gaps(nodes: Sequence[Node]) -> bool:
     """Whether elements in gaps are computed, so that floating-point warnings may be about them alone."""
     bodies = {node.op.body for node in nodes if isinstance(node.op, RowBlocks)}
-    inner = [node for body in bodies for node in topological(body.output_nodes)]
+    inner = [node for body in bodies for node in body.nodes]
     return any(isinstance(node.op, (Spread, Cleared)) for node in [*nodes, *inner])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symad.core.dims import Dim, Shape
-from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.memory_layout.box_sums import boxes
 from symad.ops.arrays.shaping import Pad, pad
@@ -56,7 +56,7 @@ def overlay_evaluate(op: Overlay, values: Values) -> Array:
 
 def overlay_pads(graph: Graph) -> Graph:
     """The graph with sums of padded one-dimensional arrays as overlays."""
-    order = topological(graph.output_nodes)
+    order = graph.nodes
     users = Counter(a for node in order for a in set(node.args))
     users.update(graph.output_nodes)
 
@@ -68,7 +68,7 @@ def overlay_pads(graph: Graph) -> Graph:
                 return made
         return node if args == node.args else Node.of(node.op, args)
 
-    made = rebuild(graph.output_nodes, {}, better)
+    made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

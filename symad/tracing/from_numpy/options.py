@@ -91,10 +91,11 @@ def bound(
         TraceError: an option was given that the implementation does not support.
         TypeError: the arguments do not fit the function, as in NumPy.
     """
-    known = inspect.signature(answer).parameters
-    given = signature_of(function)
+    own = signature_of(answer)
+    assert own is not None  # a function in Python
+    known, given = own.parameters, signature_of(function)
     if given is None:
-        given = inspect.signature(answer)
+        given = own
         options = {k: v for k, v in options.items() if _read(call, known, k, v, None, layout)}
     positional: list[ArrayLike] = []
     named: dict[str, ArrayLike] = {}
