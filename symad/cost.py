@@ -72,7 +72,7 @@ def schedule(f: Traceable) -> list[Node]:
     two of each.
     """
     graph = as_graph(f)
-    depth_first = graph.nodes
+    depth_first = [*graph.nodes]
     level: dict[Node, int] = {}
     for node in depth_first:
         level[node] = 1 + max((level[arg] for arg in node.args), default=0)

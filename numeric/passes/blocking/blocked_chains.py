@@ -7,6 +7,7 @@ depends on. Chains whose results are read by the same loop are computed together
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild
@@ -70,7 +71,7 @@ def _is_link(node: Node) -> bool:
     return large and isinstance(node.shape[0], int) and node.shape[0] >= MIN_ROWS
 
 
-def _closure(ends: set[Node], order: list[Node], users: dict[Node, set[Node]]) -> list[Node]:
+def _closure(ends: set[Node], order: Sequence[Node], users: dict[Node, set[Node]]) -> list[Node]:
     """The ends, and all nodes that only they depend on, in order."""
     inside = set(ends)
     shapes = {n.shape for n in ends}

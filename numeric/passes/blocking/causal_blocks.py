@@ -7,6 +7,8 @@ leaves the loop, is 0 after that position.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from symad.core.dims import Dim
@@ -79,7 +81,7 @@ def _mask(condition: Node) -> Node:
     return condition.args[0] if isinstance(condition.op, Broadcast) else condition
 
 
-def _aligned(selects: list[Node], order: list[Node]) -> dict[Node, int]:
+def _aligned(selects: list[Node], order: Sequence[Node]) -> dict[Node, int]:
     """The axis of each array that is aligned with the masked axis.
 
     Raises:
@@ -143,7 +145,7 @@ def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
     return isinstance(op, Add) and all(a in zero for a in node.args)
 
 
-def _right(order: list[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
+def _right(order: Sequence[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
     """Whether every array that is summed over the columns or leaves the loop is 0 outside of the triangle."""
     hidden: set[Node] = set()
     zero: set[Node] = set()

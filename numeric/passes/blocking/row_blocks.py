@@ -8,6 +8,7 @@ that axis, which are summed over the blocks. If a later row needs such a sum, a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -68,7 +69,7 @@ class Group:
     summed: dict[Node, int] = field(default_factory=dict)
     """Contractions over the rows, and the stage in which they are summed."""
 
-    def saves(self, order: list[Node], outputs: set[Node]) -> bool:
+    def saves(self, order: Sequence[Node], outputs: set[Node]) -> bool:
         """Whether most of the large arrays are never stored."""
         arrays = [n for n in self.axis if not isinstance(n.op, (Broadcast, Reshape))]
         large = [n for n in arrays if elements(n) >= MIN_ELEMENTS]
@@ -172,7 +173,7 @@ def _row_axis(seed: Node) -> int:
     return max(len(seed.shape) - 2, 0)
 
 
-def _grown(seed: Node, order: list[Node]) -> Group | None:
+def _grown(seed: Node, order: Sequence[Node]) -> Group | None:
     """The group of a pair array; None if the array has too few rows."""
     users: dict[Node, list[Node]] = {}
     for node in order:
@@ -261,7 +262,7 @@ def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, in
     return found
 
 
-def _between(nodes: set[Node], order: list[Node]) -> list[Node]:
+def _between(nodes: set[Node], order: Sequence[Node]) -> list[Node]:
     """The nodes on paths between two of the given nodes."""
     later: set[Node] = set()
     for node in order:
