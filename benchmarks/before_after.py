@@ -1,15 +1,15 @@
-"""Two revisions of symad side by side: is what changed slower?
+"""Two revisions of symad side by side: does a change make anything slower?
 
     python benchmarks/before_after.py [ROW ...] [--before 014735b] [--rounds 9] [--json FILE]
 
-The earlier revision is taken out of git into a folder of its own. Two processes, one for each revision,
-hold the same rows: set up from the mathematics (trace, differentiate, lower), then called. They take turns,
-so that what else the machine does meets both alike; one thread, process CPU time. Both results must agree
-to 1e-8 (in single precision 1e-3).
+The earlier revision is extracted from git into a folder of its own. Two processes, one for each revision,
+run the same rows: set-up from the mathematics (trace, differentiate, lower), then calls. The processes take
+turns, so that other load on the machine affects both alike; one thread, process CPU time. Both results must
+agree to 1e-8 (in single precision 1e-3).
 
-The table holds for each row the milliseconds of a call and of the set-up, after, and their ratios to
-before; the last line the geometric means. A ROW is a part of a row's name. Set-up in C is measured with the
-compiler's results in the cache: what is counted is our own work.
+For each row the table gives the milliseconds of a call and of the set-up after the change, with their ratios
+to those before; the last line gives geometric means. A ROW is a part of a row's name. Set-up in C is measured
+with the compiler's results in the cache, so that only symad's work counts.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 SLICE = 0.04
-"""Seconds of one turn; a call that takes longer is made once."""
+"""Seconds of one turn; a call that takes longer is run once."""
 
 Call = Callable[[], Any]
 Row = Callable[[], tuple[float, Call]]
-"""Makes the kernel; returns the seconds of the set-up and the call."""
+"""Makes the kernel, and returns the seconds of the set-up, and the call."""
 
 
-# ---- rows: what both processes hold --------------------------------------------------------------
+# ---- rows, which both processes have --------------------------------------------------------------
 
 
 def rows() -> dict[str, Row]:
-    """All rows by name; the cases are those of the benchmarks beside the revision that is imported."""
+    """All rows by name; the cases come from the benchmarks of the imported revision."""
     import bench_hessians
     import cases
     import model_cases
@@ -127,7 +127,7 @@ def _pendulum(backend: str) -> Row:
         graph = symad.jacobian(forcing, states)
         kernel = lower(graph, backend=backend)
         took = time.process_time() - start
-        names = [str(name) for name in graph.inputs]  # in an order that revisions choose
+        names = [str(name) for name in graph.inputs]  # revisions may order the inputs differently
         values = np.random.default_rng(0).uniform(0.5, 1.5, len(names))
         x = [dict(zip(sorted(names), values, strict=True))[name] for name in names]
         return took, lambda: kernel(*x)
@@ -156,7 +156,7 @@ def _sparse(backend: str) -> Row:
 
 
 def serve() -> None:
-    """Answer requests, a line of JSON each: the names of the rows, a set-up, a turn of calls."""
+    """Answer requests, one line of JSON each: the names of the rows, a set-up, or a turn of calls."""
     answers, sys.stdout = sys.stdout, sys.stderr
     held = rows()
     current: Call | None = None
@@ -222,7 +222,7 @@ class Side:
 
 
 def compare(before: Side, after: Side, name: str, rounds: int) -> dict[str, Any]:
-    """One row: a call and a set-up after the change, and the ratios to those before; medians of turns."""
+    """One row: call and set-up after the change, and their ratios to those before; medians of turns."""
     setups: dict[str, list[float]] = {"before": [], "after": []}
     firsts: dict[str, Any] = {}
     for _ in range(3):
@@ -248,7 +248,7 @@ def compare(before: Side, after: Side, name: str, rounds: int) -> dict[str, Any]
 
 
 def checkout(revision: str, folder: Path) -> Path:
-    """The files of a revision, out of git, in a folder."""
+    """A folder with the files of a revision, from git."""
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
@@ -256,7 +256,7 @@ def checkout(revision: str, folder: Path) -> Path:
 
 
 def table(results: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Print each row as it comes, and the geometric means."""
+    """Print each row when it is done, then the geometric means."""
     kept = []
     print(f"{'row':58s}{'ms':>10s}{'ratio':>8s}{'set-up ms':>11s}{'ratio':>8s}")
     for result in results:
@@ -282,7 +282,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("rows", nargs="*", metavar="ROW")
-    parser.add_argument("--before", default="014735b", help="a revision of git; default: %(default)s")
+    parser.add_argument("--before", default="014735b", help="the earlier git revision; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each side; default: %(default)s")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

@@ -84,11 +84,11 @@ TARGETS = {
     ("arrow", "bidirectional"): 3,
     ("band 5 and border 5", "bidirectional"): 21,
 }
-"""Counts to reach, for matrices whose names begin so; those of arrows and borders are proved optimal."""
+"""The counts to reach, for matrices whose names begin like this; those of arrows and borders are optimal."""
 
 
 def missed(name, kind, count):
-    """The targets that a count misses."""
+    """The targets that a count does not reach."""
     return [
         f"{name}, {kind}: {count} colors, not {most}"
         for (start, of_kind), most in TARGETS.items()
@@ -141,7 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--check", action="store_true", help="fail where a target is missed")
+    parser.add_argument("--check", action="store_true", help="fail if a target is missed")
     options = parser.parse_args()
     short = []
     names = ("numpy", "scipy", "networkx")

@@ -1,4 +1,4 @@
-"""CPU seconds of coqc on certificates, for each operation: models of the tests, and chains of growing length.
+"""CPU seconds of coqc for each operation of a certificate: models of the tests, and chains of growing length.
 
 Run with ``python benchmarks/bench_coq.py``; needs coqc and Coquelicot.
 """
@@ -46,7 +46,7 @@ def cpu_seconds(folder, name):
     """User and system time of coqc on a file.
 
     Raises:
-        RuntimeError: coqc does not accept it.
+        RuntimeError: coqc rejects the file.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(["coqc", "-w", "none", name], cwd=folder, capture_output=True, text=True)

@@ -1,9 +1,9 @@
-"""Value and gradient for data that stay the same: symad's `given` against calls with the data.
+"""Value and gradient for fixed data: symad's `given` against calls that pass the data.
 
-AR(16) on 10⁵ samples and least squares with 100 weights on 20000 rows. `given` forms the Gram matrix of the
-data once; JAX and PyTorch read the data in each call, as `lower` does (the data are constants of JAX's
-compiled function too, without effect). Results are compared first; medians of process CPU time, one thread,
-contestants in turns; "before" is the wall time that `given` took, printing included.
+The cases are AR(16) on 10⁵ samples, and least squares with 100 weights on 20000 rows. `given` forms the Gram
+matrix of the data once. JAX and PyTorch read the data in each call, as `lower` does; making the data
+constants of JAX's compiled function does not help. Results are compared first; then medians of process CPU
+time, one thread, contestants in turns. "before" is the wall time of `given` itself, including printing.
 
 Usage: python benchmarks/bench_given.py [CASE ...] [--dtype float64] [--rounds 30]
 """
@@ -25,7 +25,7 @@ import symad
 from symad.numeric import given
 
 REPEATS = 100
-"""Calls of `given` in one measurement: one is too short for the clock."""
+"""Calls of `given` in one measurement, since a single call is too short for the clock."""
 
 
 def squares() -> model_cases.Case:

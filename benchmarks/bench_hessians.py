@@ -2,11 +2,11 @@
 
 Cases: logistic regression (300 weights, 2000 rows), softmax regression (20 × 10 weights, 1000 rows), and
 networks 16-24-8-1 (617 weights, 256 rows) and 10-32-32-4 (1540 weights, 128 rows). All Hessians are compared
-first; then contestants take turns in one process, and the table holds medians of process CPU time, the ratio
-of symad to the best peer, setup (trace, differentiate, print or compile, first call: wall time) and the
-peak of memory that the first call of symad allocates, over the bytes of the Hessian itself.
+first; then contestants take turns in one process. The table gives medians of process CPU time, the ratio of
+symad to the best peer, set-up (trace, differentiate, print or compile, first call: wall time), and the peak
+memory that symad's first call allocates, divided by the bytes of the Hessian itself.
 
-"batched seeds" is symad without the passes `unit_seeds` and `syrk_products`: all unit seeds at once.
+"batched seeds" is symad without the passes `unit_seeds` and `syrk_products`: all unit seeds in one batch.
 
 Usage: python benchmarks/bench_hessians.py [CASE ...] [--rounds 15] [--casadi] [--json FILE]
 """
@@ -135,7 +135,7 @@ def ours(case: Case, structured: bool = True) -> Run:
 
 
 def assembled(blocks: Any, sizes: list[int]) -> Any:
-    """One matrix of blocks of derivatives."""
+    """The blocks of derivatives as one matrix."""
     every = range(len(sizes))
     return np.block([[np.asarray(blocks[i][j]).reshape(sizes[i], sizes[j]) for j in every] for i in every])
 
@@ -212,7 +212,7 @@ def by_casadi(case: Case) -> tuple[Run, Run]:
 
 
 def peak(case: Case, structured: bool) -> int:
-    """Bytes that the first call of symad's code allocates at most at one time, its result included."""
+    """The peak of the bytes that the first call of symad's code allocates, including its result."""
     run = ours(case, structured)
     tracemalloc.start()
     run()
@@ -225,7 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", default=list(CASES))
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--casadi", action="store_true", help="CasADi too (minutes of construction)")
+    parser.add_argument("--casadi", action="store_true", help="also CasADi (minutes of construction)")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console()

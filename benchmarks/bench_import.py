@@ -1,4 +1,4 @@
-"""How long ``import symad`` takes, against what it rests on: the median of new processes, in turns.
+"""The time of ``import symad`` against that of its dependencies: the median of new processes, in turns.
 
 Run: python benchmarks/bench_import.py
 """

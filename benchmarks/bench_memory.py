@@ -1,8 +1,8 @@
-"""Peak memory of generated value-and-gradient code against the bytes that must live at one time.
+"""Peak memory of generated value-and-gradient code against the bytes that must be live at one time.
 
-For each case of benchmarks/model_cases.py: the peak that tracemalloc sees during a call, the peak of the
+For each case of benchmarks/model_cases.py: the peak that tracemalloc measures during a call, the peak of the
 arrays that are live in symad's schedule (`symad.memory` without the inputs, which the caller holds), and
-their ratio. Below 1 means that arrays were never stored: pair arrays are made in blocks of rows.
+their ratio. A ratio below 1 means that arrays were never stored: arrays of pairs are made in blocks of rows.
 
 Usage: python benchmarks/bench_memory.py [CASE ...]
 """
@@ -39,7 +39,7 @@ def needed(graph: symad.Graph) -> int:
 
 
 def peak(kernel: Any, values: list[Any]) -> int:
-    """Bytes that a thread's first call allocates at most at one time; later ones use that memory again."""
+    """The peak of the bytes that a thread's first call allocates; later calls reuse that memory."""
     kernel(*values)
     tracemalloc.start()
     thread = threading.Thread(target=kernel, args=values)

@@ -1,15 +1,15 @@
 """Value and gradient of models: symad's NumPy and compiled code against JAX and PyTorch, on one thread.
 
-For each case of benchmarks/model_cases.py and each precision: all values and gradients are compared
-first, then every contestant runs in turn in rounds, in one process; the table holds medians of process
-CPU time, the ratio to the best peer, and two ratios to the model's matrix products (also those that causal
-masks hide) by the faster of two libraries: to these products alone, run in their shapes, and to the floor,
-their operations at the rate of one large product. All take part in the rounds. Code of NumPy multiplies by
-NumPy's own library: "same BLAS" is its ratio to the best peer if its products took as long as with that of
-compiled code, which is the peers' own (MKL) where it is installed. The LSTM is also written by hand in
-NumPy. Two rows say what NumPy code cannot do without (`numpy_floor`): the calls for matrix products
-and functions, and these with one call for each elementwise operation. Setup (trace, differentiate, print,
-compile; JAX's trace and compilation) is wall time, first call included.
+For each case of benchmarks/model_cases.py and each precision, all values and gradients are compared first;
+then every contestant runs in turn in rounds, in one process. The table gives medians of process CPU time, the
+ratio to the best peer, and two ratios to the model's matrix products (including those that causal masks hide)
+by the faster of two libraries: to these products alone, run in their shapes, and to the floor, which is their
+number of operations at the rate of one large product. All of these take part in the rounds. NumPy code
+multiplies by NumPy's own library: "same BLAS" is its ratio to the best peer if its products took as long as
+with the library of compiled code, which is the peers' library (MKL) if that is installed. The LSTM is also
+written by hand in NumPy. Two rows give the least that NumPy code can do (`numpy_floor`): the calls for matrix
+products and functions, and these plus one call for each elementwise operation. Set-up (trace, differentiate,
+print, compile; JAX's trace and compilation) is wall time, including the first call.
 
 Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
 """
@@ -48,7 +48,7 @@ from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
 from symad.numeric.pipelines import ARRAY_GRAPH, run_graph_passes  # noqa: E402
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
-"""Largest distance of two gradients relative to their norm."""
+"""The largest allowed distance of two gradients, relative to their norm."""
 
 Run = Callable[[], Any]
 
@@ -114,7 +114,7 @@ BY_HAND = "NumPy by hand"
 
 
 def contestants(case: model_cases.Case, dtype: str, compiled: bool) -> dict[str, tuple[Run, float]]:
-    """Every contestant by name, with the seconds from nothing to the first result."""
+    """Every contestant by name, with the seconds of its set-up and first result."""
     makers: dict[str, Callable[[], Run]] = {
         "symad": lambda: ours(case, dtype, "numpy"),
         "symad compiled": lambda: ours(case, dtype, "c"),
@@ -153,7 +153,7 @@ def compare(runs: dict[str, tuple[Run, float]], dtype: str) -> float:
 
 
 def medians(runs: dict[str, tuple[Run, float]], rounds: int) -> dict[str, float]:
-    """Median process CPU seconds, contestants taking turns."""
+    """Median process CPU seconds; contestants take turns."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for round_ in range(rounds + 3):
         for name, (run, _) in runs.items():
@@ -168,7 +168,7 @@ SIZE = 768
 
 
 def large_products(dtype: str) -> dict[str, Run]:
-    """A product of square matrices, by NumPy's library and by that of compiled code (MKL if it is there)."""
+    """A product of square matrices, by NumPy's library and by that of compiled code (MKL if installed)."""
     a, b = np.random.default_rng(0).normal(size=(2, SIZE, SIZE)).astype(dtype)
     other = product_function(dtype)
     return {"NumPy's product": lambda: a @ b, "compiled code's product": lambda: other(a, b)}
@@ -184,7 +184,7 @@ def prepared(case: model_cases.Case) -> Graph:
 
 
 def versions() -> dict[str, str]:
-    """What ran, and on what."""
+    """The versions of what ran, and the machine."""
     found = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
     for package in ("numpy", "mkl", "jax", "torch"):
         try:
@@ -195,11 +195,11 @@ def versions() -> dict[str, str]:
 
 
 OURS, THEIRS = "NumPy's alone", "compiled code's alone"
-"""The products of a model and nothing else, by two libraries."""
+"""The products of a model alone, by two libraries."""
 
 APPLIED, MULTIPLIED = "functions alone", "elementwise alone"
 LEAST, MORE = "NumPy's floor", "and elementwise"
-"""Of code made of NumPy's calls: products and functions; and all elementwise operations of the graph."""
+"""Lower bounds of NumPy code: calls of products and functions; these and all elementwise operations."""
 
 
 def main() -> None:
@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(model_cases.CASES))
     parser.add_argument("--dtype", choices=("float32", "float64", "both"), default="both")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    parser.add_argument("--compile", action="store_true", help="also run torch.compile")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110)

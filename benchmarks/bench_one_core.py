@@ -1,4 +1,4 @@
-"""One core, where peers were ahead: batches of Rosenbrock, coloring of the Brusselator, set-up.
+"""Work on one core where peers were faster: batches of Rosenbrock, coloring of the Brusselator, set-up.
 
 - batches: gradients of the chained Rosenbrock function at many points by backends "runs" and "c" against
   JAX's vmap of its gradient, jitted; the goal is at most JAX's time.
@@ -39,7 +39,7 @@ from symad.sparsity import color
 
 
 def medians(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """CPU seconds of each; one call before the clock starts."""
+    """CPU seconds of each run; one call precedes the measurement."""
     for run in runs.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -53,7 +53,7 @@ def medians(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]
 
 
 def batches(size: int, points: int, rounds: int) -> list[dict[str, Any]]:
-    """Gradients at points of shape (size, points); JAX has its rows side by side."""
+    """Gradients at points of shape (size, points); JAX gets the transposed layout."""
     expression, symbols = cases.rosenbrock(size)
     gradient = symad.gradient(symad.trace(expression, symbols))
     rows = np.random.default_rng(1).uniform(0.9, 1.1, size=(size, points))
@@ -66,7 +66,7 @@ def batches(size: int, points: int, rounds: int) -> list[dict[str, Any]]:
         vmapped = jax.jit(jax.vmap(jax.grad(natural_cases.rosenbrock(jax.numpy))))
         columns = jax.numpy.asarray(rows.T)
         made["JAX vmap"] = lambda: jax.block_until_ready(vmapped(columns))
-        # entries are differences of numbers of size 400, and some of them cancel
+        # entries are differences of numbers of size 400, some of which cancel
         theirs, ours = np.asarray(made["JAX vmap"]()).T, np.array(made["runs"]())
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10)
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""Minimisers on the problems of Moré, Garbow and Hillstrom: steps to the published minima.
+"""Minimisers on the problems of Moré, Garbow and Hillstrom: the steps to the published minima.
 
-One row a problem, one column a method: the number of steps, or – where the printed minimum is not reached.
+Each row is a problem, each column a method: the number of steps, or – if no printed minimum was reached.
 
 Usage: python benchmarks/bench_optimisers.py
 """
@@ -27,7 +27,7 @@ METHODS = ("levenberg-marquardt", "newton", "trust-exact", "newton-cg", "l-bfgs"
 
 
 def steps(method: str, problem: Any) -> int | None:
-    """The steps that a method took; None if it did not reach a printed minimum."""
+    """The steps of a method; None if it reached none of the printed minima."""
     objective = symad.trace(problem.objective, problem.unknowns)
     if method == METHODS[0]:
         fit = least_squares(symad.trace(problem.residuals, problem.unknowns), problem.start)

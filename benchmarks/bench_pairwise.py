@@ -1,11 +1,11 @@
-"""Kernel sums and attention in NumPy by blocks, against forming the whole matrix.
+"""Kernel sums and attention in NumPy by blocks, against code that forms the whole matrix.
 
-Time and peak memory of symad.numeric.pairwise and symad.numeric.attention, and of the same by
-whole matrices, for growing lengths.
+It gives time and peak memory of symad.numeric.pairwise and symad.numeric.attention, and of the same functions
+by whole matrices, for growing lengths.
 
-With --points N the three reductions over N × N pairs, and the cotangents of x, y, b and the length, where no
-matrix would fit: CPU time, growth of the process, and the error at some rows that are computed directly.
-Plain sums are compiled where there is a C compiler.
+With --points N it runs the three reductions over N × N pairs, and the cotangents of x, y, b and the length,
+where no matrix would fit: CPU time, growth of the process, and the error at some rows that are computed
+directly. Plain sums are compiled if there is a C compiler.
 
 Usage: python benchmarks/bench_pairwise.py [--largest 8000]
        python benchmarks/bench_pairwise.py --points 100000 [--reduce sum]
@@ -74,7 +74,7 @@ def exponent(x: Any, y: Any, ell: Any) -> Any:
 
 
 def directly(reduce: str, rows: Any, y: Any, b: Any) -> tuple[Any, Any]:
-    """Results and x̄ of some rows x, at length 1 and cotangents 1, from their whole lines of the matrix."""
+    """Results and x̄ of some rows x, at length 1 and cotangents 1, from whole rows of the matrix."""
     logits = -cdist(rows, y, "sqeuclidean") / 2
     if reduce == "sum":
         out, weights = np.exp(logits) @ b, np.exp(logits) * b

@@ -1,8 +1,8 @@
 """From SymPy expression to running derivative: symad against SymPy's own diff, cse and lambdify.
 
-For each case of benchmarks/cases.py: wall time of trace, differentiate and lower, cold (first call in
-a fresh process) and warm (median of five), and SymPy's time for the same where it ends within the
-limit. Then the growth of symad's time with the number of distinct nodes over three decades.
+For each case of benchmarks/cases.py it gives the wall time of trace, differentiate and lower, cold (first
+call in a new process) and warm (median of five), and SymPy's time for the same if it ends within the limit;
+then the growth of symad's time with the number of distinct nodes over three decades.
 
 Usage: python benchmarks/bench_scalar.py [--limit 20] [--plot growth.png]
 """
@@ -37,25 +37,25 @@ def seconds(function: Any) -> float:
 
 
 def warm(function: Any) -> float:
-    """The median of five calls after one that is not counted."""
+    """The median of five calls, after a first call that does not count."""
     function()
     return statistics.median(seconds(function) for _ in range(5))
 
 
 def pendulum_ours(n: int) -> Any:
-    """Build once; return the timed part: SymPy matrix to callable Jacobian."""
+    """Build the case, and return the timed part: from a SymPy matrix to a callable Jacobian."""
     forcing, states = cases.pendulum(n)
     return lambda: lower(symad.jacobian(forcing, states))
 
 
 def pendulum_sympy(n: int) -> Any:
-    """The same by SymPy: the Jacobian alone, no code."""
+    """The same with SymPy: the Jacobian alone, without code."""
     forcing, states = cases.pendulum(n)
     return lambda: forcing.jacobian(states)
 
 
 def ours(name: str, order: int) -> Any:
-    """Build a case; return the timed part: expression to callable gradient (and Hessian)."""
+    """Build the case, and return the timed part: from an expression to a callable gradient (and Hessian)."""
     expression, symbols = cases.CASES[name]()
     packed = len(symbols) > 200
 
@@ -69,7 +69,7 @@ def ours(name: str, order: int) -> Any:
 
 
 def by_sympy(name: str, order: int) -> Any:
-    """The same by SymPy: diff, then lambdify with cse."""
+    """The same with SymPy: diff, then lambdify with cse."""
     expression, symbols = cases.CASES[name]()
 
     def run() -> None:
@@ -100,7 +100,7 @@ def _report(queue: Any, make: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def cold(call: str) -> float:
-    """The first call in a fresh process, imports and building of the expression excluded."""
+    """The first call in a new process, without imports and the building of the expression."""
     code = f"import bench_scalar as b; run = b.{call}; print(b.seconds(run))"
     here = Path(__file__).resolve().parent
     return float(
@@ -116,7 +116,7 @@ def show(value: float | None, limit: float) -> str:
 
 
 def table_of_cases(limit: float) -> Table:
-    """One row a case."""
+    """One row for each case."""
     table = Table(
         "case",
         "result",

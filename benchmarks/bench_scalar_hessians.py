@@ -1,9 +1,8 @@
 """Dense Hessians of scalar expressions: symad's lanes of tangents against CasADi and JAX.
 
-symad pushes all unit vectors through the gradient together (backend "runs"); CasADi (SX) has the lower
-triangle, evaluated through buffers without copies; JAX is jit(hessian) of array code
-(benchmarks/natural_cases.py). All Hessians are compared first; contestants take turns; medians of process CPU
-time, one thread.
+symad pushes all unit vectors through the gradient together (backend "runs"). CasADi (SX) computes the lower
+triangle, through buffers without copies. JAX is jit(hessian) of array code (benchmarks/natural_cases.py). All
+Hessians are compared first; contestants take turns; medians of process CPU time, one thread.
 
 Usage: python benchmarks/bench_scalar_hessians.py [CASE ...] [--rounds 60] [--json FILE]
 """
@@ -31,7 +30,7 @@ CASES = ("mlp", "lstm")
 
 
 def ours(expression: Any, symbols: Any, x: Any) -> peers.Run:
-    """The kernel of runs, through buffers."""
+    """The kernel of runs, called through buffers."""
     kernel = lower(symad.hessian(symad.trace(expression, symbols)), backend="runs", packed=True)
     y = np.zeros(len(x) ** 2)
     call = kernel.bind(np.ascontiguousarray(x), y)

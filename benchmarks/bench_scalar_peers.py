@@ -1,13 +1,13 @@
 """Gradients of scalar expressions: symad's forms of code against its peers, at one point and over batches.
 
-The cases of benchmarks/cases.py. Contestants from the same expression: symad's Python code, its compiled
-kernel for all functions (backend "runs"), its compiled C (backend "c"), CasADi (SX, buffer interface, no
-copies), SymEngine (LLVM) and SymPy (diff, lambdify with cse); from array code of the same function
-(benchmarks/natural_cases.py), which is their best form: JAX's jit, PyTorch's autograd and HIPS autograd. All
-gradients are compared first; contestants take turns; the first table holds medians of process CPU time at
-one point, the second wall time from expression to callable, first call and compilation included. With
---jax also JAX's jit of the scalar graph itself, in a process of its own that is stopped after
---jax-limit seconds. The last table holds CPU time per point over a batch.
+The cases are those of benchmarks/cases.py. Contestants that start from the same expression: symad's Python
+code, its compiled kernel for all functions (backend "runs"), its compiled C (backend "c"), CasADi (SX, buffer
+interface, no copies), SymEngine (LLVM) and SymPy (diff, lambdify with cse). Contestants that start from array
+code of the same function (benchmarks/natural_cases.py), which is their best form: JAX's jit, PyTorch's
+autograd and HIPS autograd. All gradients are compared first; contestants take turns. The first table gives
+medians of process CPU time at one point, the second wall time from expression to callable, including first
+call and compilation. --jax adds JAX's jit of the scalar graph itself, in a process that is stopped after
+--jax-limit seconds. The last table gives CPU time per point over a batch.
 
 Usage: python benchmarks/bench_scalar_peers.py [CASE ...] [--rounds 100] [--limit 20] [--jax]
        [--jax-limit 120] [--points 10000] [--json FILE]
@@ -54,7 +54,7 @@ LIMITED = ("sympy", "symengine")
 
 
 def limited(make: Run, seconds: float) -> Any:
-    """The result, or None after so many seconds of wall time."""
+    """The result; None after the given seconds of wall time."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError
@@ -70,7 +70,7 @@ def limited(make: Run, seconds: float) -> Any:
 
 
 def point(name: str) -> tuple[Any, Any, Any]:
-    """The expression of a case, its symbols, and where they are evaluated."""
+    """The expression of a case, its symbols, and the point of evaluation."""
     expression, symbols = cases.CASES[name]()
     return expression, symbols, np.random.default_rng(0).uniform(0.4, 1.1, size=len(symbols))
 
@@ -107,8 +107,8 @@ def compete(name: str, limit: float, rounds: int) -> dict[str, tuple[float, floa
     once = {who: cpu(run, 3) for who, (run, _) in runs.items()}
     times: dict[str, list[float]] = {who: [] for who in runs}
     gc.collect()
-    gc.freeze()  # what stands now is not looked at again in each round
-    gc.disable()  # the garbage of one contestant is not to be collected in the time of the next
+    gc.freeze()  # existing objects are not visited in each round
+    gc.disable()  # the garbage of one contestant must not be collected in the time of the next
     for number in range(rounds):
         for who, (run, _) in runs.items():
             if once[who] < 5e-4 or number < 15:
@@ -120,7 +120,7 @@ def compete(name: str, limit: float, rounds: int) -> dict[str, tuple[float, floa
 
 
 def cpu(run: Run, count: int) -> float:
-    """CPU seconds of a call, the mean of some."""
+    """CPU seconds of a call, the mean of several."""
     start = time.process_time()
     for _ in range(count):
         run()
@@ -129,7 +129,7 @@ def cpu(run: Run, count: int) -> float:
 
 @contextmanager
 def empty_cache() -> Iterator[None]:
-    """An empty folder for compiled C, so that its compilation counts."""
+    """An empty folder for compiled C, so that compilation counts."""
     before = os.environ.get("SYMAD_CACHE")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SYMAD_CACHE"] = folder
@@ -142,7 +142,7 @@ def empty_cache() -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """Imports, JAX's start, and the kernel of runs, which is compiled once on a machine."""
+    """Imports, the start of JAX, and the kernel of runs, which is compiled once per machine."""
     x = sp.symbols("x0:2", real=True)
     for make in CONTESTANTS.values():
         limited(lambda make=make: make(x[0] ** 2 + x[1], x, np.ones(2))(), 60)
@@ -151,7 +151,7 @@ def warm_up() -> None:
 
 
 def of_graph_by_jax(name: str, limit: float) -> tuple[float, float] | None:
-    """JAX on the scalar graph: as `compete`, in a process of its own; None after so many seconds."""
+    """JAX on the scalar graph: as `compete`, in a process of its own; None after ``limit`` seconds."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_jax_graph, args=(name, queue))
@@ -168,7 +168,7 @@ def of_graph_by_jax(name: str, limit: float) -> tuple[float, float] | None:
 def _jax_graph(name: str, queue: Any) -> None:
     import jax.numpy
 
-    jax.block_until_ready(jax.jit(jax.grad(jax.numpy.sin))(1.0))  # its own start is not counted
+    jax.block_until_ready(jax.jit(jax.grad(jax.numpy.sin))(1.0))  # JAX's own start does not count
     expression, symbols, x = point(name)
     start = time.perf_counter()
     run = jax_graph(expression, symbols, x)
@@ -179,7 +179,7 @@ def _jax_graph(name: str, queue: Any) -> None:
 
 
 def over_batches(name: str, points: int) -> dict[str, float]:
-    """CPU seconds of a point of a batch, by contestant: rows of points in, gradients out."""
+    """CPU seconds per point of a batch, by contestant: rows of points in, gradients out."""
     import jax
 
     expression, symbols, x = point(name)
@@ -204,7 +204,7 @@ def over_batches(name: str, points: int) -> dict[str, float]:
 
 
 def processor_name() -> str:
-    """The processor, as the system calls it."""
+    """The name of the processor, as the system gives it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
@@ -213,7 +213,7 @@ def processor_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """What ran, and on what."""
+    """The versions of what ran, and the machine."""
     found = {"date": time.strftime("%Y-%m-%d"), "machine": processor_name()}
     found["python"] = platform.python_version()
     for package in ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd"):
@@ -229,9 +229,9 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(cases.CASES))
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--limit", type=float, default=20, help="seconds of setup for SymPy and SymEngine")
-    parser.add_argument("--jax", action="store_true", help="JAX's jit of the scalar graphs, too")
-    parser.add_argument("--jax-limit", type=float, default=120, help="seconds for it on each case")
-    parser.add_argument("--points", type=int, default=10_000, help="of a batch; 0 leaves the table out")
+    parser.add_argument("--jax", action="store_true", help="also JAX's jit of the scalar graphs")
+    parser.add_argument("--jax-limit", type=float, default=120, help="seconds of --jax for a case")
+    parser.add_argument("--points", type=int, default=10_000, help="points of a batch; 0: no table")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console(width=150)

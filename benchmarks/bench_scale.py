@@ -1,15 +1,15 @@
 """Parts of data on several cores: threads, workers, the overhead of a task, logistic regression.
 
-- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two. Beside
-  each stands what two threads gain on this machine at best, in the same rounds: arithmetic in the cache, and
-  copies from memory to memory. Work that is bound by memory gains about what copies do.
+- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two. Each is
+  compared with the best gain of two threads on this machine, in the same rounds: arithmetic in the cache, and
+  copies from memory to memory. Work that is limited by memory gains about as much as copies do.
 - workers: the value and gradient of a logistic loss on a LocalCluster with one worker process and with
   two, for data of one size (strong scaling) and of a size that grows with the workers (weak scaling).
-- overhead: what a chunk costs that has nothing to compute.
+- overhead: the cost of a chunk without work.
 - logistic regression: time and coefficients against scikit-learn on one core, and dask-glm if installed.
 
 All BLAS libraries have one thread. Times are wall time, medians; data are on the workers before the clock
-starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and said to be one.
+starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and labelled as such.
 
 Usage: python benchmarks/bench_scale.py [--small] [--json FILE]
 """
@@ -42,7 +42,7 @@ n, d, m = sp.symbols("n d m", integer=True, positive=True)
 
 
 BUSY = 0.5
-"""Load above which another process may take one of two cores."""
+"""The load above which another process may use one of two cores."""
 
 
 def array(name: str, *shape: Any) -> Any:
@@ -54,7 +54,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def medians(runs: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """Seconds of each; the rounds of all are interleaved, so that a busy moment hits all."""
+    """Seconds of each run; the rounds of all are interleaved, so that a busy moment affects all."""
     for run in runs:
         run()
     times: list[list[float]] = [[] for _ in runs]
@@ -99,8 +99,8 @@ def nine_points(u: Any) -> Any:
 
 
 def machine() -> dict[str, Callable[[int], Any]]:
-    """Work that two threads share at best: arithmetic in the cache, and copies from memory to memory."""
-    cached = np.linspace(-1, 1, 32_000)  # few calls, so that handing over Python's lock takes no part
+    """Work that two threads share as well as possible: arithmetic in the cache, and copies in memory."""
+    cached = np.linspace(-1, 1, 32_000)  # few calls, so that passing Python's lock takes no time
     made = [np.empty_like(cached) for _ in range(cores())]
     source = np.ones(8_000_000)
     target = np.empty_like(source)
@@ -128,7 +128,7 @@ def on_threads(kernel: Any, points: Any, threads: int) -> Any:
 
 
 def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
-    """For each kind of work a call with a number of threads."""
+    """For each kind of work, a call with a number of threads."""
     rng = np.random.default_rng(0)
     count = 10**5 if small else 10**6
     batches = {}
@@ -162,7 +162,7 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
 
 
 def threads(small: bool, rounds: int) -> list[dict[str, Any]]:
-    """For each case the times, and beside its speed-up those of the machine in the same rounds."""
+    """For each case the times, and its speed-up beside that of the machine in the same rounds."""
     found = []
     bounds = machine()
     for name, run in thread_cases(small).items():
@@ -211,7 +211,7 @@ def on_workers(small: bool, rounds: int) -> list[dict[str, Any]]:
 
 
 def model(found: list[dict[str, Any]]) -> dict[str, float]:
-    """t(p) = b/p + c·p through the two measurements of strong scaling, and what it says of 64 workers."""
+    """t(p) = b/p + c·p through the two measurements of strong scaling, and its prediction for 64 workers."""
     t1, t2 = (row["seconds"] for row in found if row["kind"] == "strong")
     b, c = np.linalg.solve([[1.0, 1.0], [0.5, 2.0]], [t1, t2])
     best = float(np.sqrt(b / c)) if b > 0 and c > 0 else float("inf")

@@ -1,8 +1,8 @@
 """Logistic regression on one machine: symad against dask-ml, dask-glm, scikit-learn and JAX's pmap.
 
-Coefficients at the same penalty, compared with scikit-learn's Newton method at its tightest tolerance; and
-one value with gradient of the loss, by two threads here and by JAX's pmap on two CPU devices. Peers that are
-not installed are left out, and said to be. All BLAS libraries have one thread; times are medians.
+It compares the coefficients at the same penalty with scikit-learn's Newton method at its tightest tolerance,
+and one value with gradient of the loss, by two threads here and by JAX's pmap on two CPU devices. Peers that
+are not installed are left out, with a message. All BLAS libraries have one thread; times are medians.
 
     pip install dask-ml dask-glm jax scikit-learn
     python benchmarks/bench_scale_peers.py [--small] [--out FOLDER]
@@ -38,7 +38,7 @@ Fit = Callable[[], Any]
 
 
 def medians(runs: dict[str, Fit], rounds: int) -> dict[str, float]:
-    """Seconds of each; the rounds of all are interleaved, so that a busy moment hits all."""
+    """Seconds of each run; the rounds of all are interleaved, so that a busy moment affects all."""
     for run in runs.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -57,7 +57,7 @@ def data(rows: int) -> tuple[Any, Any]:
 
 
 def fits(x: Any, y: Any) -> dict[str, Fit]:
-    """For each library a function that fits and gives the slopes; λ = 1 for all."""
+    """For each library, a function that fits and returns the slopes; λ = 1 for all."""
     found: dict[str, Fit] = {
         f"symad, {t} threads": lambda t=t: glm(x, y, penalty=1.0, threads=t).coefficients for t in (1, 2)
     }
@@ -85,7 +85,7 @@ def by_dask_ml(x: Any, y: Any) -> dict[str, Fit]:
 
     lazy = da.from_array(x, chunks=(len(x) // 8, -1)), da.from_array(y, chunks=len(x) // 8)
     made = {}
-    for solver in ("newton", "lbfgs"):  # penalises the constant too: its slopes differ a little
+    for solver in ("newton", "lbfgs"):  # the constant is penalised too, so that slopes differ a little
         peer = LogisticRegression(penalty="l2", C=1.0, solver=solver, tol=1e-10, max_iter=100)
         made[f"dask-ml {solver}"] = lambda peer=peer: np.asarray(peer.fit(*lazy).coef_).ravel()
     return made
@@ -120,7 +120,7 @@ def regression(rows: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def value_and_gradient(rows: int, rounds: int) -> list[dict[str, Any]]:
-    """One value with gradient: row blocks in threads here, JAX's pmap on two devices and its jit on one."""
+    """One value with gradient: row blocks in threads here, JAX's pmap on two devices and jit on one."""
     x, y = data(rows - rows % 2)
     y = 2 * y - 1
     n, d = sp.symbols("n d", integer=True, positive=True)
@@ -164,7 +164,7 @@ def by_jax(x: Any, y: Any, w: Any) -> dict[str, Fit]:
         split = jax.pmap(mean_over_devices, axis_name="devices", in_axes=(None, 0, 0))
         half = len(x) // 2
         parts = jnp.stack([x[:half], x[half:]]), jnp.stack([y[:half], y[half:]])
-        parts = jax.block_until_ready(jax.pmap(lambda a, b: (a, b))(*parts))  # each half on its device
+        parts = jax.block_until_ready(jax.pmap(lambda a, b: (a, b))(*parts))  # moves each half to its device
 
         def run() -> Any:
             value, slope = jax.block_until_ready(split(w, *parts))
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="a tenth of the rows, fewer rounds")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", category=FutureWarning, module="dask")  # dask-ml's settings are old
+    warnings.filterwarnings("ignore", category=FutureWarning, module="dask")  # dask-ml uses old settings
     rows, rounds = (50_000, 3) if options.small else (500_000, 5)
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {load:.1f} before the start; {rows} rows, {COLUMNS} columns")

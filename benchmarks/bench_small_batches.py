@@ -1,7 +1,7 @@
-"""What a call of a compiled scalar function costs: one point, small batches, packed vectors.
+"""The cost of a call of a compiled scalar function: at one point, for small batches, with packed vectors.
 
-Backends "c" and "runs" interleaved with the NumPy form and with SymPy's lambdify (cse=True); process CPU
-time, the best of several rounds each.
+Backends "c" and "runs" are interleaved with the NumPy form and with SymPy's lambdify (cse=True). Times are
+process CPU time, the best of several rounds.
 
     python benchmarks/bench_small_batches.py
 """
@@ -27,7 +27,7 @@ SIZES = (1, 20, 200, 2000)
 
 
 def measured(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Microseconds of each call: the rounds of all are interleaved, the best round counts."""
+    """Microseconds of each call; the rounds of all are interleaved, and the best round counts."""
     best = dict.fromkeys(calls, float("inf"))
     for run in calls.values():
         run()
@@ -38,7 +38,7 @@ def measured(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def spent(run: Callable[[], Any]) -> float:
-    """Microseconds of a call on average."""
+    """Mean microseconds of a call."""
     return timeit.timeit(run, number=CALLS, timer=time.process_time) / CALLS * 1e6
 
 

@@ -6,10 +6,10 @@ Three cases, all in float64 on one thread:
 - the Hessian of the area of a surface plus exp(u) on a 100×100 grid with zero boundary (7 points);
 - the Jacobian of the 2-D Brusselator on a periodic 32×32 grid (6 entries a row).
 
-Detection and coloring are wall time, medians. Evaluation is process CPU time in one process, the
-competitors taking turns, medians over the rounds, after every result has been compared with symad's.
-symad gives a scipy csr_array; JAX, with colors given by hand, and asdex give the array of the entries
-(for JAX also the time with a csr_array made of it); CasADi writes the entries into a buffer. Peers that
+Detection and coloring are wall time, medians. Evaluation is process CPU time in one process, with the
+competitors taking turns; medians over the rounds, after every result has been compared with symad's.
+symad returns a scipy csr_array. JAX, with colors given by hand, and asdex return the array of the entries
+(for JAX also the time with a csr_array made from it). CasADi writes the entries into a buffer. Peers that
 are not installed are left out and named.
 
 Usage: python benchmarks/bench_sparse.py [--rounds 15] [--json FILE] [--check]
@@ -73,7 +73,7 @@ def brusselator(w: Any, np: Any = np) -> Any:
 
 @dataclass
 class Case:
-    """A function, its input, and what each step takes with each library."""
+    """A function, its input, and the times of each step with each library."""
 
     name: str
     function: Callable[..., Any]
@@ -81,7 +81,7 @@ class Case:
     hessian: bool
     point: Any
     colors: Callable[[], Any]
-    """The colors of the columns by hand, for JAX."""
+    """Colors of the columns, found by hand, for JAX."""
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
     evaluate: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
@@ -112,7 +112,7 @@ def cases() -> list[Case]:
 
 
 def timed(function: Callable[[], Any], runs: int = 5) -> tuple[Any, float]:
-    """A value and the median wall time of getting it."""
+    """A value, and the median wall time of computing it."""
     taken = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -122,7 +122,7 @@ def timed(function: Callable[[], Any], runs: int = 5) -> tuple[Any, float]:
 
 
 def with_symad(case: Case) -> Any:
-    """Patterns, colors and code of symad; the value that the others are compared with."""
+    """symad's patterns, colors and code; returns the value with which the others are compared."""
     graph = symad.trace(case.function, [case.shape])
     detect = symad.hessian_sparsity if case.hessian else symad.jacobian_sparsity
     pattern, seconds = timed(lambda: detect(graph))
@@ -202,7 +202,7 @@ def with_jax(case: Case, reference: Any) -> None:
 
 
 def with_asdex(case: Case, reference: Any) -> None:
-    """asdex detects and colors by itself; evaluation is jitted."""
+    """asdex detects and colors itself; evaluation is jitted."""
     import asdex
     import jax
 
@@ -225,7 +225,7 @@ def with_asdex(case: Case, reference: Any) -> None:
 
 
 def in_casadi(case: Case, x: Any, ca: Any) -> Any:
-    """The function of a column vector of CasADi, written with its own slices."""
+    """The function of a CasADi column vector, written with CasADi's slices."""
     if case.function is rosenbrock:
         return ca.sum1(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
     n = case.shape[-1]
@@ -279,12 +279,12 @@ def with_casadi(case: Case, reference: Any) -> None:
         buffers.set_res(0, memoryview(entries))
         run()
         np.testing.assert_allclose(np.sort(entries), np.sort(reference.data), rtol=1e-8, atol=1e-8)
-        # the buffers belong to the function: it is kept with what runs it
+        # the buffers belong to the function, so that it must be kept alive
         case.evaluate[f"CasADi {name}"] = lambda run=run, kept=(function, buffers, argument, entries): run()
 
 
 def take_turns(case: Case, rounds: int) -> dict[str, float]:
-    """The median CPU seconds of one evaluation for each competitor; one round after another."""
+    """The median CPU seconds of one evaluation by each competitor; the rounds are interleaved."""
     counts = {}
     for who, function in case.evaluate.items():
         function()
@@ -303,7 +303,7 @@ def take_turns(case: Case, rounds: int) -> dict[str, float]:
 
 
 def report(case: Case, times: dict[str, float]) -> dict[str, Any]:
-    """Print a case; its numbers for the JSON file."""
+    """Print a case, and return its numbers for the JSON file."""
     print(f"\n{case.name}")
     for step in ("detection", "coloring", "construction"):
         print(f"  {step}, wall")
@@ -316,7 +316,7 @@ def report(case: Case, times: dict[str, float]) -> dict[str, Any]:
 
 
 def installed(name: str) -> str | None:
-    """The version of a library; None where it is missing."""
+    """The version of a library; None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -327,7 +327,7 @@ TARGETS = {
     "Rosenbrock Hessian, n = 10000": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
     "grid energy Hessian, 100x100": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
 }
-"""Whose time each form may take which part of."""
+"""For each form, the competitor and the largest allowed share of its time."""
 
 
 def fell_short(results: list[dict[str, Any]]) -> list[str]:
@@ -345,11 +345,11 @@ def fell_short(results: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Run every case with every library that is there."""
+    """Run every case with every installed library."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
-    parser.add_argument("--check", action="store_true", help="fail where a target is missed")
+    parser.add_argument("--check", action="store_true", help="fail if a target is missed")
     options = parser.parse_args()
     versions = {name: installed(name) for name in LIBRARIES}
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs; one thread")

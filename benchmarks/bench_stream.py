@@ -1,8 +1,8 @@
-"""Logistic regression of data that are larger than memory: seconds, gigabytes a second, peak memory.
+"""Logistic regression on data larger than memory: seconds, gigabytes per second, peak memory.
 
-The rows are generated chunk by chunk from Philox streams, each time that they are read, so that no disk is
-measured. The process may hold 2 GiB of data (RLIMIT_DATA). The coefficients are compared with those that the
-data were drawn from, in standard errors, and at 200 MB with scikit-learn's on the same data.
+The rows are generated chunk by chunk from Philox streams whenever they are read, so that no disk is measured.
+The process may hold 2 GiB of data (RLIMIT_DATA). The coefficients are compared with those from which the data
+were drawn, in standard errors, and at 200 MB with scikit-learn's on the same data.
 
 Usage: python benchmarks/bench_stream.py [--size 200MB | 2GB | 20GB] [--threads 2] [--out FOLDER]
 """
@@ -37,7 +37,7 @@ TRUE = np.linspace(-1, 1, COLUMNS)
 
 
 def features(block: Any, block_info: Any = None) -> Any:
-    """Independent uniform columns of variance 1; ``block`` holds nothing but the shape."""
+    """Independent uniform columns of variance 1; only the shape of ``block`` is used."""
     number = block_info[None]["chunk-location"][0]
     rng = np.random.Generator(np.random.Philox(key=number))
     x = rng.random((len(block), COLUMNS))
@@ -64,7 +64,7 @@ def data(size: int) -> tuple[Any, Any]:
 
 
 def peak() -> float:
-    """The largest memory that the process had so far, in GiB."""
+    """The largest memory of the process so far, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
 
 

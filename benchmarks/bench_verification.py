@@ -1,9 +1,9 @@
-"""Seconds to certify large models: an identity test is linear in the graph.
+"""Seconds to certify large models: an identity test takes linear time in the graph.
 
-An LSTM unrolled over many steps, and blocks of a transformer, with thousands of nodes: the gradient in
-reverse mode against that in forward mode, along a direction that is an input itself (a claim about all
-parameters at once), and the LSTM's backward pass as derived by hand (`examples/30`) against ours, entry
-by entry. Tracing and differentiating are not timed; the two sides share the forward pass.
+The cases are an LSTM unrolled over many steps, and blocks of a transformer, with thousands of nodes: the
+gradient in reverse mode against that in forward mode, along a direction that is an input itself (a claim
+about all parameters at once); and the LSTM's backward pass derived by hand (`examples/30`) against symad's,
+entry by entry. Tracing and differentiating are not timed; the two sides share the forward pass.
 
 Usage: python benchmarks/bench_verification.py [--runs 3]
 """
@@ -60,7 +60,7 @@ def slopes(graph):
 
 
 def hand_and_own(steps):
-    """The gradient of the LSTM by hand, and ours."""
+    """The LSTM's gradient by hand, and symad's."""
     graph = lstm(steps)
     wrt = list(graph.inputs[:3])
     derived = symad.trace(by_hand().backward, graph.inputs)

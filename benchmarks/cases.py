@@ -1,7 +1,7 @@
 """The scalar benchmark functions, each as SymPy mathematics.
 
-Every case is a pair (expression, symbols). Expressions are built with ``sympy.evaluate(False)`` where
-that keeps the sharing and the order of operations as written.
+Every case is a pair (expression, symbols). Expressions are built with ``sympy.evaluate(False)`` if that keeps
+the sharing and the order of operations as written.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def recurrence(steps: int) -> Case:
 
 
 def chain(depth: int) -> Case:
-    """f ← sin(f) + 1 without evaluation: as deep as it is long."""
+    """f ← sin(f) + 1 without evaluation: its depth equals its length."""
     x = sp.Symbol("x", real=True)
     f: Any = x
     with sp.evaluate(False):
@@ -163,9 +163,9 @@ def chain(depth: int) -> Case:
 
 
 def pendulum(n: int) -> tuple[sp.Matrix, list[sp.Symbol]]:
-    """The forcing vector of n links on a cart, functions of time replaced by Symbols.
+    """The forcing vector of n links on a cart, with functions of time replaced by Symbols.
 
-    From SymPy's own mechanics; differentiated with respect to coordinates and speeds.
+    It comes from SymPy's mechanics, and is differentiated with respect to coordinates and speeds.
     """
     from sympy.physics.mechanics import find_dynamicsymbols
     from sympy.physics.mechanics.models import n_link_pendulum_on_cart

@@ -1,10 +1,11 @@
-"""Value and gradient of an LSTM in NumPy, written by hand to take the least time: what NumPy can do.
+"""Value and gradient of an LSTM in NumPy, optimised by hand: a bound for what NumPy can do.
 
 The model and the order of arguments are those of `model_cases`: gates i, f, g, o, and the mean square of a
-linear readout. Features run down and the batch along; [W; U; b] is one matrix whose gates stand in the order
-f, i, o, g, so that σ(u) = (1 + tanh(u/2))/2 of three gates and tanh of the fourth are one call. That form of
-σ is exact to a rounding of 1, not of σ: generated code does not use it. Memory is kept from call to call.
-Backwards, some steps at a time are prepared and then multiplied while they are in the cache.
+linear readout. Features run along rows and the batch along columns; [W; U; b] is one matrix whose gates are
+in the order f, i, o, g, so that σ(u) = (1 + tanh(u/2))/2 of three gates and tanh of the fourth are one call.
+That form of σ is exact to a rounding of 1, not of σ, and generated code does not use it. Memory is reused
+from call to call. In the backward pass some steps at a time are prepared, and multiplied while they are in
+the cache.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 STEPS = 10
-"""So many steps are prepared together, and are one product: of 5, 10, 20 and 50, 10 took the least time."""
+"""Steps that are prepared together, as one product; of 5, 10, 20 and 50, 10 took the least time."""
 
 
 def lstm_by_hand(T: int, B: int, D: int, H: int, K: int, dtype: str) -> Callable[..., Any]:
@@ -53,7 +54,7 @@ def lstm_by_hand(T: int, B: int, D: int, H: int, K: int, dtype: str) -> Callable
             mul(o_t, tanh_t, h_t)
 
     def slopes(part: slice, k: int) -> None:
-        """What cotangents are multiplied with, for k steps at a time: the slopes of the gates and of c."""
+        """The slopes of the gates and of c, with which cotangents are multiplied, for k steps at a time."""
         every, S, t_c, G = slope[:k, : 3 * H], s[part], tanh_c[part], g[part]
         mul(S, S, every)
         sub(S, every, every)

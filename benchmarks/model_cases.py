@@ -1,8 +1,8 @@
-"""Value and gradient of models at matrix level, each in the natural form of symad, JAX and PyTorch.
+"""Value and gradient of models at matrix level, each in the natural form for symad, JAX and PyTorch.
 
-A case has the arrays (weights first, then data), the loss for libraries with NumPy's interface
-(NumPy's own functions traced by symad, or jax.numpy), and losses for PyTorch. Gradients are taken with
-respect to the weights. The mathematics is written out in the docstrings.
+A case has the arrays (weights first, then data), a loss for libraries with NumPy's interface (NumPy's own
+functions traced by symad, or jax.numpy), and losses for PyTorch. Gradients are taken with respect to the
+weights. The docstrings give the mathematics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Loss = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One system: ``loss(xp, *weights, *data)`` and its arrays."""
+    """A loss ``loss(xp, *weights, *data)``, and its arrays."""
 
     name: str
     loss: Loss
@@ -72,7 +72,7 @@ def for_jax(dtype: str) -> SimpleNamespace:
 
 
 def _normal(seed: int, **shapes: Any) -> dict[str, Any]:
-    """Normal arrays; two-dimensional ones are scaled by one over the root of their rows."""
+    """Normal arrays; two-dimensional ones are divided by the root of their number of rows."""
     rng = np.random.default_rng(seed)
     made = {}
     for name, shape in shapes.items():
@@ -300,8 +300,8 @@ def _vae() -> Case:
 def _gan() -> Case:
     """GAN, generator 32-256-784, discriminator 784-256-1, batch 128: both losses, from logits.
 
-    One scalar whose gradient in the generator's weights is that of the non-saturating loss, and in the
-    discriminator's that of its cross-entropy: the usual pair of steps on the same batch.
+    It is one scalar whose gradient in the generator's weights is that of the non-saturating loss, and in the
+    discriminator's weights that of its cross-entropy: the usual pair of steps on the same batch.
     """
     B, X, H, Z = 128, 784, 256, 32
 

@@ -1,11 +1,11 @@
-"""Mutation testing of the verifier: wrong derivatives must be refuted, right ones must not.
+"""Mutation testing of the verifier: it must refute wrong derivatives, and must not refute right ones.
 
-The derivatives of many expressions are taken by SymPy and mutated at random places in more than twenty
-ways. Whether a mutant really differs is found without symad: both formulas are evaluated by mpmath, at
-random real points, to 50 digits. Then `symad.verify` is asked.
+The derivatives of many expressions are taken by SymPy and mutated at random places in more than twenty ways.
+Whether a mutant really differs is determined without symad: mpmath evaluates both formulas at random real
+points to 50 digits. Then `symad.verify` judges the mutant.
 
 Usage: python benchmarks/mutation_testing.py [--expressions 260] [--mutants 6] [--seed 0]; exits 1 if a
-mutant that differs is not refuted, or a formula that does not differ is.
+mutant that differs is not refuted, or a formula that does not differ is refuted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def random_expression(rng: random.Random, depth: int) -> Any:
 # ---- mutations ----------------------------------------------------------------------------------
 
 Edit = Callable[[Any, random.Random], Any]
-"""A changed subexpression, or None where the edit does not apply."""
+"""Changes a subexpression; returns None if the edit does not apply."""
 
 SWAPS = {
     sp.sin: sp.cos, sp.cos: sp.sin, sp.tanh: sp.sinh, sp.sinh: sp.cosh, sp.cosh: sp.sinh, sp.exp: sp.sinh,
@@ -254,11 +254,11 @@ def mutant(e: Any, edit: Edit, rng: random.Random) -> Any:
 
 
 BRANCHES = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside, sp.Piecewise)
-"""Expressions with these may differ in a small region only, so more points are needed."""
+"""Expressions with these functions may differ in a small region only, so that more points are needed."""
 
 
 def differ(a: Any, b: Any, rng: random.Random) -> bool | None:
-    """Whether two expressions differ by more than 1e-30 at some random point; None if none is usable."""
+    """Whether two expressions differ by more than 1e-30 at some random point; None if no point is usable."""
     symbols = sorted(a.free_symbols | b.free_symbols, key=str)
     functions = [sp.lambdify(symbols, e, modules=["mpmath", EXTRA]) for e in (a, b)]
     usable, wanted = 0, 600 if a.has(*BRANCHES) or b.has(*BRANCHES) else 12
@@ -293,7 +293,7 @@ EXTRA = {
 
 
 def _coordinate(symbol: Any, rng: random.Random) -> Any:
-    """A random real number: never a tie but by accident."""
+    """A random real number, which is a tie only by accident."""
     if symbol.is_integer:
         return mpmath.mpf(rng.randrange(1, 9))
     value = mpmath.mpf(rng.random()) * rng.choice([1, 3, 15])
@@ -305,7 +305,7 @@ def _coordinate(symbol: Any, rng: random.Random) -> Any:
 
 @dataclass
 class Tally:
-    """What came out."""
+    """The counts of verdicts."""
 
     originals: Counter[str] = field(default_factory=Counter)
     different: Counter[str] = field(default_factory=Counter)
@@ -315,7 +315,7 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
     def count(self, text: str, kind: str, status: str, differs: bool) -> None:
-        """Enter one mutant."""
+        """Count one mutant."""
         self.kinds[kind] += 1
         (self.different if differs else self.equivalent)[status] += 1
         if differs and status != "refuted":
@@ -354,7 +354,7 @@ def _status(expression: Any, variable: Any, candidate: Any, seed: int) -> str:
 
 
 def main() -> int:
-    """Run and print the figures."""
+    """Run the test and print the counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

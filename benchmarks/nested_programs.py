@@ -1,12 +1,12 @@
 """Random programs of nested derivatives, loops, batches, roots and recomputed parts, against JAX.
 
 Gradients, pushforwards, Hessians, `jet`, `vmap`, loops, `implicit`, `remat`, constants and functions with
-slopes of their own stand inside of each other,
-and close over the values around them under names that are in scope already. Value and slopes come from the
-graph, from kernels by every backend, and from code for an x that is given.
+derivative rules of their own are nested in each other, and close over values of outer scopes under names that
+are in use already. Value and gradient come from the graph, from kernels of every backend, and from code for a
+given x.
 
 Usage: python benchmarks/nested_programs.py [--count 1000] [--first 0] [--depth 2] [--jobs 2]; needs JAX.
-Exits 1 if a number is wrong or an error has no name of symad's.
+Exits 1 if a number is wrong, or an error is not one of symad's.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ sys.path.insert(0, str(ROOT))
 
 BACKENDS = ("numpy", "c", "runs", "given")
 SHOWN = 600
-"""Characters of a message that are printed."""
+"""The number of characters of a message that are printed."""
 BLOCK = 50
-"""Programs after which what JAX has compiled is forgotten; it takes some 10 MB for each."""
+"""The number of programs after which JAX's compiled code is dropped; it takes some 10 MB for each."""
 
 
 def outcomes(seeds: range, depth: int) -> list[str]:
-    """For each program "agrees", "has no value", or what is wrong."""
+    """For each program "agrees", "has no value", or a description of the error."""
     import jax
 
     found = [outcome(seed, depth) for seed in seeds]
@@ -40,7 +40,7 @@ def outcomes(seeds: range, depth: int) -> list[str]:
 
 
 def outcome(seed: int, depth: int) -> str:
-    """What came of one program."""
+    """The outcome of one program."""
     from tests.nested.programs import MORE, judge
 
     try:
@@ -50,13 +50,13 @@ def outcome(seed: int, depth: int) -> str:
 
 
 def main() -> int:
-    """Run and print the figures."""
+    """Run the programs and print the counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--depth", type=int, default=2, help="how deep functions nest")
+    parser.add_argument("--depth", type=int, default=2, help="the depth of nested functions")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     start, found = time.perf_counter(), Counter[str]()

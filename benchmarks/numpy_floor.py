@@ -1,9 +1,9 @@
-"""What NumPy code of a model cannot do without: its matrix products, functions and elementwise operations.
+"""The least work of NumPy code for a model: its matrix products, functions and elementwise operations.
 
-Each is run alone, in the shapes of the graph and at every step of a loop, into memory that is there: no
-allocation, no copies, no views, no Python between them but a loop over calls. A function such as erfc or σ is
-one call of exp, which is the fastest of them; an elementwise operation is one multiplication of arrays that
-are in the cache where they fit.
+Each is run alone, in the shapes of the graph and at every step of a loop, into existing memory: there are no
+allocations, no copies, no views, and no Python between the calls except a loop over them. A function such as
+erfc or σ is one call of exp, the fastest function; an elementwise operation is one multiplication of arrays,
+which are in the cache if they fit.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from symad.ops.fused.softmax import Softmax
 from symad.ops.loops.scan import Scan
 
 Product = tuple[int, int, int, int]
-"""A stack of matrix products: how many, rows, columns, terms of each sum."""
+"""A stack of matrix products: their number, rows, columns, and terms of each sum."""
 
 Run = Callable[[], Any]
 
 
 def steps_of(graph: Graph) -> list[tuple[Any, int]]:
-    """All nodes with how often they are computed: those in loops at every step, each loop once."""
+    """All nodes, with the number of evaluations: nodes in loops count once per step, each loop once."""
     found = []
     seen = set()
     for node in graph.nodes:
         if isinstance(node.op, (Scan, Loop)):
             body: Any = node.op.body
-            if (body, node.args) not in seen:  # a node for each result of one loop
+            if (body, node.args) not in seen:  # each result of a loop is a node
                 seen.add((body, node.args))
                 found += [(inner, node.shape[0] * count) for inner, count in steps_of(body)]
         else:
@@ -59,13 +59,13 @@ def products(graph: Graph) -> list[Product]:
 
 
 def functions(graph: Graph) -> list[tuple[int, ...]]:
-    """The shapes of all arrays that are exp, tanh, erf, ... of others."""
+    """The shapes of all arrays that are functions (exp, tanh, erf, ...) of others."""
     kinds = (Apply, Softmax)
     return [n.shape for n, times in steps_of(graph) if isinstance(n.op, kinds) for _ in range(times)]
 
 
 def elementwise(graph: Graph) -> list[tuple[int, ...]]:
-    """The shapes of all sums, products and powers of arrays, by two operands at a time."""
+    """The shapes of all sums, products and powers of arrays, with two operands at a time."""
     found = []
     for node, times in steps_of(graph):
         if isinstance(node.op, (Add, Mul, Pow)) and node.shape:
@@ -79,7 +79,7 @@ def flops(shapes: list[Product]) -> float:
 
 
 def products_alone(shapes: list[Product], dtype: str, multiply: Callable[..., Any]) -> Run:
-    """The products and nothing else, on arrays of their own."""
+    """The products alone, on arrays of their own."""
     rng = np.random.default_rng(0)
     made: dict[Product, Any] = {}
     for shape in shapes:

@@ -1,13 +1,13 @@
-"""Pairs known to be equal, or known to differ, judged by the verifier: no answer may be wrong.
+"""Pairs that are known to be equal or to differ, judged by the verifier: no verdict may be wrong.
 
-The pairs come from tests/pairs, family by family: roots beside other elements and in branches, domains
-of neighbours, branches that share subexpressions, rows moved by gather and stack, hidden zeros and
-integers, integer inputs, symbolic sizes, namesakes. Their answers are known without symad.
+The pairs come from tests/pairs, in families: roots beside other elements and in branches, domains of
+neighbours, branches that share subexpressions, rows moved by gather and stack, hidden zeros and integers,
+integer inputs, symbolic sizes, equal names. Whether a pair is equal is known without symad.
 
 Usage: python benchmarks/pairs.py [--count 20000] [--seed 0] [--jobs 2] [--families roots,moved];
-exits 1 if a pair that differs is certified, or one that is equal is refuted.
-With --record FILE every block of pairs is written down when it is done, one JSON object a line; blocks that
-are already there are not run again, so that a run can stop and go on.
+exits 1 if a pair that differs is certified, or an equal one is refuted.
+With --record FILE every completed block of pairs is written to a file, one JSON object per line; blocks that
+are in the file already are not run again, so that a run can be interrupted and resumed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ sys.path.insert(0, str(ROOT))
 from tests.pairs.generate import FAMILIES, Tally, pairs  # noqa: E402
 
 BLOCK = 250
-"""Pairs for one process at a time."""
+"""The number of pairs of one task."""
 
 
 def block(count: int, seed: int, families: tuple[str, ...]) -> dict[str, Any]:
-    """The verdicts on some pairs, and the CPU time they took."""
+    """The verdicts on some pairs, and their CPU time."""
     tally, start = Tally(), time.process_time()
     for k, pair in enumerate(pairs(count, seed, families)):
         tally.judge(pair, k)
@@ -39,7 +39,7 @@ def block(count: int, seed: int, families: tuple[str, ...]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run and print the figures."""
+    """Run the pairs and print the counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--undecided", action="store_true", help="list the equal pairs that were not decided")
-    parser.add_argument("--record", type=Path, help="a file of blocks that are done; the others are added")
+    parser.add_argument("--record", type=Path, help="a file of completed blocks, to which others are added")
     options = parser.parse_args()
     families = tuple(options.families.split(","))
     blocks = [min(BLOCK, options.count - k) for k in range(0, options.count, BLOCK)]
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def recorded(path: Path | None, wanted: dict[int, int]) -> dict[int, dict[str, Any]]:
-    """The blocks of this command that an earlier run wrote down, by seed."""
+    """The blocks of this command that an earlier run recorded, by seed."""
     lines = path.read_text().splitlines() if path and path.exists() else []
     return {b["seed"]: b for b in map(json.loads, lines) if wanted.get(b["seed"]) == b["pairs"]}
 
@@ -78,7 +78,7 @@ def added(tables: list[dict[str, int]]) -> dict[str, int]:
 
 
 def report(blocks: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    """The figures of all blocks together."""
+    """The counts of all blocks together."""
     for name in ("equal", "different"):
         for family in sorted({f for b in blocks for f in b[name]}):
             print(f"{name:9} {family:40} {added([b[name].get(family, {}) for b in blocks])}")

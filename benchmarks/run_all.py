@@ -1,7 +1,8 @@
 """All CPU benchmarks in turn, as one table of ratios and one picture.
 
-Each benchmark runs in a process of its own (and alone: `python benchmarks/bench_models.py --help`). Results
-go to benchmarks/results/cpu/: a JSON file each, and ratios.png, symad's time over the best peer's.
+Each benchmark runs in a process of its own (and can be run alone: `python benchmarks/bench_models.py
+--help`). Results are written to benchmarks/results/cpu/: a JSON file each, and ratios.png, symad's time over
+the best peer's.
 
 Usage: python benchmarks/run_all.py [--quick | --full] [--out FOLDER]
 """
@@ -22,24 +23,24 @@ HERE = Path(__file__).parent
 
 
 def run(script: str, *options: str) -> None:
-    """One benchmark in its own process; its tables go to the terminal."""
+    """Run one benchmark in its own process; its tables are printed to the terminal."""
     subprocess.run([sys.executable, str(HERE / script), *options], check=True)
 
 
 def model_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
-    """Of symad's NumPy and compiled code to the best peer, by model and precision."""
+    """The ratios of symad's NumPy and compiled code to the best peer, by model and precision."""
     names = {"symad": "", "symad compiled": " (compiled)"}
     rows = [r for r in results["rows"] if r["contestant"] in names]
     return [(f"{r['case']} {r['dtype']}{names[r['contestant']]}", r["ratio"]) for r in rows]
 
 
 def hessian_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
-    """Of symad to the best peer, by model."""
+    """The ratios of symad to the best peer, by model."""
     return [(r["case"], r["ratio"]) for r in results["rows"] if r["contestant"] == "symad"]
 
 
 def scalar_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
-    """Of symad's compiled forms to CasADi, by expression."""
+    """The ratios of symad's compiled forms to CasADi, by expression."""
     found = []
     for row in results["rows"]:
         for form in ("runs", "c"):
@@ -49,7 +50,7 @@ def scalar_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
-    """Bars on a logarithmic axis; left of 1 is ahead."""
+    """Bars on a logarithmic axis; left of 1 symad is faster."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -80,7 +81,7 @@ def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--full", action="store_true", help="torch.compile and JAX on scalar graphs as well")
+    parser.add_argument("--full", action="store_true", help="also torch.compile and JAX on scalar graphs")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "cpu")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Who computes gradients of scalar expressions: makers of functions that return the gradient at a point.
+"""Contestants for gradients of scalar expressions: makers of functions that return the gradient at a point.
 
 From an expression: symad's three backends, CasADi, SymEngine and SymPy; from arrays: JAX, PyTorch, autograd.
 """
@@ -24,11 +24,11 @@ def ours(backend: str) -> Callable[[Any, Any, Any], Run]:
 
     def make(expression: Any, symbols: Any, x: Any) -> Run:
         gradient = symad.gradient(symad.trace(expression, symbols))
-        if backend == "numpy":  # as SymPy's: Python floats in, a tuple of floats out
+        if backend == "numpy":  # as with SymPy: Python floats in, a tuple of floats out
             values, plain = x.tolist(), lower(gradient).function
             return lambda: plain(*values)
         kernel = lower(gradient, backend=backend, packed=True)
-        y = np.zeros(len(symbols))  # as for CasADi: through buffers, without copies
+        y = np.zeros(len(symbols))  # as with CasADi: through buffers, without copies
         call = kernel.bind(np.ascontiguousarray(x), y)
 
         def run() -> Any:
@@ -75,13 +75,13 @@ def casadi_sx(expression: Any, symbols: Any, x: Any) -> Run:
 
 
 def through_buffers(function: Any, x: Any) -> Run:
-    """A CasADi function of one vector, without copies."""
+    """A CasADi function of one vector, called without copies."""
     buffer, call = function.buffer()
     result = np.zeros(function.nnz_out(0))
     views = memoryview(np.ascontiguousarray(x)), memoryview(result)
     buffer.set_arg(0, views[0])
     buffer.set_res(0, views[1])
-    alive = function, buffer, views  # the buffer holds addresses only
+    alive = function, buffer, views  # the buffer holds only their addresses
 
     def run() -> Any:
         call()

@@ -1,15 +1,15 @@
 """Attention on a GPU: symad against unfused CuPy, torch's SDPA backends and FlexAttention, in one run.
 
-Forward and backward for d in {64, 128}, N in {1k, 4k, 16k}, plain and causal, in bf16, fp32 and
-fp64, 16k tokens in all and heads · d = 2048; then score functions, first calls, and 64k tokens in
-fp32. CUDA events around whole calls, medians, random data; errors are relative, against float64, on
-one head. One convention counts 4 B H N² d operations forward, half of it causal, and 2.5 times as
-many backward. TF32 is off for the peers. Peers that are not installed, refuse or run out of memory
-are reported as such.
+It runs forward and backward for d in {64, 128}, N in {1k, 4k, 16k}, plain and causal, in bf16, fp32 and fp64,
+with 16k tokens in all and heads · d = 2048; then score functions, first calls, and 64k tokens in fp32. Times
+are medians of CUDA events around whole calls, on random data. Errors are relative to float64, on one head.
+The count of operations is 4 B H N² d forward, half of it with a causal mask, and 2.5 times as many backward.
+TF32 is off for the peers. Peers that are not installed, fail or run out of memory are reported as such.
 
 Usage: python benchmarks/gpu/attention.py [--out FILE.json] [--quick] [--rehearse]
 
---rehearse runs everything that needs no GPU, tiny, on the CPU: it tests this script, and times nothing.
+--rehearse runs everything that needs no GPU on the CPU, with tiny sizes: it tests this script and times
+nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Setting:
-    """One problem: (batch, heads, N, d) of a dtype."""
+    """One problem: (batch, heads, N, d) and a dtype."""
 
     dtype: str
     d: int
@@ -51,7 +51,7 @@ class Setting:
     causal: bool
 
     def operations(self, direction: str) -> float:
-        """Floating-point operations by the convention above."""
+        """The number of floating-point operations, by the convention above."""
         forward = 4.0 * self.batch * self.heads * self.n**2 * self.d * (0.5 if self.causal else 1)
         return forward * (2.5 if direction == "backward" else 1)
 
@@ -126,7 +126,7 @@ def error(xp: Any, found: Any, exact: Any) -> float:
 
 @dataclass
 class Report:
-    """What was measured, one record per number; printed as it comes."""
+    """The measurements, one record for each number, printed as they come."""
 
     records: list[dict[str, Any]]
     timed: bool
@@ -162,7 +162,7 @@ def draw(xp: Any, s: Setting) -> list[Any]:
 
 
 def ours(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
-    """symad: forward, deterministic backward, and the one with atomic additions."""
+    """symad: forward, deterministic backward, and backward with atomic additions."""
     *qkv, out_bar = arrays
 
     def forward() -> Any:
@@ -193,7 +193,7 @@ def ours(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Repor
 
 
 def peers(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
-    """Every other implementation; one that is missing or refuses is recorded."""
+    """Every other implementation; one that is missing or fails is recorded."""
     for name, make in PEERS.items():
         try:
             forward, backward, values = make(xp, arrays, s.causal, report.timed)
@@ -210,12 +210,12 @@ def peers(xp: Any, s: Setting, arrays: list[Any], exact: list[Any], report: Repo
         report.add(name, s, "forward", forward, error=error(xp, out, exact[0]))
         report.add(name, s, "backward", backward, error=max(errors))
         del forward, backward, values, out, bars
-        if report.timed:  # what one peer held in reserve is not missing for the next
+        if report.timed:  # memory that one peer has reserved must not be missing for the next
             release()
 
 
 def scores(xp: Any, s: Setting, arrays: list[Any], report: Report) -> None:
-    """The price of score functions and masks over the plain kernel."""
+    """The cost of score functions and masks compared with the plain kernel."""
     *qkv, out_bar = arrays
     slope = xp.linspace(0.01, 0.5, s.heads).astype(np.float32)
     options: dict[str, dict[str, Any]] = {
@@ -248,7 +248,7 @@ def scores(xp: Any, s: Setting, arrays: list[Any], report: Report) -> None:
 
 
 def second_order(xp: Any, s: Setting, report: Report) -> None:
-    """The tangents of all cotangents along (q, k, v): what a Hessian-vector product takes."""
+    """The tangents of all cotangents along (q, k, v), which a Hessian-vector product needs."""
     *qkv, out_bar = draw(xp, s)
     shapes = [a.shape for a in qkv]
     graph = symad.trace(lambda q, k, v: functions.attention(q, k, v, causal=s.causal), shapes)
@@ -309,7 +309,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_attention.json"))
     parser.add_argument("--quick", action="store_true", help="d = 128 and N = 4096 only")
-    parser.add_argument("--rehearse", action="store_true", help="tiny, on the CPU, no times")
+    parser.add_argument("--rehearse", action="store_true", help="tiny sizes on the CPU, without times")
     arguments = parser.parse_args()
     timed = not arguments.rehearse
     if timed:

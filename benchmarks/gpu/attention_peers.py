@@ -1,8 +1,8 @@
 """Other attention implementations behind one interface, for attention.py.
 
-A peer is called with (array library, [q, k, v, ō], causal, timed) and returns (forward, backward,
-values): two calls to time, and one that gives (o, q̄, k̄, v̄) as arrays of that library. It raises
-`Unavailable` where it cannot run.
+A peer is called with (array library, [q, k, v, ō], causal, timed) and returns (forward, backward, values):
+two calls to time, and one that returns (o, q̄, k̄, v̄) as arrays of that library. It raises `Unavailable` if
+it cannot run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Peer = tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any]]
 
 
 class Unavailable(Exception):
-    """A package is missing, or the implementation refuses this problem."""
+    """A package is missing, or the implementation does not support this problem."""
 
 
 def unfused(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
-    """Three matrix products and a softmax on N × M matrices: what one writes in CuPy."""
+    """Three matrix products and a softmax on N × M matrices, as one writes in CuPy."""
     q, k, v, out_bar = arrays
     if q.dtype.itemsize == 2:
         raise Unavailable("CuPy's elementwise kernels are not used in bfloat16 here")
@@ -114,8 +114,8 @@ def sdpa(backend: str, xp: Any, arrays: list[Any], causal: bool, timed: bool) ->
 def twice_through_math(xp: Any, arrays: list[Any], causal: bool) -> Callable[[], list[Any]]:
     """Tangents of (q̄, k̄, v̄) along (q, k, v, ō) by differentiating torch's unfused attention twice.
 
-    ∂⟨q̄, u⟩ + ... is symmetric in the direction, so a second reverse pass gives the product; ō moves too,
-    which adds the cotangents themselves.
+    ∂⟨q̄, u⟩ + ... is symmetric in the direction, so that a second reverse pass gives the product; ō varies
+    too, which adds the cotangents themselves.
     """
     *qkv, out_bar = _tensors(xp, arrays)
     import torch
@@ -154,7 +154,7 @@ def _flex() -> tuple[Any, Any]:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     except ImportError as error:
         raise Unavailable("no FlexAttention in this torch") from error
-    torch._dynamo.reset()  # after eight shapes dynamo would go back to eager code
+    torch._dynamo.reset()  # after eight shapes dynamo would fall back to eager code
     return torch.compile(flex_attention, dynamic=False), create_block_mask
 
 

@@ -1,4 +1,4 @@
-"""Every test that needs a GPU, the sanitizers included, and one JSON file with what came out.
+"""All tests that need a GPU, including the sanitizers, and one JSON file with their outcomes.
 
 Usage: python benchmarks/gpu/device_tests.py [--out FILE.json] [pytest options]
 """
@@ -23,7 +23,7 @@ WHY = ("skipped", "failure", "error")
 
 
 def outcomes(report: Path) -> dict[str, Any]:
-    """Numbers of passed, failed and skipped tests of a JUnit report, and the names of the latter."""
+    """The numbers of passed, failed and skipped tests of a JUnit report, and the names of the others."""
     found: Counter[str] = Counter()
     named: dict[str, list[str]] = {"failed": [], "skipped": []}
     for test in ET.parse(report).iter("testcase"):
@@ -37,10 +37,10 @@ def outcomes(report: Path) -> dict[str, Any]:
 
 
 def ended(tests: subprocess.Popen[bytes]) -> tuple[int, bool]:
-    """The exit status of pytest, and whether it came to its end; interrupted, it still writes its report."""
+    """The exit status of pytest, and whether it ran to its end; if interrupted it still writes its report."""
     try:
         return tests.wait(), True
-    except KeyboardInterrupt:  # the whole group has been interrupted, pytest too
+    except KeyboardInterrupt:  # the whole process group was interrupted, including pytest
         return tests.wait(), False
 
 

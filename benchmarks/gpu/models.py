@@ -1,9 +1,9 @@
 """One training step of each model on a GPU: value and all gradients, lowered to CuPy.
 
-Against the same step in torch, eager and compiled, in jax.jit, for the LSTM in cuDNN, and against symad's
-NumPy code on the CPU. CUDA events around whole calls (arrays stay on the device), medians; the error is
-that of the gradients against NumPy float64, relative to the largest entry. TF32 is off for the peers.
-Peers that are not installed are left out.
+It is compared with the same step in torch, eager and compiled, in jax.jit, for the LSTM in cuDNN, and with
+symad's NumPy code on the CPU. Times are medians of CUDA events around whole calls (arrays stay on the
+device). The error is that of the gradients against NumPy float64, relative to the largest entry. TF32 is off
+for the peers. Peers that are not installed are left out.
 
 Usage: python benchmarks/gpu/models.py [--out FILE.json] [--quick]
 """
@@ -39,7 +39,7 @@ from symad.numeric import lower
 
 @dataclass(frozen=True)
 class Peer:
-    """What the losses below need of torch or jax."""
+    """The functions of torch or jax that the losses below need."""
 
     tanh: Callable[[Any], Any]
     sigmoid: Callable[[Any], Any]
@@ -108,7 +108,7 @@ def lstm_loss(m: Peer, p: dict[str, Any], x: Any, y: Any) -> Any:
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, Sequence[Any], Any]]:
-    """Name -> (model, data, the loss for the peers, or None)."""
+    """By name: the model, its data, and the loss for the peers, or None."""
     rng, scale = np.random.default_rng(0), 16 if quick else 1
     batch, width, steps = 4096 // scale, 1024 // scale, 512 // scale
     network = FeedForward((width, width, width, 10))
@@ -172,7 +172,7 @@ def torch_step(
 def jax_step(
     loss: Any, parameters: dict[str, Any], data: Sequence[Any], dtype: str, repeats: int
 ) -> dict[str, Any]:
-    """The jitted step; timed by the clock around blocked calls, since jax has its own streams."""
+    """The jitted step, timed by the clock around blocking calls, because jax has its own streams."""
     import jax
 
     if jax.default_backend() != "gpu":
@@ -192,7 +192,7 @@ def jax_step(
 
 
 def cudnn_lstm(data: Sequence[Any], width: int, dtype: str, repeats: int) -> dict[str, Any]:
-    """torch.nn.LSTM, one fused call into cuDNN, with a linear layer: for its time only."""
+    """torch.nn.LSTM, one fused cuDNN call, with a linear layer; for its time only."""
     import torch
 
     x, y = (torch.tensor(v, dtype=getattr(torch, dtype), device="cuda") for v in data)
@@ -241,7 +241,7 @@ def main() -> int:
     """Run every model and write one JSON file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_models.json"))
-    parser.add_argument("--quick", action="store_true", help="sizes a sixteenth")
+    parser.add_argument("--quick", action="store_true", help="a sixteenth of the sizes")
     arguments = parser.parse_args()
     require_device()
     repeats = 3 if arguments.quick else 20

@@ -1,8 +1,8 @@
 """Kernel sums on a GPU: symad against pykeops and blocked torch, in one run.
 
-Gaussian sums of N = M random points in the unit cube, forward and backward: one million points in
-three dimensions, and 10⁵ points in 3, 16, 64 and 128. CUDA events around whole calls, medians;
-errors are against float64 on sampled rows. Peers that are not installed are left out.
+Gaussian sums of N = M random points in the unit cube, forward and backward: one million points in three
+dimensions, and 10⁵ points in 3, 16, 64 and 128. Times are medians of CUDA events around whole calls; errors
+are against float64 on sampled rows. Peers that are not installed are left out.
 
 Usage: python benchmarks/gpu/pairwise.py [--out FILE.json] [--quick]
 """

@@ -1,8 +1,8 @@
-"""What a launch costs on a GPU, and whether the way to Hopper's instructions is open.
+"""The cost of launches on a GPU, and a test whether Hopper's instructions can be used from CuPy.
 
-Host and device time of an empty RawKernel, an ElementwiseKernel, a matrix product and a replayed CUDA
-graph; and for compute capability 9.0 whether CuPy compiles for sm_90a and a TMA descriptor reaches a
-kernel by value. A probe that fails is reported with its reason.
+It gives host and device time of an empty RawKernel, an ElementwiseKernel, a matrix product and a replayed
+CUDA graph; and for compute capability 9.0 whether CuPy compiles for sm_90a, and whether a TMA descriptor can
+be passed to a kernel by value. A probe that fails is reported with its reason.
 
 Usage: python benchmarks/gpu/probe.py [--out FILE.json]
 """
@@ -50,7 +50,7 @@ extern "C" __global__ void copy(const __grid_constant__ Map map, float* out) {
 
 
 def cost(cp: Any, call: Callable[[], Any], many: int = 200) -> dict[str, float]:
-    """Microseconds of one call: of the host while the queue is not full, and of the device."""
+    """Microseconds of one call: on the host while the queue is not full, and on the device."""
     for _ in range(10):
         call()
     cp.cuda.Device().synchronize()
@@ -101,7 +101,7 @@ def graph_of_100(cp: Any) -> dict[str, float]:
 
 
 def hopper(cp: Any) -> dict[str, Any]:
-    """RawModule with -arch=sm_90a, and a tile that arrives through a TMA descriptor."""
+    """RawModule with -arch=sm_90a, and a tile that is copied through a TMA descriptor."""
     if cp.cuda.Device().compute_capability != "90":
         return {"skipped": "needs compute capability 9.0"}
     module = cp.RawModule(code=TMA, options=("-std=c++17", "-arch=sm_90a"))

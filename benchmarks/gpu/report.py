@@ -1,4 +1,4 @@
-"""What stands at the head of every GPU report: device, driver, versions, date."""
+"""The head of every GPU report: device, driver, versions, date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = (
 
 
 def require_device() -> Any:
-    """CuPy on a machine with a device; elsewhere the program ends with one line and the status 2."""
+    """CuPy, if there is a device; otherwise the program ends with one line and exit status 2."""
     from symad.gpu.compile import GpuError, cupy
 
     try:
@@ -60,13 +60,13 @@ def surroundings(timed: bool = True) -> dict[str, Any]:
 
 
 def save(out: Path, report: Mapping[str, Any], complete: bool) -> None:
-    """Write a report, after each part anew: a run that is stopped leaves what it has measured."""
+    """Write a report; called again after each part, so that an interrupted run leaves its measurements."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({**report, "complete": complete}, indent=1) + "\n")
 
 
 def release() -> None:
-    """Give the memory that CuPy and torch hold in reserve back to the device."""
+    """Return the memory that CuPy and torch have reserved to the device."""
     import gc
 
     gc.collect()

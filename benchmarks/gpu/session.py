@@ -1,8 +1,9 @@
 """The first session on a device: ordered commands, each of which ends within nine minutes.
 
-Correctness comes first, then the sanitizers, what launches cost, attention and kernel sums beside their
-peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; one
-that fails does not stop the others, and one that takes too long is interrupted and leaves what it has so far.
+Correctness comes first, then the sanitizers, the cost of launches, attention and kernel sums beside their
+peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone. A
+command that fails does not stop the others; one that takes too long is interrupted and leaves what it has
+measured.
 
 Usage: python benchmarks/gpu/session.py [--list] [--from STEP] [--only STEP]
 """
@@ -24,12 +25,12 @@ from benchmarks.gpu.report import require_device
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, GRACE = 510.0, 25.0
-"""Until a command is interrupted, and from then until it is killed: within nine minutes together."""
+"""Seconds until a command is interrupted, and then until it is killed: within nine minutes together."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of the session: what it answers, and its arguments after ``python``."""
+    """A command of the session: the question it answers, and its arguments after ``python``."""
 
     name: str
     answers: str
@@ -61,7 +62,7 @@ STEPS = (
 
 
 def run(number: int, step: Step) -> bool:
-    """Run one command; whether it ended well and in time."""
+    """Run one command; return whether it succeeded in time."""
     print(f"\n[{number}] {step.answers}\n    python {' '.join(step.command)}", flush=True)
     begin = time.perf_counter()
     command = [sys.executable, *step.command]
@@ -71,7 +72,7 @@ def run(number: int, step: Step) -> bool:
 
 
 def ended(command: subprocess.Popen[bytes], seconds: float, grace: float) -> int:
-    """The exit status of a command that leads a group, which is interrupted in time, or else killed."""
+    """The exit status of a command with its own process group; it is interrupted in time, or else killed."""
     for time_left, stop in ((seconds, signal.SIGINT), (grace, signal.SIGKILL)):
         try:
             return command.wait(time_left)
@@ -85,8 +86,8 @@ def main() -> int:
     """Run the steps; the exit status is the number of those that failed, 2 without a device."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--list", action="store_true", help="show the commands and run none")
-    parser.add_argument("--from", dest="first", type=int, default=1, metavar="STEP", help="begin here")
-    parser.add_argument("--only", type=int, metavar="STEP", help="run this one")
+    parser.add_argument("--from", dest="first", type=int, default=1, metavar="STEP", help="start here")
+    parser.add_argument("--only", type=int, metavar="STEP", help="run this step only")
     arguments = parser.parse_args()
     chosen = [arguments.only] if arguments.only else list(range(arguments.first, len(STEPS) + 1))
     if not all(1 <= number <= len(STEPS) for number in chosen):

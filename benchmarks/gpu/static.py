@@ -1,8 +1,9 @@
-"""What the compiler makes of the attention kernels, without a GPU: registers, spills, instructions, bounds.
+"""The compiled attention kernels, analysed without a GPU: registers, spills, instructions, bounds.
 
-For every pass, element type and head dim: registers of a thread, bytes of spills, shared memory, and of the
-innermost loop with the matrix instructions how many of each kind one warp issues for one tile. From these
-follow upper bounds in TFLOP/s for the multiprocessors and the clock given; the least of them is the bound.
+For every pass, element type and head dim it gives the registers of a thread, the bytes of spills, the shared
+memory, and for the innermost loop with matrix instructions the number of each kind that a warp issues per
+tile. From these follow upper bounds in TFLOP/s for the given multiprocessors and clock; the least is the
+bound.
 
     issue     one instruction a clock and scheduler
     tensor    the matrix instructions at 63 % of the rate of the data sheet, which is what mma.sync reaches on
@@ -10,8 +11,8 @@ follow upper bounds in TFLOP/s for the multiprocessors and the clock given; the 
     shared    512 bytes for each LDSM.x4, at 128 bytes a clock and multiprocessor
     special   MUFU (exponentials) at 16 a clock and multiprocessor
 
-They are no measurements. Of the kernel sums on tensor cores (a Gaussian, one column of weights) it prints
-registers, spills and shared memory. Usage, with the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm:
+The bounds are not measurements. For the kernel sums on tensor cores (a Gaussian, one column of weights) it
+prints registers, spills and shared memory. Usage, with the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm:
 
     python benchmarks/gpu/static.py [--arch sm_90] [--out FILE.json]
 """
@@ -44,10 +45,10 @@ from tests.gpu import nvrtc
 
 ROOM = {"sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10, "sm_90": 227 << 10, "sm_120": 99 << 10}
 PROCESSORS, CLOCK = 132, 1.755e9
-"""Of an H100 or H200 SXM at its boost clock."""
+"""The multiprocessors and the boost clock of an H100 or H200 SXM."""
 
 SYNC = 0.63
-"""Of the tensor cores' rate, what instructions of single warps reach."""
+"""The share of the tensor cores' rate that instructions of single warps reach."""
 
 MMA = {  # floating-point operations of an instruction of a warp, and of a clock and multiprocessor
     "HMMA.16816.F32.BF16": (4096, 4096),
@@ -62,7 +63,7 @@ LABEL = re.compile(r"^(\.L\S+):")
 
 
 def instructions(cubin: bytes, kernel: str) -> list[tuple[str, str]]:
-    """The instructions of one kernel in order, with what stands behind them; labels as ("label", name)."""
+    """The instructions of one kernel in order, each with its operands; labels as ("label", name)."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -100,12 +101,12 @@ def hottest_loop(listing: Sequence[tuple[str, str]]) -> Counter[str]:
 
 
 def products(found: Counter[str]) -> int:
-    """Floating-point operations of the matrix instructions."""
+    """The floating-point operations of the matrix instructions."""
     return sum(count * MMA[name][0] for name, count in found.items() if name in MMA)
 
 
 def bounds(found: Counter[str], repeats: int) -> dict[str, float]:
-    """Upper bounds in TFLOP/s by what limits; each product takes ``repeats`` instructions."""
+    """Upper bounds in TFLOP/s for each limit; each product takes ``repeats`` instructions."""
     done = products(found)
     if not done:
         return {}
@@ -120,7 +121,7 @@ def bounds(found: Counter[str], repeats: int) -> dict[str, float]:
 
 
 def row(plan: Plan, name: str, width: int, arch: str) -> dict[str, Any]:
-    """The figures of one kernel."""
+    """The numbers of one kernel."""
     code = compile_score(trace_score(), plan.element.real)
     cubin, kernels = nvrtc.compile_text(plan.source(code), arch)
     kernel = kernels[f"attention_{plan.kind}"]
@@ -155,7 +156,7 @@ def gaussian(x: Any, y: Any, ell: Any) -> Any:
 
 
 def pair_rows(archs: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The figures of kernel sums on tensor cores: values, and cotangents by rows and by columns."""
+    """The numbers of kernel sums on tensor cores: values, and cotangents by rows and by columns."""
     for arch in archs:
         for kind in ("tf32x3", "bf16"):
             for width in (64, 128):
@@ -170,7 +171,7 @@ def pair_rows(archs: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Print the table; write it where asked."""
+    """Print the table; write it to a file if asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--arch", nargs="*", default=["sm_80", "sm_86", "sm_89", "sm_90"], choices=ROOM)
     parser.add_argument("--dtype", nargs="*", default=["bfloat16", "float32"], choices=ELEMENTS)

@@ -21,7 +21,7 @@ def one_call(call: Callable[[], Any]) -> float:
 
 
 def seconds(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Of the first call, which compiles, by the wall clock; and the median of ``repeats`` others."""
+    """Seconds of the first call, which compiles, by wall clock; and the median of ``repeats`` later calls."""
     import cupy as cp
 
     begin = time.perf_counter()
