@@ -1,7 +1,7 @@
-"""Models, one a file, each as SymPy mathematics: what it computes, its loss, its parameters.
+"""Models, one in each file, as SymPy mathematics: the function, its loss, its parameters.
 
 A model's functions return SymPy expressions in symbols whose sizes may be symbols too; `symad.trace`,
-`symad.gradient`, `symad.check` and `symad.numeric.lower` take them as they are.
+`symad.gradient`, `symad.check` and `symad.numeric.lower` accept them directly.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def verify(
             are when rounded, such as 0.3333333333333333 for 1/3.
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
-        hostile: whether a numeric function is measured at hostile points as well, where a formula that is
+        hostile: true if a numeric function is measured at hostile points as well, where a formula that is
             right may lose its accuracy; that is told in a section of its own.
         inputs: order and grouping of the arguments, as in `trace`; numeric functions are called with these.
 

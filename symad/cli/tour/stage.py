@@ -116,7 +116,7 @@ def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], 
     Args:
         name: one word.
         about: what the stage shows, in a line.
-        quick: whether it is one of the few that stand for all in ``symad tour --quick``.
+        quick: true if it is one of the few that stand for all in ``symad tour --quick``.
     """
 
     def register(model: Callable[[], Model]) -> Callable[[], Model]:

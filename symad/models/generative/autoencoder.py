@@ -2,8 +2,8 @@
 
     z = e(x),   x̂ = d(z),   loss ½ ‖x − x̂‖², averaged over the samples,
 
-with samples as rows: x (N, d), codes z (N, k). The linear one, x̂ = x W_eᵀ W_dᵀ, finds the space of the
-first k principal components (Baldi and Hornik, "Neural networks and principal component analysis",
+with samples as rows: x (N, d), codes z (N, k). The linear autoencoder, x̂ = x W_eᵀ W_dᵀ, finds the space of
+the first k principal components (Baldi and Hornik, "Neural networks and principal component analysis",
 1989). Deep ones are two `FeedForward` networks.
 """
 

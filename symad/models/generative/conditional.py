@@ -15,10 +15,10 @@ def class_shapes(samples: Dim, classes: Dim) -> list[Shape]:
 
 
 def with_class(x: Array, c: Array | None, classes: int) -> Array:
-    """x (N, d) and the class c (N, C) side by side, (N, d + C); x itself if ``classes`` is 0.
+    """x (N, d) and the class c (N, C) concatenated, (N, d + C); x itself if ``classes`` is 0.
 
     Raises:
-        ShapeError: a class is missing, or not asked for, or of another shape.
+        ShapeError: a class is missing, is given to a model without classes, or has another shape.
     """
     if not classes:
         if c is not None:

@@ -7,7 +7,7 @@
     score: ∇ log q(x_t) ≈ −ε_θ/√(1 − ᾱ_t).
 
 The network may predict x_0 or the velocity v = √ᾱ ε − √(1 − ᾱ) x_0 instead, which are linear in (ε, x_t);
-the loss is then the squared error of what it predicts. A score that is trained on ∇ log q(x_t | x_0)
+the loss is then the squared error of its prediction. A score that is trained on ∇ log q(x_t | x_0)
 learns ∇ log q(x_t), since E[∇ log q(x_t | x_0) | x_t] = ∇ log q(x_t) (Vincent 2011). Samples are rows (N,
 d). Sources: Ho, Jain, Abbeel, "Denoising diffusion probabilistic models" (2020), equations 4, 11, 14 and
 algorithms 1, 2; Song, Meng, Ermon, "Denoising diffusion implicit models" (2021), equation 12 with η = 0;
@@ -62,13 +62,13 @@ def cosine_schedule(steps: int, shift: float = 0.008, most: float = 0.999) -> tu
 
 
 def per_sample(level: Any, *samples: Array) -> Any:
-    """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
+    """A level for each sample, (N,), as a column for samples (N, d); a number, or a column, unchanged."""
     refuse_complex("diffusion", level, *samples)
     return level[:, None] if getattr(level, "ndim", 0) == 1 else level
 
 
 def noised(x: Array, noise: Array, alpha_bar: Array) -> Array:
-    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step, or one number."""
+    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) at each sample's step, or one number."""
     alpha_bar = per_sample(alpha_bar, x, noise)
     return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
 
@@ -86,7 +86,7 @@ def ancestral_mean(x: Array, noise: Array, beta: Array | float, alpha_bar: Array
 
 
 def posterior_mean(x: Array, clean: Array, alpha_bar: Array | float, before: Array | float) -> Array:
-    """The mean of q(x_{t−1} | x_t, x_0) by x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
+    """The mean of q(x_{t−1} | x_t, x_0) in terms of x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
     alpha_bar, before = per_sample(alpha_bar, x, clean), per_sample(before)
     alpha = alpha_bar / before
     rest = np.sqrt(alpha) * (1 - before) * x + np.sqrt(before) * (1 - alpha) * clean
@@ -105,7 +105,7 @@ def velocity(clean: Array, noise: Array, alpha_bar: Array) -> Array:
 
 
 def noise_from(kind: str, predicted: Array, x: Array, alpha_bar: Array | float) -> Array:
-    """ε from x_t and what a network of this kind predicts: "noise", "clean" (x_0) or "velocity"."""
+    """ε from x_t and the prediction of a network of this kind: "noise", "clean" (x_0) or "velocity"."""
     if kind == "noise":
         return predicted
     alpha_bar = per_sample(alpha_bar, predicted, x)
@@ -126,7 +126,7 @@ def score_of(noise: Array, alpha_bar: Array | float) -> Array:
 
 
 def tweedie(x: Array, score: Array, alpha_bar: Array | float) -> Array:
-    """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
+    """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for all distributions (Efron 2011, equation 1.4)."""
     alpha_bar = per_sample(alpha_bar, x, score)
     return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
 
@@ -182,14 +182,14 @@ class Diffusion:
         return self.network.init(seed)
 
     def predict(self, p: Mapping[str, Array], x: Array, time: Array, c: Array | None = None) -> Array:
-        """What the network says (N, d) of x_t (N, d), time features (N, features), one-hot classes (N, C)."""
+        """The network's prediction (N, d) for x_t (N, d), time features (N, features), classes (N, C)."""
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
 
     def noise(
         self, p: Mapping[str, Array], x: Array, time: Array, alpha_bar: Array | float, c: Array | None = None
     ) -> Array:
-        """ε_θ (N, d), whatever the network predicts."""
+        """ε_θ (N, d), for every kind of prediction."""
         return noise_from(self.predicts, self.predict(p, x, time, c), x, alpha_bar)
 
     def loss(
@@ -201,7 +201,7 @@ class Diffusion:
         time: Array,
         c: Array | None = None,
     ) -> Array | float:
-        """The mean of the squared errors of what is predicted, over samples and coordinates."""
+        """The mean squared error of the prediction, over samples and coordinates."""
         wanted = {"noise": noise, "clean": x}
         aim = wanted[self.predicts] if self.predicts in wanted else velocity(x, noise, alpha_bar)
         rest = aim - self.predict(p, noised(x, noise, alpha_bar), time, c)
@@ -216,7 +216,8 @@ class Diffusion:
              c: Any = None, hidden: float = 0.0) -> tuple[Array, ...]:  # fmt: skip
         """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c]).
 
-        A share ``hidden`` of the classes becomes 0, so that the network also learns to do without.
+        A fraction ``hidden`` of the classes becomes 0, so that the network also learns to predict without
+        them.
         """
         times = rng.integers(1, steps + 1, size=len(x))
         noise = rng.standard_normal(x.shape)
@@ -234,7 +235,7 @@ class Diffusion:
         guidance: float,
         alpha_bar: Any = None,
     ) -> Array:
-        """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
+        """ε_θ with a larger weight of the class: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
         Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
         """
@@ -263,11 +264,11 @@ class Diffusion:
         return score_of(self.noise_at(p, x, t, alpha_bar, c), alpha_bar[t])
 
     def bound(self, p: Parameters, x: Array, beta: Array, seed: int = 0, c: Array | None = None) -> float:
-        """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
+        """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε for each step.
 
         E_q [log p(x_0 | x_1) − Σ_{t>1} KL(q(x_{t−1} | x_t, x_0)‖p(x_{t−1} | x_t))] − KL(q(x_T | x_0)‖N(0, I))
-        with p(x_{t−1} | x_t) = N(ancestral mean, β_t I), what `sample` draws from but for noise of variance
-        β_1 at the end (DDPM, equation 5).
+        with p(x_{t−1} | x_t) = N(ancestral mean, β_t I), the distribution of `sample` except for noise of
+        variance β_1 at the end (DDPM, equation 5).
         """
         rng, alpha_bar, steps = np.random.default_rng(seed), np.cumprod(1 - beta), len(beta) - 1
         count, width = np.shape(x)
@@ -289,8 +290,9 @@ class Diffusion:
                guidance: float = 0.0, posterior: bool = False) -> Array:  # fmt: skip
         """Ancestral sampling (DDPM, algorithm 2): (count, d).
 
-        The noise of a step has the variance β_t, best for data N(0, I), or with ``posterior`` that of
-        q(x_{t−1} | x_t, x_0), best for data that are one point, and sharper when steps are few (section 3.2).
+        The noise of a step has the variance β_t, which is best for data N(0, I), or with ``posterior`` that
+        of q(x_{t−1} | x_t, x_0), which is best for data that are one point, and sharper for few steps
+        (section 3.2).
         """
         rng = np.random.default_rng(seed)
         alpha_bar = np.cumprod(1 - beta)

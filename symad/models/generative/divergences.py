@@ -37,7 +37,7 @@ v = sympy.Symbol("v", real=True)
 
 @dataclass(frozen=True)
 class Divergence:
-    """A convex function f, its conjugate f*, and a way to reach every critic of the bound.
+    """A convex function f, its conjugate f*, and a parametrisation of all critics of the bound.
 
     A score v on the real line is mapped into the domain of f* by the increasing function ``output``
     T = g(v); ``penalty`` is f*(g(v)) in a form that neither overflows early nor cancels.
@@ -65,7 +65,7 @@ _log2 = sympy.log(2)
 KL = Divergence("KL", u * sympy.log(u), sympy.exp(t - 1), v, sympy.exp(v - 1))
 REVERSE_KL = Divergence("reverse KL", -sympy.log(u), -1 - sympy.log(-t), -sympy.exp(-v), v - 1, _below(0))
 PEARSON = Divergence("Pearson", (u - 1) ** 2, t**2 / 4 + t, v, v**2 / 4 + v)
-"""The conjugate is that of (u − 1)² on the whole line; for critics above −2 it is that on u > 0."""
+"""The conjugate is that of (u − 1)² on the whole line; for critics above −2 it equals that on u > 0."""
 NEYMAN = Divergence(
     "Neyman",
     (1 - u) ** 2 / u,
@@ -89,7 +89,7 @@ JEFFREYS = Divergence(
     v + 1 - sympy.exp(-v),
     v + sympy.exp(v) - 1,
 )
-"""KL both ways. Its output is f'(eᵛ), so that no Lambert function is needed in training."""
+"""KL(p‖q) + KL(q‖p). Its output is f'(eᵛ), so that training needs no Lambert function."""
 JENSEN_SHANNON = Divergence(
     "Jensen-Shannon",
     u * sympy.log(u) - (u + 1) * sympy.log((u + 1) / 2),
@@ -107,7 +107,7 @@ GAN = Divergence(
     functions.softplus(v),
     _below(0),
 )
-"""Twice Jensen-Shannon minus 2 log 2: what the discriminator σ(v) of a GAN estimates."""
+"""Twice Jensen-Shannon minus 2 log 2: the value that the discriminator σ(v) of a GAN estimates."""
 TOTAL_VARIATION = Divergence(
     "total variation",
     sympy.Abs(u - 1) / 2,
@@ -120,7 +120,7 @@ TOTAL_VARIATION = Divergence(
 DIVERGENCES = (
     KL, REVERSE_KL, PEARSON, NEYMAN, HELLINGER, JEFFREYS, JENSEN_SHANNON, GAN, TOTAL_VARIATION
 )  # fmt: skip
-"""All of table 1 of Nowozin et al. that have no parameter of their own."""
+"""All divergences of table 1 of Nowozin et al. without a parameter."""
 
 
 def alpha(a: float | sympy.Expr) -> Divergence:
@@ -160,7 +160,7 @@ def check_probabilities(name: str, p: Array | Sequence[float]) -> NDArray[np.flo
 
 
 def _checked(name: str, p: Array | Sequence[float]) -> Any:
-    """A vector of numbers checked, anything else (traced, a batch) as it is."""
+    """A vector of numbers, checked; any other value (traced, a batch) unchanged."""
     if isinstance(p, (list, tuple)) or (isinstance(p, np.ndarray) and p.ndim == 1 and p.dtype != object):
         return check_probabilities(name, p)
     return p
@@ -200,7 +200,7 @@ def best_critic(divergence: Divergence, p: Array, q: Array) -> np.ndarray:
 
 
 def best_discriminator(p: Array, q: Array) -> np.ndarray:
-    """D* = p/(p + q), the discriminator that a GAN's objective asks for."""
+    """D* = p/(p + q), the optimal discriminator for a GAN's objective."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
     return p / (p + q)
 
@@ -214,7 +214,7 @@ def wasserstein(xs: Array, p: Array, q: Array) -> float:
 
 
 def wasserstein_quantiles(xs: Array, p: Array, ys: Array, q: Array) -> float:
-    """W₁ on a line by optimal transport: ∫₀¹ |F_p⁻¹(s) − F_q⁻¹(s)| ds, as the order of points is kept.
+    """W₁ on a line by optimal transport: ∫₀¹ |F_p⁻¹(s) − F_q⁻¹(s)| ds, which keeps the order of points.
 
     Args:
         xs: (N,) points with the probabilities p (N,).

@@ -1,4 +1,4 @@
-"""Generative adversarial networks: a critic that tells samples from data, a generator that deceives it.
+"""Generative adversarial networks: a critic that distinguishes samples from data, and a generator against it.
 
 With samples g(z), z ~ N(0, I), scores v(x) of the critic and a `Contest` (a, b) of increasing functions,
 
@@ -8,13 +8,13 @@ With samples g(z), z ~ N(0, I), scores v(x) of the critic and a `Contest` (a, b)
 A divergence D_f gives the contest a = T, b = f*(T), so that the critic's maximum is D_f (f-GAN). For that
 of the GAN, a = log σ(v) and b = −log(1 − σ(v)): the maximum is reached at the discriminator
 D* = σ(v) = p/(p + q) and is −log 4 + 2 JS. Every such loss is one line: least squares and hinge are
-others, and `contest` makes one of each f-divergence. a = b = v is Wasserstein's; its critic must be
-Lipschitz, by clipped weights or by
+further examples, and `contest` makes one from each f-divergence. a = b = v is Wasserstein's; its critic must
+be Lipschitz, by clipped weights or by
 
     penalty λ E (|∇_x v(x̂)| − 1)²,   x̂ = s x + (1 − s) g(z),   s ~ U(0, 1),
 
-a loss with a gradient in it, of which training takes another. Conditional: a one-hot class c (N, C) is
-appended to the inputs of both networks.
+a loss that contains a gradient, which training differentiates once more. Conditional: a one-hot class c (N,
+C) is appended to the inputs of both networks.
 
 Sources: Goodfellow et al., "Generative adversarial nets" (2014), equation 1 and theorem 1; Nowozin, Cseke,
 Tomioka, "f-GAN" (2016), equation 6; Arjovsky, Chintala, Bottou, "Wasserstein GAN" (2017), equation 2;
@@ -49,9 +49,9 @@ N = sympy.Symbol("N", integer=True, positive=True)
 
 @dataclass(frozen=True)
 class Contest:
-    """What a score v is worth on data, a(v), and what it costs on samples, b(v); as SymPy expressions.
+    """The gain of a score v on data, a(v), and its cost on samples, b(v), as SymPy expressions.
 
-    ``aim`` is what the generator wants of v(g(z)) where it is neither a nor −b.
+    ``aim`` is the generator's objective for v(g(z)) if it is neither a nor −b.
     """
 
     name: str
@@ -69,9 +69,9 @@ JENSEN_SHANNON = contest(divergences.GAN)
 """Goodfellow's: E log D(x) + E log(1 − D(g(z))) with D = σ(v)."""
 WASSERSTEIN = Contest("Wasserstein", v, v)
 LEAST_SQUARES = Contest("least squares", -((v - 1) ** 2) / 2, v**2 / 2)
-"""The scores 1 of data and 0 of samples are wanted (Mao et al. 2017, equation 2)."""
+"""The target scores are 1 for data and 0 for samples (Mao et al. 2017, equation 2)."""
 HINGE = Contest("hinge", -functions.relu(1 - v), functions.relu(1 + v), aim=v)
-"""Scores beyond ±1 count no more; the generator wants large ones (Lim & Ye 2017; Miyato et al. 2018)."""
+"""Scores beyond ±1 have no effect; the generator maximises its scores (Lim & Ye 2017; Miyato et al. 2018)."""
 
 
 @model
@@ -83,12 +83,12 @@ class GAN:
         code: k, the width of the codes.
         generator: widths of the generator's hidden layers.
         critic: widths of the critic's hidden layers.
-        game: what is contested.
-        saturating: whether the generator minimises what the critic maximises.
+        game: the contest.
+        saturating: true if the generator minimises what the critic maximises.
         penalty: λ of the gradient penalty; 0 for none.
         classes: C to condition on; 0 for none.
         activation: of both networks; see `symad.models.activations`.
-        pixels: whether data lie in [0, 1]; samples then end in a sigmoid.
+        pixels: true if data lie in [0, 1]; samples then end in a sigmoid.
 
     Raises:
         SymadError: a negative penalty.
@@ -176,7 +176,7 @@ class GAN:
         return loss
 
     def generator_loss(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
-        """What the generator minimises."""
+        """The generator's objective, which it minimises."""
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 

@@ -80,12 +80,12 @@ def condition(
 ) -> Regression:
     """The process given the data xs (N, D), y (N,) or (N, T), at fixed parameters.
 
-    The T columns of y are processes of their own with one kernel; their likelihoods are multiplied.
+    The T columns of y are separate processes with one kernel; their likelihoods are multiplied.
 
     Raises:
-        ShapeError: not as many targets as points.
+        ShapeError: the numbers of targets and points differ.
         SymadError: points or targets are not finite, or the kernel matrix with noise is not positive
-            definite; names its smallest eigenvalue.
+            definite; the message gives its smallest eigenvalue.
     """
     refuse_complex("a Gaussian process", xs, y)
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)

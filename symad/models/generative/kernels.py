@@ -60,9 +60,10 @@ def matern(nu: sympy.Expr) -> sympy.Expr:
 def at_equal_points(elsewhere: sympy.Expr, series: sympy.Expr) -> sympy.Expr:
     """``elsewhere`` for different points, its Taylor series in r2 at equal ones.
 
-    The root of r2 has no slope at 0, but a kernel that is smooth in the points has, and the series gives it:
-    gradients and Hessians by coordinates are then right at equal points too. Without a series, as for the
-    kink of the Matérn kernel of smoothness 1/2, the slope at equal points is 0, like that of |x|.
+    The root of r2 has no derivative at 0, but a kernel that is smooth in the points has one, which the series
+    gives: gradients and Hessians by coordinates are then correct at equal points too. Without a series, as
+    for the kink of the Matérn kernel of smoothness 1/2, the derivative at equal points is 0, like that of
+    |x|.
     """
     return sympy.Piecewise((elsewhere, r2 > 0), (series, True))
 
@@ -73,7 +74,7 @@ def laplace() -> sympy.Expr:
 
 
 def periodic() -> sympy.Expr:
-    """exp(−2 sin²(π|x − y|/p)/ℓ²) (equation 4.31): a kernel on the line only, as `gram` sees to.
+    """exp(−2 sin²(π|x − y|/p)/ℓ²) (equation 4.31): a kernel on the line only, which `gram` checks.
 
     For several coordinates multiply the kernel matrices of each: exp(−2 Σ_d sin²(π|x_d − y_d|/p)/ℓ²)
     (MacKay, "Introduction to Gaussian processes", 1998).
@@ -121,7 +122,7 @@ def gram(
     Raises:
         ShapeError: the points have different dimensions.
         SymadError: a symbol of the kernel has no value, or one that its assumptions exclude, such as a
-            length of 0; names it. Or the kernel holds the periodic one and D > 1.
+            length of 0; the message names it. Or the kernel contains the periodic one and D > 1.
     """
     if waves(kernel) and len(xs.shape) == 2 and xs.shape[1] not in (0, 1) and isinstance(xs.shape[1], int):
         raise SymadError(
@@ -133,7 +134,7 @@ def gram(
 
 
 def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
-    """The terms sin²(c|x − y|) of a kernel, which make it none in more than one dimension."""
+    """The terms sin²(c|x − y|) of a kernel; with them it is not a kernel in more than one dimension."""
     found = (p for p in kernel.atoms(sympy.Pow) if p.exp == 2 and isinstance(p.base, sympy.sin))
     return sorted((p for p in found if r2 in p.free_symbols), key=str)
 
@@ -141,7 +142,7 @@ def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
 def _matrix(
     kernel: sympy.Expr, xs: Array, ys: Array | None, parameters: Mapping[sympy.Symbol, Array | float] | None
 ) -> Array:
-    """See `gram`; whatever the kernel is."""
+    """The kernel matrix of `gram`, without the check for periodic kernels."""
     refuse_complex(f"the kernel {kernel}", xs, ys)
     values = dict(parameters or {})
     for symbol, value in values.items():
@@ -222,10 +223,10 @@ def reconstruct(matrix: Array) -> np.ndarray:
     """Points (N, rank), one a row, whose scalar products are the kernel matrix.
 
     Every rotation of them gives the same matrix; these are its eigenvectors times the square roots of
-    its eigenvalues, so degenerate matrices are no exception.
+    its eigenvalues, which also works for singular matrices.
 
     Raises:
-        SymadError: the matrix has an eigenvalue below 0 by more than rounding; it is named.
+        SymadError: the matrix has an eigenvalue below 0 by more than rounding; the message gives it.
     """
     values, vectors = np.linalg.eigh(np.asarray(matrix, dtype=np.float64))
     floor = 1e-10 * max(1.0, abs(values[-1]))

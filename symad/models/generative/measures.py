@@ -1,4 +1,4 @@
-"""How far samples are from data: MMD, energy and Wasserstein distances, coverage.
+"""Distances between samples and data: MMD, energy and Wasserstein distances, coverage.
 
 For samples x (N, D) and y (M, D), rows of arrays:
 
@@ -6,9 +6,9 @@ For samples x (N, D) and y (M, D), rows of arrays:
     energy distance = 2 E|x − y| − E|x − x'| − E|y − y'|, the MMD² of the kernel −|x − y|,
     sliced Wasserstein = mean over directions θ, |θ| = 1, of W₁(⟨θ, x⟩, ⟨θ, y⟩).
 
-The biased estimates take all pairs and are never negative; the unbiased one leaves out the pairs of a point
-with itself and is 0 on average for equal laws. `mmd2` also runs in traced functions, as a loss. A number
-alone says little: compare it with that of real data and of a simple model.
+The biased estimates use all pairs and are never negative; the unbiased one omits the pairs of a point
+with itself and is 0 on average for equal distributions. `mmd2` also runs in traced functions, as a loss. A
+number alone says little: compare it with that of real data and of a simple model.
 
 Sources: Gretton et al., "A kernel two-sample test" (2012), equations 3 and 5; Székely and Rizzo (2013),
 equation 1.1; Bonneel et al. (2015), section 3; Naeem et al., "Reliable fidelity and diversity metrics for
@@ -56,14 +56,14 @@ def mmd2(
 
 
 def median_length(xs: Array, ys: Array) -> float:
-    """The median distance between different points of both sets: a usual length for an RBF kernel."""
+    """The median distance between different points of both sets: a common length for an RBF kernel."""
     from scipy.spatial.distance import pdist
 
     return float(np.median(pdist(np.concatenate([xs, ys]))))
 
 
 def energy_distance(xs: ArrayLike, ys: ArrayLike) -> float:
-    """2 E|x − y| − E|x − x'| − E|y − y'| over all pairs: at least 0, and 0 for equal laws in the limit."""
+    """2 E|x − y| − E|x − x'| − E|y − y'| over all pairs: ≥ 0, and 0 in the limit for equal distributions."""
     return float(mmd2(np.asarray(xs), np.asarray(ys), -sympy.sqrt(kernels.r2), biased=True))
 
 
@@ -87,10 +87,10 @@ def sliced_wasserstein(xs: Array, ys: Array, directions: int = 100, seed: int = 
 
 
 def mode_coverage(samples: ArrayLike, centres: Array, radius: float) -> tuple[int, float]:
-    """How many modes have a share of the samples near them, and the share of samples near a mode.
+    """The number of modes with enough samples near them, and the fraction of samples near a mode.
 
-    A sample belongs to a mode within ``radius`` of its centre. A mode is covered if it has a fifth of its
-    fair share, 1/K of the samples, at least.
+    A sample belongs to a mode within ``radius`` of its centre. A mode is covered if it has at least a fifth
+    of the uniform share, 1/K of the samples.
     """
     from scipy.spatial.distance import cdist
 
@@ -101,7 +101,7 @@ def mode_coverage(samples: ArrayLike, centres: Array, radius: float) -> tuple[in
 
 
 def coverage(samples: Array, data: Array, neighbours: int = 5) -> float:
-    """The share of the data that have a sample nearer than their ``neighbours``-th neighbour in the data."""
+    """The fraction of the data with a sample nearer than their ``neighbours``-th neighbour in the data."""
     from scipy.spatial.distance import cdist
 
     within = np.sort(cdist(data, data), axis=1)[:, neighbours]

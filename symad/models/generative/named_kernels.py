@@ -6,10 +6,10 @@
     ExpSineSquared exp(−2 sin²(π|x − y|/p)/ℓ²) on the line;
     Periodic exp(−2 Σ_d sin²(π(x_d − y_d)/p)/ℓ²).
 
-`Periodic` is RBF on circles, which makes it a kernel in every dimension, where that of the distance is none.
-All parameters are positive; θ, their logarithms in scikit-learn's order, is the vector that is fitted. A
-kernel is called with points (N, D) and (M, D), arrays or traced values, and gives the matrix (N, M). Sources:
-Rasmussen & Williams (2006), section 4.2; MacKay (1998), equation 47, for the periodic one.
+`Periodic` is RBF on circles and therefore a kernel in every dimension, unlike that of the distance.
+All parameters are positive; fits use the vector θ of their logarithms in scikit-learn's order. A
+kernel is called with points (N, D) and (M, D), arrays or traced values, and returns the matrix (N, M).
+Sources: Rasmussen & Williams (2006), section 4.2; MacKay (1998), equation 47, for the periodic one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Kernel:
         return np.log(np.array(self.values))
 
     def __call__(self, xs: Array, ys: Array | None = None, theta: Array | None = None) -> Array:
-        """K_ij = k(x_i, y_j), (N, M); without ``ys`` those of the points with themselves."""
+        """K_ij = k(x_i, y_j), (N, M); without ``ys`` for the points with themselves."""
         refuse_complex("a kernel", xs, ys, theta)
         count = len(self.values)
         if theta is not None and tuple(theta.shape) != (count,):
@@ -67,11 +67,11 @@ class Kernel:
         return self._joined(other, lambda a, b: a * b)
 
     def __radd__(self, other: float) -> Kernel:
-        """A number first."""
+        """The sum for a number as the left operand."""
         return ConstantKernel(other) + self
 
     def __rmul__(self, other: float) -> Kernel:
-        """A number first."""
+        """The product for a number as the left operand."""
         return ConstantKernel(other) * self
 
     def __pow__(self, exponent: int) -> Kernel:
@@ -126,7 +126,7 @@ def _scaled(expression: sympy.Expr, length_scale: sympy.Expr | float) -> Kernel:
 
 
 def RBF(length_scale: sympy.Expr | float = 1.0) -> Kernel:
-    """The squared exponential; several lengths are those of the coordinates."""
+    """The squared exponential; several lengths belong to the coordinates."""
     return _scaled(kernels.rbf(), length_scale)
 
 

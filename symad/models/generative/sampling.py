@@ -1,13 +1,13 @@
-"""Drawing from distributions: location and scale, inversion, and the map that Hamiltonian sampling follows.
+"""Sampling from distributions: location and scale, inversion, and the leapfrog map of Hamiltonian sampling.
 
     X = μ + σ Z;      X = F⁻¹(U), U uniform in (0, 1);
     H(q, p) = −log π(q) + |p|²/2,   leapfrog: p ← p + (h/2) ∇log π(q), q ← q + h p, p ← p + (h/2) ∇log π(q).
 
-A leapfrog step keeps volume (each of its three shears does), is undone by itself after p ← −p, and changes
-H by O(h³); accepting its end with probability min(1, exp(−ΔH)) keeps π exact. One step of it is Langevin's
-proposal q + (h²/2) ∇log π(q) + h p, and exp(−ΔH) its Metropolis–Hastings ratio.
+A leapfrog step preserves volume (as each of its three shears does), is its own inverse after p ← −p, and
+changes H by O(h³); accepting its result with probability min(1, exp(−ΔH)) preserves π exactly. One step of it
+is Langevin's proposal q + (h²/2) ∇log π(q) + h p, and exp(−ΔH) its Metropolis–Hastings ratio.
 
-The functions act on SymPy matrices, on arrays and in traced functions alike: what is proved of the formula
+The functions act on SymPy matrices, on arrays and in traced functions alike: a proof about the formula
 holds for the code that runs. Sources: Devroye, "Non-Uniform Random Variate Generation" (1986), section II.2;
 Neal, "MCMC using Hamiltonian dynamics" (2011), equations 2.6, 2.13, 2.28-2.30 and section 5.2; Roberts and
 Tweedie, "Exponential convergence of Langevin distributions" (1996).
@@ -78,7 +78,7 @@ def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force
 def leapfrog(
     force: Force, q: Array, p: Array, step: float | sympy.Expr, leaps: int = 1
 ) -> tuple[Array, Array]:
-    """(q, p) after a number of leapfrog steps; the half kicks between two of them are joined."""
+    """(q, p) after a number of leapfrog steps; the half kicks between two steps are combined."""
     p = p + step / 2 * force(q)
     for k in range(leaps):
         q = q + step * p

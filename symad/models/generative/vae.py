@@ -4,10 +4,10 @@
     loss = Σ_pixels BCE(x, σ(ℓ)) + KL(N(μ, σ²)‖N(0, I)),   averaged over the samples:
 
 minus the evidence lower bound for pixels x in [0, 1]. With a ``deviation`` τ the pixels are Gaussian
-instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy.
+instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² replaces the cross-entropy.
 Other data have another ``likelihood``: "gaussian" is N(ℓ, τ²), with no sigmoid; or any function of (x, ℓ)
-that gives log p(x | z) of each sample. A ``prior`` log p(z) takes the place of N(0, I), with log q(z |
-x) − log p(z) at the z drawn in the place of its mean KL. The noise ε (N, k) is an input, so derivatives
+that gives log p(x | z) of each sample. A ``prior`` log p(z) replaces N(0, I), and log q(z |
+x) − log p(z) at the sampled z replaces its mean KL. The noise ε (N, k) is an input, so derivatives
 are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²). Conditional: a one-hot class c (N, C) is
 appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encoding variational Bayes"
 (2014), equation 10 and appendix B; Sohn, Lee, Yan (2015) for the condition.
@@ -32,13 +32,13 @@ from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, t
 
 @model
 class VAE:
-    """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
+    """Pixels d, hidden width h, code k, C classes as conditions (0 for none), deviation of the pixels.
 
     ``likelihood``: "bernoulli", "gaussian" or a function (x, ℓ) -> log p(x | z) (N,); ``prior``: None for
     N(0, I), or a function z (N, k) -> log p(z) (N,).
 
     Raises:
-        SymadError: a deviation that is not positive, or no likelihood of that name.
+        SymadError: a deviation that is not positive, or an unknown name of a likelihood.
     """
 
     pixels: Dim
@@ -87,7 +87,7 @@ class VAE:
         return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 
     def decode(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
-        """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""
+        """The probabilities of the pixels (N, d), or their means; for a user's likelihood ℓ itself."""
         logits = self.logits(p, z, c)
         return functions.sigmoid(logits) if self.likelihood == "bernoulli" else logits
 

@@ -56,7 +56,7 @@ def activation(name: str) -> Callable[[Array], Array]:
     """The activation of that name.
 
     Raises:
-        SymadError: there is none of that name.
+        SymadError: there is no activation of that name.
     """
     if name not in ACTIVATIONS:
         raise SymadError(f"activation={name!r} is not one of {', '.join(ACTIVATIONS)}")

@@ -3,10 +3,10 @@
     y_{t,o} = Σ_{k<K} Σ_i W_{k,i,o} x_{s t + r k, i},   t = 0..T'−1,   T' = ⌊(T − r (K − 1) − 1) / s⌋ + 1,
 
 with stride s and dilation r, of x with zeros around it (padding). The windows x_{s t + r k} form a matrix
-with a row for each t and a column for each (k, i), "seq2col" or "im2col"; times the weights as a matrix of
-K d_in rows that is the convolution. As everywhere in learning, the filter is not turned round.
+with a row for each t and a column for each (k, i), "seq2col" or "im2col"; its product with the weights as a
+matrix of K d_in rows is the convolution. As usual in machine learning, the filter is not flipped.
 C is linear in x; its transpose, the transposed convolution, is the pullback of x: ⟨C x, y⟩ = ⟨x, Cᵀ y⟩. It
-places zeros between the elements of y (s − 1 of them) and convolves with the filter turned round.
+places zeros between the elements of y (s − 1 of them) and convolves with the flipped filter.
 
 Shapes: signals (..., T, d), filters (K, d_in, d_out); images (..., H, W, d), filters (K_h, K_w, d_in, d_out);
 sizes are ints or symbols, those of filters ints. Padding, stride and dilation are the same for all
@@ -54,7 +54,7 @@ def windows(x: Array, taps: tuple[int, ...], stride: int = 1, dilation: int = 1)
         dilation: the step from one element of a window to the next.
 
     Raises:
-        ShapeError: a window larger than x, or a size that is no positive integer.
+        ShapeError: a window larger than x, or a size that is not a positive integer.
     """
     if min(*taps, stride, dilation) < 1 or len(x.shape) < len(taps) + 1:
         raise ShapeError(
@@ -94,7 +94,7 @@ def convolve(x: Array, W: Array, stride: int = 1, padding: int = 0, dilation: in
         x: signals (..., T, d_in) or images (..., H, W, d_in).
         W: filters (K, d_in, d_out) or (K_h, K_w, d_in, d_out).
         stride: the step from one window to the next.
-        padding: how many zeros at both ends of each axis.
+        padding: the number of zeros at both ends of each axis.
         dilation: the step from one element of a window to the next.
 
     Raises:
@@ -109,7 +109,7 @@ def convolve(x: Array, W: Array, stride: int = 1, padding: int = 0, dilation: in
 def causal(x: Array, W: Array, dilation: int = 1) -> Array:
     """y_t = Σ_k W_kᵀ x_{t − r (K − 1 − k)}, zeros before the start: (..., T, d_in) -> (..., T, d_out).
 
-    The last tap meets x_t; no y_t sees a later x.
+    The last tap multiplies x_t; no y_t depends on a later x.
     """
     _check(x, W, W.shape[-2], 0)
     return windows(pad(x, 1, dilation * (W.shape[0] - 1), 0), W.shape[:1], 1, dilation) @ _matrix(W)
@@ -129,10 +129,10 @@ def convolve_transposed(
 ) -> Array:
     """Cᵀ y for the convolution C with these filters: (..., T', d_out) -> (..., T, d_in).
 
-    T = s (T' − 1) + r (K − 1) + 1 − 2 padding + extra. Several T have the same T'; ``extra`` < s chooses.
+    T = s (T' − 1) + r (K − 1) + 1 − 2 padding + extra. Several T have the same T'; ``extra`` < s selects one.
 
     Raises:
-        ShapeError: other features, an extra that no T has, or a padding larger than r (K − 1).
+        ShapeError: other features, an extra for which there is no T, or a padding larger than r (K − 1).
     """
     _check(y, W, W.shape[-1], padding)
     axes = len(W.shape) - 2
@@ -162,7 +162,7 @@ def spread(y: Array, axis: int, stride: int) -> Array:
 
 
 def max_pool(x: Array, size: int) -> Array:
-    """The largest of each square of ``size`` × ``size``: (..., H, W, d) -> (..., H/size, W/size, d).
+    """The maximum of each square of ``size`` × ``size``: (..., H, W, d) -> (..., H/size, W/size, d).
 
     Raises:
         ShapeError: ``size`` does not divide both sides.

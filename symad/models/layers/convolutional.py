@@ -4,7 +4,7 @@
     discriminator   [4×4 convolution with stride 2, leaky relu] twice, then a matrix to one score D
     generator       a matrix to a small image, relu, [4×4 transposed convolution with stride 2] twice, sigmoid
 
-The generator's layers undo the shapes of the discriminator's. With σ the logistic function and samples
+The generator's layers invert the shapes of the discriminator's. With σ the logistic function and samples
 g(z), the discriminator minimises −mean log σ(D(x)) − mean log(1 − σ(D(g(z)))), and the generator −mean log
 σ(D(g(z))). Shapes: images (N, side, side, channels), side divisible by 4; codes z (N, k); classes (N,).
 Sources: LeCun et al. (1998) for the classifier; Radford, Metz & Chintala, "DCGAN" (2016), section 3, without
@@ -28,12 +28,12 @@ from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, he, numbers
 
 SLOPE = 0.2
-"""Of the leaky relu on the left."""
+"""The slope of the leaky relu for negative numbers."""
 
 
 @model
 class Classifier:
-    """Images to classes; ``width`` are the features of the first layer, twice as many of the second."""
+    """Images to classes; ``width`` is the number of features of the first layer, half that of the second."""
 
     side: int
     channels: Dim
@@ -73,7 +73,7 @@ class Classifier:
 
 @model
 class Adversaries:
-    """A generator from codes of size k to images, and a discriminator; ``width`` are features."""
+    """A generator from codes of size k to images, and a discriminator; ``width`` is a number of features."""
 
     side: int
     channels: Dim
@@ -98,7 +98,7 @@ class Adversaries:
 
     @property
     def generator_shapes(self) -> Shapes:
-        """G1, g1, G2, g2, G3, g3; filters as those of the convolutions they transpose."""
+        """G1, g1, G2, g2, G3, g3; filters in the layout of the convolutions that they transpose."""
         small = (self.side // 4) ** 2 * 2 * self.width
         return {
             "G1": (self.code, small),
@@ -111,11 +111,11 @@ class Adversaries:
 
     @property
     def shapes(self) -> Shapes:
-        """Those of both."""
+        """The shapes of both."""
         return self.generator_shapes | self.discriminator_shapes
 
     def init(self, seed: int = 0) -> Parameters:
-        """Both."""
+        """Initial values of both."""
         return self.init_generator(seed) | self.init_discriminator(seed + 1)
 
     def init_discriminator(self, seed: int = 0) -> Parameters:
@@ -140,7 +140,7 @@ class Adversaries:
         return sigmoid(convolve_transposed(x, p["G3"], stride=2, padding=1) + p["g3"])
 
     def discriminator_loss(self, p: Mapping[str, Array], real: Array, made: Array) -> Array:
-        """−mean log σ(D(real)) − mean log(1 − σ(D(made))): images both."""
+        """−mean log σ(D(real)) − mean log(1 − σ(D(made))) for real and generated images."""
         return np.mean(softplus(-self.discriminate(p, real))) + np.mean(softplus(self.discriminate(p, made)))
 
     def generator_loss(self, p: Mapping[str, Array], q: Mapping[str, Array], z: Array) -> Array:
@@ -159,7 +159,7 @@ def _start(shapes: Shapes, seed: int) -> Parameters:
     def value(name: str, shape: Shape) -> np.ndarray:
         if len(shape) == 1:
             return np.zeros(numbers(shape))
-        if name in ("G2", "G3"):  # with stride 2 a fourth of the 16 taps meets each pixel
+        if name in ("G2", "G3"):  # with stride 2 a fourth of the 16 taps reaches each pixel
             return he(rng, shape, 4 * shape[-1])
         return he(rng, shape, int(np.prod(numbers(shape)[:-1])))
 

@@ -1,4 +1,4 @@
-"""What a transformer costs, read from traced graphs with symbolic sizes.
+"""The cost of a transformer, from traced graphs with symbolic sizes.
 
 With H·d_k = H·d_v = d one layer on n tokens takes 4d²n + 2n²d + 2 d d_ff n multiply-adds; hence
 O(H(d_k + d_v)n² + (H(d_k + d_v) + d_ff) d n) in general. One more token after T takes O(T d_k) per

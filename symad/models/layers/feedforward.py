@@ -68,7 +68,7 @@ class FeedForward:
         return found
 
     def init(self, seed: int = 0) -> Parameters:
-        """He's values for ReLU and its relatives, Glorot's for the others; biases 0."""
+        """He's values for ReLU and related functions, Glorot's for the others; biases 0."""
         rng = np.random.default_rng(seed)
 
         def start(name: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The linear recurrent unit, and why an autoregressive model is one.
+"""The linear recurrent unit, with the autoregressive model as a special case.
 
     h_t = W_rec h_{t−1} + w_in x_t,   y_t = ⟨w_out, h_t⟩,   h_0 = 0.
 

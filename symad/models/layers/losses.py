@@ -29,7 +29,7 @@ def mean_squared_error(predicted: Array, target: Array) -> Any:
 def log_likelihoods(scores: Array, targets: Array) -> Array:
     """log softmax(z)_y at every position: scores (..., classes), integer targets (...) -> (...).
 
-    A target that is no class is an error when the function is called.
+    A target that is not a class raises an error when the function is called.
     """
     return -class_losses(log_softmax(scores, axis=-1), targets)[0]
 
@@ -49,18 +49,18 @@ def class_losses(
 ) -> tuple[Any, Any]:
     """−Σ_k w_k q_k log p_k at every position, and the weight of the position in a mean: both (...).
 
-    With the label smoothing ε, q = (1 − ε) p + ε/K, p the one-hot vector of a class or given. The weight is
-    w_y of a class y, 0 where it is ignored, and 1 of probabilities, as PyTorch has it.
+    With label smoothing ε, q = (1 − ε) p + ε/K, where p is the one-hot vector of a class or is given. The
+    weight is w_y for a class y, 0 for an ignored one, and 1 for probabilities, as in PyTorch.
 
     Args:
         log_p: log-probabilities (..., K).
         targets: classes y (...), or probabilities (..., K).
         weights: w (K,); by default 1.
         smoothing: ε in [0, 1].
-        ignore: the class of positions that do not count; it need not be one of 0..K − 1.
+        ignore: the class of positions that are not counted; it need not be one of 0..K − 1.
 
     Raises:
-        ShapeError: the shapes do not fit, ε is out of range, or a class to ignore among probabilities.
+        ShapeError: the shapes do not match, ε is out of range, or ``ignore`` is given with probabilities.
     """
     if not 0 <= smoothing <= 1:
         raise ShapeError(f"smoothing={smoothing} is not in [0, 1]")
@@ -90,7 +90,7 @@ def class_losses(
 
 
 def mean_of_classes(loss: Array, weight: Array | float) -> Any:
-    """Σ loss / Σ weight over all positions, 0/0 if none counts."""
+    """Σ loss / Σ weight over all positions, 0/0 if no position counts."""
     if isinstance(weight, float):
         return np.mean(loss)
     return np.sum(loss) / np.sum(weight)
@@ -114,7 +114,7 @@ def huber(predicted: Array, target: Array, delta: float = 1.0) -> Any:
 
 
 def quantile(predicted: Array, target: Array, level: float = 0.5) -> Any:
-    """The mean of `pointwise_losses.quantile`, least at the quantile of this level."""
+    """The mean of `pointwise_losses.quantile`, which is minimal at the quantile of this level."""
     return np.mean(pointwise_losses.quantile(predicted, target, level))
 
 
@@ -134,7 +134,8 @@ def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None
 def info_nce(first: Array, second: Array, temperature: Array | float = 0.1) -> Array | float:
     """The mean of −log softmax_j(⟨a_i, b_j⟩/τ)_i for unit vectors a, b along two arrays (N, d).
 
-    Row i of one belongs to row i of the other. Source: van den Oord, Li & Vinyals (2018), equation 4.
+    Row i of one array is the counterpart of row i of the other. Source: van den Oord, Li & Vinyals (2018),
+    equation 4.
     """
     pointwise_losses.check_pair(first, second)
     if isinstance(temperature, (int, float)) and not temperature > 0:

@@ -1,4 +1,4 @@
-"""Losses that are 0 beyond a margin m, and their smooth relatives: one number a sample.
+"""Losses that are 0 beyond a margin m, and their smooth variants: one number for each sample.
 
 With y = ±1, scores x (..., K), a class or a set of classes J,
 
@@ -8,7 +8,7 @@ With y = ±1, scores x (..., K), a class or a set of classes J,
     multi-label margin   Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K;
     multi-label logistic the mean over k of the logistic loss of x_k;
     triplet              max(0, m + d(a, p) − d(a, n)), d(a, b) = (Σ |a − b + ε|^p)^{1/p}; with ``swap`` the
-                         distance to the negative is the least of those from a and from p.
+                         distance to the negative is the minimum of those from a and from p.
 
 Shapes: pairs and triplets (..., d) -> (...); scores (..., K) -> (...). Sources: Crammer & Singer (2001);
 Balntas et al. (2016) for the swap; in the form of ``torch.nn``.

@@ -4,10 +4,10 @@ A ReLU network without biases reads x_1, ..., x_T one number at a time and answe
 
     h_t = relu(W_rec h_{t−1} + W_in x_t),   ŷ = ⟨W_out, h_T⟩,   h_0 = 0,   d_h = 6, T = 5.
 
-Weights that solve it for all real sequences exist (`exact_parameters`). The state holds relu(x_t) and
-relu(−x_t), which give back x_t = h_1 − h_2; the other units hold relu(x_{t−1} − x_t), and sums that fold in
-one earlier element each: h_6 = relu(max(x_1, ..., x_{T−1}) − x_T), so ŷ = x_T + h_6 is the maximum. Gradient
-descent, on |ŷ − max| or its square, finds an approximation only.
+Weights that solve it for all real sequences exist (`exact_parameters`). The state contains relu(x_t) and
+relu(−x_t), from which x_t = h_1 − h_2; the other units contain relu(x_{t−1} − x_t), and sums that each
+include one earlier element: h_6 = relu(max(x_1, ..., x_{T−1}) − x_T), so ŷ = x_T + h_6 is the maximum.
+Gradient descent, on |ŷ − max| or its square, finds an approximation only.
 
 Shapes: x (T, N) a batch of N sequences, W_in (6,), W_rec (6, 6), W_out (6,).
 """

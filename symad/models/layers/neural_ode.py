@@ -9,7 +9,7 @@ Differentiate, then discretise (the continuous adjoint): a = ∂L/∂x(t) and g 
 
     a′ = −(∂f/∂x)ᵀ a,   g′ = −(∂f/∂θ)ᵀ a,   a(t_1) = ∂L/∂x(t_1),   g(t_1) = 0,
 
-backwards in time together with x. Nothing is stored, but x(t) is found again only up to the solver's
+backwards in time together with x. Nothing is stored, but x(t) is recomputed only up to the solver's
 error: the gradient is that of L up to O(h^p), p the order of the method, and it is not the gradient of the
 computed L. Shapes: x (d,) or any other, θ arrays. Sources: Chen, Rubanova, Bettencourt & Duvenaud, "Neural
 ordinary differential equations" (2018), algorithm 1; Pontryagin et al. (1962); the classical Runge-Kutta
@@ -69,10 +69,10 @@ def integrate(
         x: x_0, an array or a traced value.
         theta: the arrays θ.
         span: (t_0, t_1); t_1 < t_0 integrates backwards.
-        steps: how many steps, at least one.
+        steps: the number of steps, at least one.
         method: "euler", "heun" or "rk4".
         memory: what reverse mode keeps; see `symad.functions.fold`.
-        history: whether all states are wanted.
+        history: true if all states are wanted.
 
     Raises:
         ShapeError: no steps, or an unknown method.
@@ -109,7 +109,7 @@ def adjoint(
         x_bar: ∂L/∂x(t_1).
         theta: the arrays θ.
         span: (t_0, t_1).
-        steps: the steps of the way back.
+        steps: the number of steps of the integration backwards.
         method: see `integrate`.
     """
     shapes = [_shape(v) for v in (x_end, x_bar, *theta)]
@@ -130,7 +130,7 @@ def _shape(value: Array) -> tuple[int, ...]:
 
 
 def _flat(parts: Sequence[Array]) -> Array:
-    """Arrays one after the other in one axis."""
+    """Arrays flattened and concatenated."""
     return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
 

@@ -50,7 +50,7 @@ def batch_norm_predict(
     variance: Array,
     epsilon: float = EPSILON,
 ) -> Array:
-    """The same with running statistics (d,), to predict."""
+    """Batch norm with running statistics (d,), for prediction."""
     return gamma * (x - mean) / np.sqrt(variance + epsilon) + beta
 
 

@@ -1,7 +1,7 @@
 """Options of models: sizes, counts and names are checked when a model is made, parameters when it is used.
 
-What a field of a model may hold stands in its annotation: a ``Dim`` is a positive integer or a symbol that
-may be one, an ``int`` a positive integer, each 0 too where that is the default; ``activation`` is a name.
+The annotation of a field defines its values: a ``Dim`` is a positive integer or a symbol that
+may be one, an ``int`` a positive integer, each also 0 if that is the default; ``activation`` is a name.
 Methods of parameters ``p`` refuse arrays with other shapes than the model's: a bias (1,) would be broadcast.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**options):
-        """That of `typing` from Python 3.11 on, which does nothing."""
+        """`typing`'s function from Python 3.11 on, which does nothing at run time."""
         return lambda function: function
 
 
@@ -40,8 +40,8 @@ def model(cls: type[Model]) -> type[Model]:
     """The class as a frozen dataclass, whose instances check themselves and their parameters.
 
     Raises:
-        ShapeError: when an instance is made with a size that is none, or used with arrays that do not fit.
-        SymadError: with an activation that is none.
+        ShapeError: an instance is made with an invalid size, or used with arrays of other shapes.
+        SymadError: an instance is made with an unknown activation.
     """
     for name, method in list(vars(cls).items()):
         if isfunction(method) and list(signature(method).parameters)[1:2] == ["p"]:
@@ -62,10 +62,10 @@ def model(cls: type[Model]) -> type[Model]:
 
 
 def refuse_complex(asked: str, *values: object) -> None:
-    """Refuse arrays of complex numbers, of which NumPy would compute something else than what is meant.
+    """Refuse arrays of complex numbers, for which NumPy would compute other functions than intended.
 
     Raises:
-        ShapeError: names what was asked and the dtype.
+        ShapeError: the message names the operation and the dtype.
     """
     for value in values:
         dtype = getattr(value, "dtype", None)
@@ -74,7 +74,7 @@ def refuse_complex(asked: str, *values: object) -> None:
 
 
 def _with_parameters(method: Callable[..., Array]) -> Callable[..., Array]:
-    """The method, which refuses parameters that do not fit."""
+    """The method, which refuses parameters of other shapes."""
     others = list(signature(method).parameters)[2:]
 
     @wraps(method)
@@ -95,7 +95,7 @@ def _with_parameters(method: Callable[..., Array]) -> Callable[..., Array]:
             raise
         except SymadError:
             raise
-        except ValueError as error:  # NumPy's, of arrays that do not fit
+        except ValueError as error:  # NumPy's, for arrays whose shapes do not match
             all_data = dict(zip(others, data, strict=False)) | named
             shown = [
                 f"{n} {format_shape(tuple(v.shape))}" for n, v in all_data.items() if hasattr(v, "shape")
@@ -107,7 +107,7 @@ def _with_parameters(method: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _fits(given: Shape, wanted: Shape) -> bool:
-    """True if a shape may be another one: symbols may be any number."""
+    """True if a shape may equal another one: symbols may be any number."""
     pairs = zip(given, wanted, strict=False)
     known = [(a, b) for a, b in pairs if isinstance(a, Integral) and isinstance(b, Integral)]
     return len(given) == len(wanted) and all(a == b for a, b in known)

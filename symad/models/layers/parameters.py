@@ -32,7 +32,7 @@ def trace_model(
     Args:
         f: takes a dict of the parameters, then the data.
         shapes: the shape of each parameter.
-        data: for each further argument of ``f`` what `symad.trace` takes: a symbol, an example or a
+        data: for each further argument of ``f`` an entry of `symad.trace`'s inputs: a symbol, an example or a
             shape.
     """
     names = [*shapes, *list(inspect.signature(f).parameters)[1 : 1 + len(data)]]
@@ -66,19 +66,19 @@ def initial(
 
 
 def glorot_matrices(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
-    """Glorot's values of what has a name W or S, 0 of the rest."""
+    """Glorot's values for names with W or S, 0 for others."""
     return glorot(rng, shape) if name[0] in "WS" else np.zeros(numbers(shape))
 
 
 def recurrent_matrices(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
-    """As `glorot_matrices`, but W_h and W_hh of every layer orthogonal: states neither grow nor fade."""
+    """Like `glorot_matrices`, but W_h and W_hh are orthogonal, so that states neither grow nor decay."""
     if name.startswith("W_h") and name != "W_hy":
         return orthogonal(rng, shape)
     return glorot_matrices(rng, name, shape)
 
 
 def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape], np.ndarray]:
-    """Normal values of what has a name W, 0 of the rest."""
+    """Normal values for names with W, 0 for others."""
 
     def start(rng: np.random.Generator, name: str, shape: Shape) -> np.ndarray:
         return normal(rng, shape, scale) if name[0] == "W" else np.zeros(numbers(shape))
@@ -87,12 +87,12 @@ def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape],
 
 
 def prefixed(prefix: str, values: Mapping[str, Value]) -> dict[str, Value]:
-    """The same values under longer names."""
+    """The same values under names with a prefix."""
     return {prefix + name: value for name, value in values.items()}
 
 
 def part(values: Mapping[str, Array], prefix: str) -> dict[str, Array]:
-    """The values whose names begin with a prefix, without it."""
+    """The values whose names begin with a prefix, under names without it."""
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
@@ -134,7 +134,7 @@ def check_shapes(asked: str, given: Mapping[str, Array], shapes: Mapping[str, Sh
     """Refuse parameters whose names or shapes are not those of a model; ``asked`` begins the message.
 
     Raises:
-        ShapeError: names what is missing, unknown or of another shape.
+        ShapeError: the message names what is missing, unknown or of another shape.
     """
     missing, unknown = [n for n in shapes if n not in given], [n for n in given if n not in shapes]
     wrong = [

@@ -8,7 +8,7 @@ With e = ŷ − y, a probability p, a logit z and log-probabilities q,
     poisson e^z − y z, or μ − y log(μ + ε);  gaussian (log v + e²/v)/2, v at least ε.
 
 `reduced` makes one number of them. Sources: Huber (1964); Koenker & Bassett (1978); in the form of
-``torch.nn``, whose bounds of logarithms and variances they share.
+``torch.nn``, with the same bounds on logarithms and variances.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def error(predicted: Array, target: Array) -> Array:
 
 
 def check_pair(predicted: Array, target: Array) -> None:
-    """Refuse a prediction and a target of two shapes, but for a number, and complex ones."""
+    """Refuse a prediction and a target of different shapes, unless one is a number, and complex ones."""
     refuse_complex("a loss", predicted, target)
     a, b = (tuple(getattr(v, "shape", ())) for v in (predicted, target))
     if a and b and not same_shape(a, b):
@@ -87,7 +87,7 @@ def smooth_absolute(predicted: Array, target: Array, beta: float = 1.0) -> Array
 
 
 def quantile(predicted: Array, target: Array, level: float = 0.5) -> Array:
-    """max(τ (y − ŷ), (τ − 1)(y − ŷ)); its mean is least at the τ-quantile.
+    """max(τ (y − ŷ), (τ − 1)(y − ŷ)); its mean is minimal at the τ-quantile.
 
     Raises:
         ShapeError: the level is not in (0, 1).

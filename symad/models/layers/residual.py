@@ -3,10 +3,11 @@
     x_{k+1} = x_k + h (V_k σ(W_k x_k + b_k) + c_k),  k = 0..L−1,   x_0 = E x,   y = R x_L + r,
 
 an Euler step of size h for each layer (h = 1 in the network of He et al.). The layers are the steps of a
-recurrence over stacked parameters, so that depth costs no code, and ``memory`` says which activations
-reverse mode keeps. Shapes: x (d_in,) or a batch (N, d_in), E (d, d_in), W (L, m, d), b (L, m), V (L, d, m),
-c (L, d), R (d_out, d), r (d_out,). Sources: He, Zhang, Ren & Sun, "Identity mappings in deep residual
-networks" (2016), equation 2; E, "A proposal on machine learning via dynamical systems" (2017), section 3.
+recurrence over stacked parameters, so that the code does not grow with depth, and ``memory`` says which
+activations reverse mode keeps. Shapes: x (d_in,) or a batch (N, d_in), E (d, d_in), W (L, m, d), b (L, m), V
+(L, d, m), c (L, d), R (d_out, d), r (d_out,). Sources: He, Zhang, Ren & Sun, "Identity mappings in deep
+residual networks" (2016), equation 2; E, "A proposal on machine learning via dynamical systems" (2017),
+section 3.
 """
 
 from __future__ import annotations

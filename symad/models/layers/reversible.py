@@ -1,15 +1,15 @@
-"""Reversible networks: the backward sweep finds the activations again from the outputs.
+"""Reversible networks: the backward sweep recomputes the activations from the outputs.
 
     y_1 = x_1 + F(x_2, θ),   y_2 = x_2 + G(y_1, θ)
     x_2 = y_2 − G(y_1, θ),   x_1 = y_1 − F(x_2, θ)
 
-Whatever F and G are, the second line inverts the first: both are additions to one half of what does not
-depend on that half. A chain of such blocks needs no stored activations: from the outputs of a block its
-inputs follow, and its pullback starts from these. Memory does not grow with the number of blocks; each F
-and G runs once more. In floating point the inputs come back up to rounding, which grows with the inverse of
-the blocks: gradients agree with those of stored activations to rounding as long as the inverses are tame.
-Shapes: x_1, x_2 of any one shape; θ the arrays of one block. Source: Gomez, Ren, Urtasun & Grosse, "The
-reversible residual network" (2017), equations 6-7 and algorithm 1.
+The second line inverts the first for all F and G, because each adds to one half a function of the other
+half. A chain of such blocks needs no stored activations: the inputs of a block follow from its outputs,
+and its pullback starts from these inputs. Memory does not grow with the number of blocks; each F
+and G runs once more. In floating point the inputs are recovered up to rounding, which grows with the inverses
+of the blocks: gradients agree with those of stored activations to rounding if the inverses are
+well-conditioned. Shapes: x_1, x_2 of any one shape; θ the arrays of one block. Source: Gomez, Ren, Urtasun &
+Grosse, "The reversible residual network" (2017), equations 6-7 and algorithm 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def inverse(F: Part, G: Part, y1: Array, y2: Array, *theta: Array) -> tuple[Arra
 
 @dataclass(frozen=True)
 class ReversibleChain:
-    """Blocks with one F and G and parameters of their own, and a loss. Made by `reversible`.
+    """Blocks with common F and G and separate parameters, and a loss. Made by `reversible`.
 
     Args:
         run: (x_1, x_2, θ...) -> (y_1, y_2), one block.
@@ -71,7 +71,7 @@ class ReversibleChain:
         """The loss, then its gradients by x_1, x_2 and each θ; no activation is stored.
 
         Raises:
-            ShapeError: the parameters are of different numbers of blocks.
+            ShapeError: the parameters have different numbers of blocks.
         """
         depths = {len(p) for p in theta}
         if len(depths) != 1:
@@ -96,11 +96,11 @@ def reversible(
 
     Args:
         F: (x_2, θ...) -> an array of its shape, written with NumPy.
-        G: (y_1, θ...) -> the same.
+        G: (y_1, θ...) -> an array of its shape, written with NumPy.
         loss: (y_1, y_2, targets...) -> a scalar.
         shapes: the shapes of one half, then of each θ of one block.
         targets: the shapes of the targets.
-        compiled: makes a graph fast, such as `symad.numeric.lower`; graphs are interpreted otherwise.
+        compiled: makes fast code of a graph, such as `symad.numeric.lower`; otherwise graphs are interpreted.
     """
     half, *theta = shapes
     make = compiled if compiled is not None else _interpreted

@@ -4,9 +4,9 @@
     ⟨f, g⟩ = ∫_a^b f(t) g(t) dt,
     ⟨Σ_i α_i k(x_i, ·), Σ_j β_j k(y_j, ·)⟩_k = αᵀKβ,   K_ij = k(x_i, y_j).
 
-The last is the product of sentences when x_i are words: a word is k(x_i, ·), a sentence weighs its words. Its
-reproducing property is ⟨f, k(x, ·)⟩_k = f(x). Source: Schölkopf and Smola, "Learning with Kernels" (2002),
-section 2.2.
+The last one is the product of sentences if x_i are words: a word is k(x_i, ·), a sentence a weighted sum of
+words. Its reproducing property is ⟨f, k(x, ·)⟩_k = f(x). Source: Schölkopf and Smola, "Learning with Kernels"
+(2002), section 2.2.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ def product(x: Array, matrix: Array, y: Array) -> Array:
 def coordinates(matrix: Array) -> Array:
     """L (n, n), upper triangular with M = LᵀL: in the coordinates Lx the product of M is the plain one.
 
-    It is the transpose of the factor that LAPACK and `numpy.linalg.cholesky` give.
+    It is the transpose of the factor that LAPACK and `numpy.linalg.cholesky` return.
 
     Raises:
         ShapeError: a matrix that is not square.
-        SymadError: a matrix that is not symmetric, or not positive definite; names its smallest eigenvalue.
+        SymadError: a matrix that is not symmetric, or not positive definite; the message gives its smallest
+            eigenvalue.
     """
     m = np.asarray(matrix, dtype=np.float64)
     if m.ndim != 2 or m.shape[0] != m.shape[1]:
@@ -55,12 +56,12 @@ def of_functions(f: sympy.Expr, g: sympy.Expr, t: sympy.Symbol, a: Array, b: Arr
 
 
 def of_sentences(weights: Array, gram: Array, others: Array) -> Array:
-    """αᵀKβ of sentences α (N,) and β (M,) and the kernel matrix K (N, M) of their words."""
+    """αᵀKβ for sentences α (N,) and β (M,) and the kernel matrix K (N, M) of their words."""
     return weights @ (gram @ others)
 
 
 def spectrum(word: str, length: int) -> dict[str, int]:
-    """How often each string of a length occurs in a word: its nonzero features among alphabet^length.
+    """How often each string of a length occurs in a word: its nonzero features in alphabet^length.
 
     Source: Leslie, Eskin, Noble, "The spectrum kernel" (2002), section 2.
     """

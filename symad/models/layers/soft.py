@@ -1,8 +1,8 @@
-"""Smooth stand-ins for the largest of some numbers and for its place, with a temperature α.
+"""Smooth approximations of a maximum and of its position, with a temperature α.
 
     weights       p_i = e^{z_i/α} / Σ_j e^{z_j/α}        α → 0: 1 at the largest z_i, 0 elsewhere (a Dirac)
     maximum       α log Σ_i e^{z_i/α}                    between max z and max z + α log n
-    argmax        Σ_i i p_i                              α → 0: the place of the largest
+    argmax        Σ_i i p_i                              α → 0: the position of the maximum
     cross-entropy −log p_y = log Σ_j e^{z_j/α} − z_y/α
 
 The gradient of the maximum is p. Shapes: z (..., n), along the last axis; α > 0 a number or a traced one.

@@ -1,10 +1,10 @@
-"""The two-layer network with the mean-field scaling, and how its error falls with the width.
+"""The two-layer network with the mean-field scaling, and the decay of its error with the width.
 
     f(x) = (1/n) Σ_{k≤n} u_k σ(⟨v_k, x⟩ + b_k).
 
 If a target is a mean over neurons, f*(x) = E[u σ(⟨v, x⟩ + b)] for random (u, v, b), then n neurons drawn
 from that distribution have E (f − f*)² = Var[u σ(⟨v, x⟩ + b)] / n at every x: the error falls as 1/√n,
-whatever the dimension of x. On [−1, 1] every f* with f*(−1) = f*'(−1) = 0 is such a mean, by Taylor's
+for every dimension of x. On [−1, 1] every f* with f*(−1) = f*'(−1) = 0 is such a mean, by Taylor's
 formula with remainder,
 
     f*(x) = ∫_{−1}^{1} f*''(s) relu(x − s) ds = E[2 f*''(s) relu(x − s)],   s uniform on [−1, 1].
@@ -43,7 +43,7 @@ class TwoLayer:
         return {"v": (self.width, self.inputs), "b": (self.width,), "u": (self.width,)}
 
     def init(self, seed: int = 0) -> Parameters:
-        """Standard normal v, b and u: each neuron of size 1, as the mean-field scaling wants it."""
+        """Standard normal v, b and u, so that each neuron has size 1, as in the mean-field scaling."""
         rng = np.random.default_rng(seed)
         return {name: rng.standard_normal(numbers(shape)) for name, shape in self.shapes.items()}
 

@@ -1,7 +1,7 @@
 """Losses that align a language model with demonstrations, preferences and rewards.
 
-With π the model, π_ref the model before, π_old the one that drew the samples, w and l the preferred and the
-other answer, Δ = β (log π/π_ref (w) − log π/π_ref (l)), ρ = π/π_old, u = π_ref/π:
+With π the model, π_ref the model before, π_old the model that generated the samples, w and l the preferred
+and the other answer, Δ = β (log π/π_ref (w) − log π/π_ref (l)), ρ = π/π_old, u = π_ref/π:
 
     fine-tuning    −Σ_t m_t log π(y_t | before t) / Σ_t m_t,   m_t = 1 on the answer, 0 on the prompt
     reward model   −mean log σ(r_w − r_l)
@@ -61,7 +61,7 @@ def group_advantages(rewards: Array) -> Array:
     centred = rewards - np.mean(rewards, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
     spread = variance > 0
-    # A group without spread gets a finite root first: 0/0 must not enter.
+    # A group without spread gets a finite root first, so that 0/0 does not occur.
     return np.where(spread, centred / np.sqrt(np.where(spread, variance, 1.0)), 0.0)
 
 

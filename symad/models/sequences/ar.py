@@ -83,7 +83,7 @@ class Fit:
 
 
 def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> Fit:
-    """The least-squares fit, of minimum norm where the windows do not determine it.
+    """The least-squares fit, of minimum norm if the windows do not determine it.
 
     Singular values below ``scale`` times the largest count as zero.
 

@@ -46,7 +46,7 @@ def filtered(
     """Innovations v (T,), their variances F (T,), and the states α (T, r) and P (T, r, r) for the next step.
 
     Raises:
-        ShapeError: y is no series.
+        ShapeError: y is not a series.
     """
     refuse_complex("arma", phi, theta, mean, variance, y)
     if len(y.shape) != 1 or y.shape[0] == 0:

@@ -1,4 +1,4 @@
-"""Autoregression with chosen lags and exogenous inputs, its forecasts, and free running of nonlinear ones.
+"""Autoregression with selected lags and exogenous inputs, its forecasts, and free-running nonlinear models.
 
     y_t = c + Σ_{l ∈ lags} w_l y_{t−l} + Σ_j v_j u_tj + e_t,   e_t ~ N(0, σ²),
 
@@ -28,10 +28,10 @@ from symad.models.layers.parameters import Shapes
 
 @model
 class ARX:
-    """A model with these lags, k exogenous inputs, and a constant or not.
+    """A model with these lags, k exogenous inputs, and optionally a constant.
 
     Raises:
-        ShapeError: the lags are not positive, different and growing.
+        ShapeError: the lags are not positive, different and ascending.
     """
 
     lags: tuple[int, ...]
@@ -51,10 +51,10 @@ class ARX:
         return found | ({"c": ()} if self.constant else {})
 
     def check(self, y: Array, u: Array | None) -> None:
-        """Refuse series that are too short and inputs that do not fit.
+        """Refuse series that are too short and inputs of other shapes.
 
         Raises:
-            ShapeError: names the shapes.
+            ShapeError: the message names the shapes.
         """
         refuse_complex("ARX", y, u)
         if len(y.shape) != 1 or y.shape[0] <= self.lags[-1]:
@@ -151,7 +151,7 @@ class ARX:
 
 
 def free_running(step: Callable[[Array, Array], Array], window: Array, inputs: Array) -> Array:
-    """The numbers that a model says when it hears itself: (steps,).
+    """The outputs of a model that receives its own outputs as inputs: (steps,).
 
     Args:
         step: from the window of the last s numbers, oldest first, and one step's input to the next number.

@@ -1,13 +1,14 @@
 """Connectionist temporal classification: −log of the probability of a labelling of unknown alignment.
 
-A path π_1, ..., π_T of classes, one of them a blank, stands for the labels that remain when repetitions are
-joined and blanks taken out. With l' = (blank, l_1, blank, ..., l_S, blank) the sum over all its paths is
+A path π_1, ..., π_T of classes, one of them a blank, represents the labels that remain when repetitions are
+merged and blanks removed. With l' = (blank, l_1, blank, ..., l_S, blank) the sum over all its paths is
 
     α_t(s) = y_t(l'_s) (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2) if l'_s ≠ blank and l'_s ≠ l'_{s−2}),
     α_0(0) = 1,   p(l) = α_T(2S) + α_T(2S − 1),
 
-in logarithms, as a scan. Shapes: log-probabilities (T, N, K), labels (N, S), which may be longer than what
-counts of them, lengths (N,); one sequence without N. A labelling without a path has the loss +∞ and slope 0.
+in logarithms, as a scan. Shapes: log-probabilities (T, N, K), labels (N, S), which may be padded beyond their
+number of labels, lengths (N,); one sequence without N. A labelling without a path has the loss +∞ and
+derivative 0.
 
 Source: Graves, Fernández, Gomez & Schmidhuber (2006), equations 6-8.
 """
@@ -28,7 +29,7 @@ NEVER = -np.inf
 
 
 def log_sum(x: Array, axis: int) -> Array:
-    """log Σ e^x along an axis, −∞ with the slope 0 where all are −∞."""
+    """log Σ e^x along an axis; −∞ with derivative 0 where all are −∞."""
     largest = stop_gradient(np.max(x, axis=axis, keepdims=True))
     shift = np.where(largest > NEVER, largest, 0.0)
     possible = x > NEVER
@@ -44,10 +45,10 @@ def ctc(
 
     Args:
         log_probabilities: (T, N, K), or (T, K).
-        labels: (N, S) classes other than the blank, or (S,); what lies past the count is not read.
-        steps: (N,) how many of the T steps count, or a number; None if all do.
-        counts: (N,) how many labels, or a number; None if all do.
-        blank: its class.
+        labels: (N, S) classes other than the blank, or (S,); entries beyond the count are not read.
+        steps: (N,) the numbers of time steps, or one number; None for T.
+        counts: (N,) the numbers of labels, or one number; None for S.
+        blank: the class of the blank.
 
     Raises:
         ShapeError: the shapes do not fit.

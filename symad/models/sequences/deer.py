@@ -7,9 +7,9 @@ Newton's iterate linearises f around the last trajectory h: with J_t = ∂f/∂h
     h'_t = J_t h'_{t−1} + (f(h_{t−1}, x_t) − J_t h_{t−1}),   h'_0 = h_0,
 
 an affine recurrence, which `symad.functions.affine_scan` solves in O(log T) steps of whole arrays. Each
-iteration makes at least one more step exact, so that T iterations suffice; where the recurrence forgets
-its past, a few do. The derivatives are those of the root h of F, not of the iterations. Shapes: h (T, n),
-x (T, ...), J (T, n, n). Source: Lim, Zhu, Selfridge & Kasim, "Parallelizing non-linear sequential models
+iteration makes at least one more step exact, so that T iterations suffice; if the recurrence forgets
+its past, a few suffice. The derivatives are those of the root h of F, not of the iterations. Shapes: h (T,
+n), x (T, ...), J (T, n, n). Source: Lim, Zhu, Selfridge & Kasim, "Parallelizing non-linear sequential models
 over the sequence length" (2024), equations 3-6.
 """
 
@@ -32,7 +32,7 @@ from symad.functions import affine_scan
 from symad.tracing import trace
 
 STEPS = 100
-"""Newton iterations before giving up."""
+"""The maximum number of Newton iterations."""
 
 TOLERANCE = 1e-13
 """The iterations end with a change smaller than this, relative to the largest state."""
@@ -40,7 +40,7 @@ TOLERANCE = 1e-13
 
 @dataclass(frozen=True)
 class Deer:
-    """A recurrence whose states are found together. Made by `deer`.
+    """A recurrence whose states are computed together. Made by `deer`.
 
     Args:
         step: (h, x, θ...) -> f, the graph of one step.
@@ -62,7 +62,7 @@ class Deer:
             guess: a trajectory (T, n) to start from; zeros by default.
 
         Raises:
-            EvaluationError: the iterations do not converge, or leave the numbers.
+            EvaluationError: the iterations do not converge, or a state is not finite.
         """
         h = np.zeros((len(inputs), *np.shape(first))) if guess is None else np.asarray(guess)
         for iteration in range(1, STEPS + 1):
@@ -111,9 +111,9 @@ def deer(
     """A recurrence for parallel evaluation.
 
     Args:
-        step: what `symad.trace` takes: (h (n,), x, θ...) -> the next state (n,).
+        step: an argument of `symad.trace`: (h (n,), x, θ...) -> the next state (n,).
         inputs: the inputs of a Python function.
-        compiled: makes a graph fast, such as `symad.numeric.lower`; graphs are interpreted otherwise.
+        compiled: makes fast code of a graph, such as `symad.numeric.lower`; otherwise graphs are interpreted.
 
     Raises:
         EvaluationError: the step does not give one state of the shape of h, with one axis.

@@ -1,15 +1,15 @@
-"""Attention as the velocity of particles: what infinitely many thin layers do to the tokens.
+"""Attention as the velocity of particles: the limit of infinitely many thin layers acting on the tokens.
 
     dx_i/dt = (1/Z_i) Σ_j e^{β ⟨Q x_i, K x_j⟩} V x_j,   i = 1..n,
 
 with Z_i = Σ_j e^{β ⟨Q x_i, K x_j⟩}, as in self-attention, or Z_i = n. On the sphere ("layer norm") the
-velocity is projected to the tangent space, v − ⟨x_i, v⟩ x_i, and |x_i| = 1 stays. For Q = K = V = I
-and Z_i = n the motion on the sphere climbs the energy
+velocity is projected to the tangent space, v − ⟨x_i, v⟩ x_i, and |x_i| = 1 is preserved. For Q = K = V = I
+and Z_i = n the motion on the sphere is the gradient ascent of the energy
 
     E(x) = 1/(2 β n²) Σ_ij e^{β ⟨x_i, x_j⟩},   dx_i/dt = n (∂E/∂x_i projected),
 
-so tokens gather: almost all starts in dimension d ≥ 3 end in one point. Integrated by the classical
-Runge-Kutta method of order 4, as a scan. Shapes: x (n, d), Q and K (d_k, d), V (d, d); trajectories
+so tokens gather: from almost all starts in dimension d ≥ 3 they converge to one point. Integrated by the
+classical Runge-Kutta method of order 4, as a scan. Shapes: x (n, d), Q and K (d_k, d), V (d, d); trajectories
 (steps, n, d). Sources: Sander et al., "Sinkformers" (2022), section 3; Geshkovski, Letrouit, Polyanskiy &
 Rigollet, "A mathematical perspective on transformers" (2023), equations 2.3, 3.3 and theorem 4.1.
 """
@@ -38,7 +38,7 @@ class AttentionDynamics:
         width: d.
         key: d_k; by default d.
         beta: β.
-        sphere: whether the particles stay on the unit sphere.
+        sphere: true if the particles stay on the unit sphere.
         normaliser: "softmax" for Z_i = Σ_j e^{...}, "count" for Z_i = n.
 
     Raises:
@@ -105,7 +105,7 @@ def energy(x: Array, beta: Array | float) -> Array | float:
 
 
 def clusters(x: Array, near: float = 0.05) -> int:
-    """How many groups the particles (n, d) form, chains of neighbours within the distance ``near`` joined."""
+    """The number of groups of particles (n, d); neighbours within the distance ``near`` belong together."""
     from scipy.sparse.csgraph import connected_components
 
     x = np.asarray(x)

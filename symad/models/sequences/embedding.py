@@ -3,7 +3,7 @@
 A token as a one-hot column x ∈ {0, 1}^{n_voc} times C ∈ R^{d_emb × n_voc} is column ``token`` of C; a decoder
 D ∈ R^{n_voc × d_emb} gives scores back, tied if D = Cᵀ. Shared over a context of n_ctx tokens the columns
 C x_{−1}, ..., C x_{−n_ctx} are stacked, so the first layer W₁ that reads them has n_ctx·d_emb columns
-instead of n_ctx·n_voc, and on each position it acts as W₁ C, whose rank is at most d_emb. Shapes here:
+instead of n_ctx·n_voc, and at each position it acts as W₁ C, whose rank is at most d_emb. Shapes here:
 the table Cᵀ (n_voc, d_emb), tokens (...), vectors (..., d_emb). Sources: Bengio et al., "A neural
 probabilistic language model" (2003), section 2; tied: Press & Wolf (2017).
 """

@@ -139,7 +139,7 @@ class EncoderDecoder:
         return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
     def emit(self, p: Mapping[str, Array], h: Array, state: tuple[Array, ...], e: Array) -> tuple[Array, ...]:
-        """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
+        """One step of the decoder with the vector e: its state and cell, and the context that it has read."""
         _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
         return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
 

@@ -1,9 +1,9 @@
-"""Generating text: tokens drawn one after the other, with a cache of keys and values.
+"""Generating text: tokens sampled one after the other, with a cache of keys and values.
 
     token_{t+1} ~ softmax(scores_t / τ),   restricted to the k most likely tokens,
 
-τ the temperature; τ → 0 takes the most likely token. Shapes: scores (|V|,). Source: Fan, Lewis & Dauphin,
-"Hierarchical neural story generation" (2018), section 5.3, for the restriction to k.
+τ is the temperature; for τ → 0 the most likely token is chosen. Shapes: scores (|V|,). Source: Fan, Lewis &
+Dauphin, "Hierarchical neural story generation" (2018), section 5.3, for the restriction to k.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from symad.models.transformers.transformer import Transformer
 
 
 def sample(scores: Array, rng: np.random.Generator, temperature: float = 1.0, top: int | None = None) -> int:
-    """A token drawn from softmax(scores / temperature), among the ``top`` most likely ones.
+    """A token sampled from softmax(scores / temperature), among the ``top`` most likely ones.
 
-    Temperature 0 takes the most likely token.
+    Temperature 0 chooses the most likely token.
 
     Raises:
         SymadError: a negative temperature, or top < 1.
@@ -54,11 +54,11 @@ def generate(
         model: a causal model.
         p: its parameters.
         prompt: at least one token.
-        count: how many tokens to draw.
-        seed: of the draws.
+        count: the number of tokens to sample.
+        seed: the seed of the samples.
         temperature: see `sample`.
         top: see `sample`.
-        step: what computes ``model.step(p, token, K, V)``, such as a lowered kernel; by default
+        step: computes ``model.step(p, token, K, V)``, such as a lowered kernel; by default
             NumPy runs the model's own function.
 
     Raises:

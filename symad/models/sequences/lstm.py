@@ -3,8 +3,8 @@
     i, f, o = σ(W_h· h_{t−1} + W_x· x_t + b·),   g = tanh(W_hg h_{t−1} + W_xg x_t + b_g),
     c_t = f ⊙ c_{t−1} + i ⊙ g,   h_t = o ⊙ tanh(c_t),   y_t = W_hy h_t + c_y,   h_0 = c_0 = 0.
 
-The additive path is ∂c_t/∂c_{t−1} = diag(f), with no matrix in it: gradients along it fade only as the
-forget gate decides, where a plain recurrence multiplies by diag(1 − h²) W_hh at each step. Through
+The additive path is ∂c_t/∂c_{t−1} = diag(f), without a matrix: gradients along it decay only according to the
+forget gate, whereas a plain recurrence multiplies by diag(1 − h²) W_hh at each step. Through
 the gates, ∂h_t/∂h_{t−1} = diag(o (1 − tanh² c)) ∂c_t/∂h_{t−1} + diag(tanh c) ∂o/∂h_{t−1}.
 
 Shapes: the four gates lie along a leading axis in the order i, f, o, g: W_x (4, d_h, d_in),
@@ -61,7 +61,7 @@ class LSTM:
         inputs: d_in.
         hidden: d_h of every layer.
         outputs: d_out.
-        layers: how many recurrent layers.
+        layers: the number of recurrent layers.
     """
 
     inputs: Dim
@@ -92,7 +92,7 @@ class LSTM:
         return Recurrent("lstm", self.inputs, self.hidden, self.layers)
 
     def to_torch(self, p: Mapping[str, Array]) -> dict[str, Array]:
-        """The layers' weights in the layout of ``torch.nn.LSTM``, with b_hh = 0; W_hy and c_y stay apart."""
+        """The layers' weights in the layout of ``torch.nn.LSTM``, with b_hh = 0; without W_hy and c_y."""
         ours, made = replace(self.torch_layout, gates="".join(GATES)), {}
         for name, shape in ours.shapes.items():
             part, k = name.rsplit("_l", 1)
@@ -125,7 +125,7 @@ class LSTM:
         history = x, x
         for k in range(1, self.layers + 1):
             W_x, W_h, b = p[f"W_x{k}"], p[f"W_h{k}"], p[f"b{k}"]
-            # The inputs of all steps enter by one product: (T, 4, d_h) or (T, 4, N, d_h).
+            # The inputs of all steps are computed by one product: (T, 4, d_h) or (T, 4, N, d_h).
             if len(x.shape) == 2:
                 driven = np.einsum("td,ghd->tgh", history[0], W_x) + b
             else:

@@ -2,12 +2,12 @@
 
     p̂(x | c) = (count(c x) + α p̂(x | c')) / (count(c) + α),
 
-c the last n−1 tokens, count(c) how often it had a successor, c' the same without the oldest token, p̂
-before the first level uniform: with α = 0 the transition model of relative frequencies, with α > 0
-smoothed by the shorter context (so that unseen successors have a probability). n = 2 samples words in
-Shannon's first-order, n = 3 in his second-order Markov approximation. Perplexity is exp of the mean of
-−log p̂. Sources: Shannon, "A mathematical theory of communication" (1948), section 3; MacKay & Peto, "A
-hierarchical Dirichlet language model" (1995).
+where c are the last n−1 tokens, count(c) is the number of their occurrences with a successor, c' is c without
+the oldest token, and p̂ before the first level is uniform: with α = 0 the transition model of relative
+frequencies, with α > 0 smoothed by the shorter context (so that unseen successors have a probability). n = 2
+samples words in Shannon's first-order, n = 3 in his second-order Markov approximation. Perplexity is exp of
+the mean of −log p̂. Sources: Shannon, "A mathematical theory of communication" (1948), section 3; MacKay &
+Peto, "A hierarchical Dirichlet language model" (1995).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Gram = tuple[int, ...]
 
 @dataclass(frozen=True)
 class NGram:
-    """How often each run of at most n tokens occurs in a sequence."""
+    """The numbers of occurrences of all runs of at most n tokens in a sequence."""
 
     order: int
     vocabulary: int
@@ -34,7 +34,7 @@ class NGram:
     length: int
     """The number of tokens in the sequence."""
     ending: Gram
-    """Its last n − 1 tokens: the one place where a context has no successor."""
+    """Its last n − 1 tokens, the only occurrence of a context without a successor."""
     smoothing: float
 
     def shorter(self, order: int) -> NGram:
@@ -48,14 +48,14 @@ class NGram:
         return replace(self, order=order)
 
     def successors(self, context: Gram) -> int:
-        """How often a context was followed by a token."""
+        """The number of times that a context was followed by a token."""
         if not context:
             return self.length
         last = self.ending[max(0, len(self.ending) - len(context)) :]
         return self.counts[context] - (context == last)
 
     def _levels(self, context: Sequence[int]) -> Iterator[tuple[Gram, int]]:
-        """The contexts that count, from the shortest on, and how often each had a successor."""
+        """The contexts that are used, from the shortest on, each with the number of its successors."""
         recent = tuple(int(t) for t in context[max(0, len(context) - self.order + 1) :])
         for length in range(0 if self.smoothing else len(recent), len(recent) + 1):
             level = recent[len(recent) - length :]
@@ -70,7 +70,7 @@ class NGram:
         """p̂(token | context); only the last n − 1 tokens of the context matter.
 
         Raises:
-            ShapeError: without smoothing, a context that was never seen.
+            ShapeError: a context that was never seen, without smoothing.
         """
         p = 1 / self.vocabulary
         for level, seen in self._levels(context):
@@ -95,7 +95,7 @@ class NGram:
         return float(np.exp(-np.mean(np.log(found))))
 
     def sample(self, prompt: Sequence[int], count: int, seed: int = 0) -> list[int]:
-        """``count`` tokens drawn one after the other."""
+        """``count`` tokens, sampled one after the other."""
         rng, tokens = np.random.default_rng(seed), [int(t) for t in prompt]
         for _ in range(count):
             tokens.append(int(rng.choice(self.vocabulary, p=self.probabilities(tokens))))

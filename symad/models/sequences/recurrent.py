@@ -1,14 +1,14 @@
-"""Recurrent layers in the layout of PyTorch: on one another, in one direction or both, of any lengths.
+"""Recurrent layers in the layout of PyTorch: stacked, in one direction or both, for sequences of any lengths.
 
-With a = W_ih x_t + b_ih and r = W_hh h_{t−1} + b_hh, whose gates lie side by side along the first axis,
+With a = W_ih x_t + b_ih and r = W_hh h_{t−1} + b_hh, whose gates are concatenated along the first axis,
 
     rnn    h_t = σ(a + r),   σ = tanh or another activation;
     lstm   i, f, o = σ(a· + r·),  g = tanh(a_g + r_g);   c_t = f c_{t−1} + i g,   h_t = W_hr (o tanh c_t);
     gru    r, z = σ(a· + r·),  n = tanh(a_n + r r_n);   h_t = (1 − z) n + z h_{t−1}.
 
-W_hr exists with a ``projection``. A reverse layer reads x_T, ..., x_1; both directions stand side by side in
-the output, and are the input of the next layer. Sequences of other lengths stand in one batch: past its end a
-sequence keeps its state and its output is 0, and its reverse layer begins at its own end.
+W_hr exists with a ``projection``. A reverse layer reads x_T, ..., x_1; both directions are concatenated in
+the output, which is the input of the next layer. A batch may contain sequences of different lengths: after
+its end a sequence keeps its state and its output is 0, and its reverse layer begins at its own end.
 
 Shapes, with D = 1 or 2 directions: x (T, d_in), (T, N, d_in), or with ``batch_first`` (N, T, d_in); output
 likewise with D d_out features; states (layers D, N, d_out) and, of an LSTM, cells (layers D, N, d_h), without
@@ -75,16 +75,16 @@ class Recurrent:
         kind: "rnn", "lstm" or "gru".
         inputs: d_in.
         hidden: d_h.
-        layers: how many.
-        bidirectional: whether each layer also reads from the end.
-        batch_first: whether batches are (N, T, d_in).
-        bias: whether b_ih and b_hh exist.
+        layers: the number of layers.
+        bidirectional: true if each layer also reads from the end.
+        batch_first: true if batches are (N, T, d_in).
+        bias: true if b_ih and b_hh exist.
         activation: σ of the kind "rnn".
         projection: d_out of an LSTM with W_hr; 0 for none.
-        gates: the order in which the gates stand; by default PyTorch's, "ifgo" or "rzn".
+        gates: the order of the gates; by default PyTorch's, "ifgo" or "rzn".
 
     Raises:
-        SymadError: an option is none of these.
+        SymadError: an option has another value.
     """
 
     kind: str
@@ -110,7 +110,7 @@ class Recurrent:
 
     @property
     def order(self) -> str:
-        """The gates as they stand."""
+        """The gates in their order."""
         return self.gates or GATES[self.kind]
 
     @property
@@ -120,7 +120,7 @@ class Recurrent:
 
     @property
     def places(self) -> list[str]:
-        """The ends of the parameters' names, in the order of the states: l0, l0_reverse, l1, ..."""
+        """The suffixes of the parameters' names, in the order of the states: l0, l0_reverse, l1, ..."""
         ways = ("", "_reverse") if self.bidirectional else ("",)
         return [f"l{k}{way}" for k in range(self.layers) for way in ways]
 
@@ -140,7 +140,7 @@ class Recurrent:
         return found
 
     def init(self, seed: int = 0) -> Parameters:
-        """Normal numbers of variance 1/(3 d_h), that of PyTorch's uniform ones."""
+        """Normal numbers of variance 1/(3 d_h), the variance of PyTorch's uniform numbers."""
         rng = np.random.default_rng(seed)
         scale = float((3 * numbers((self.hidden,))[0]) ** -0.5)
         return {name: normal(rng, shape, scale) for name, shape in self.shapes.items()}
@@ -167,7 +167,7 @@ class Recurrent:
         Args:
             p: parameters.
             x: the sequences.
-            initial: states before the first step, shaped as the last ones; by default 0.
+            initial: states before the first step, with the shapes of the last ones; by default 0.
             lengths: (N,) integers 1..T; by default all are T.
 
         Raises:
@@ -255,7 +255,7 @@ class Recurrent:
         return [tuple(v[k] for v in given) for k in range(count)]
 
     def _seen(self, x: Array, lengths: Array | None) -> Array | None:
-        """Conditions (T, N, 1): whether a step belongs to its sequence; None if all do."""
+        """Conditions (T, N, 1), true if a step belongs to its sequence; None if all do."""
         if lengths is None:
             return None
         if len(x.shape) != 3 or tuple(lengths.shape) != tuple(x.shape[1:2]):

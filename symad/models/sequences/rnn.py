@@ -2,7 +2,7 @@
 
     h_t = σ(W_hh h_{t−1} + W_xh x_t + b),   y_t = W_hy h_t + c,   t = 1..T,   h_0 = 0,
 
-σ = tanh, or relu. Several layers stand on one another: the states of one are the inputs of the next, and
+σ = tanh, or relu. Several layers may be stacked: the states of one are the inputs of the next, and
 each starts at h = 0. With ``skip`` the readout is W_hy h_t + W_xy x_t + c. Shapes: x (T, d_in) or a
 batch (T, N, d_in), W_xh (d_h, d_in), W_hh (d_h, d_h), b (d_h,), W_hy (d_out, d_h), c (d_out,);
 sequence-to-sequence y (T, d_out) or (T, N, d_out), sequence-to-one only y_T.
@@ -40,10 +40,10 @@ class RNN:
         inputs: d_in.
         hidden: d_h of every layer.
         outputs: d_out.
-        layers: how many recurrent layers.
+        layers: the number of recurrent layers.
         activation: "tanh" or "relu", or another of `symad.models.activations`.
-        bias: whether b and c exist.
-        skip: whether the readout sees x_t too.
+        bias: true if b and c exist.
+        skip: true if the readout sees x_t too.
     """
 
     inputs: Dim
@@ -71,14 +71,14 @@ class RNN:
         return found
 
     def init(self, seed: int = 0) -> Parameters:
-        """Recurrent matrices orthogonal, so that states neither grow nor fade; others Glorot's; biases 0."""
+        """Recurrent matrices orthogonal, so that states neither grow nor decay; others Glorot's; biases 0."""
         return initial(self.shapes, seed, recurrent_matrices)
 
     def states(self, p: Mapping[str, Array], x: Array) -> Array:
         """h_1, ..., h_T of the last layer: (T, d_h) or (T, N, d_h)."""
         sigma = activation(self.activation)
         for k in range(1, self.layers + 1):
-            # The inputs of all steps enter by one product outside of the loop.
+            # The inputs of all steps are computed by one product outside of the loop.
             driven = x @ p[f"W_xh{k}"].T + (p[f"b{k}"] if self.bias else 0)
             W_hh = p[f"W_hh{k}"]
 

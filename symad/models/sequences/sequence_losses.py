@@ -1,4 +1,4 @@
-"""What models of sequences share: the losses of y_1, ..., y_T, as methods that a model names in its body.
+"""Losses of y_1, ..., y_T shared by models of sequences, as methods that a model names in its body.
 
 Shapes: x (T, d) or (T, N, d), y as the outputs of the model, classes (T,) or (T, N).
 """

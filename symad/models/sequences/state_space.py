@@ -4,10 +4,10 @@
     Ā_t = exp(Δ_t A),   B̄_t = Δ_t B_t,   A = −exp(a) < 0,
 
 where each of the d features has its own state of n numbers. The step Δ_t = softplus(W_Δ x_t + b_Δ), the
-input map B_t = W_B x_t and the readout C_t = W_C x_t depend on x_t: the model chooses what to keep. Given
-these the recurrence is linear, and (Ā, b) ∘ (Ā', b') = (Ā' Ā, Ā' b + b') is associative: all h_t are
-prefix sums of T elements, found in O(log T) rounds (``parallel``, by `symad.functions.affine_scan`),
-equal to the loop but for rounding.
+input map B_t = W_B x_t and the readout C_t = W_C x_t depend on x_t: the model chooses what to keep. For given
+values of these the recurrence is linear, and (Ā, b) ∘ (Ā', b') = (Ā' Ā, Ā' b + b') is associative: all h_t
+are prefix sums of T elements, computed in O(log T) rounds (``parallel``, by `symad.functions.affine_scan`),
+equal to the loop up to rounding.
 
 A block is x ← x + W_o (s ⊙ silu(z)), with [u, z] = W_i norm(x), v = silu(causal depthwise convolution of u)
 and s the state space model of v. Shapes: x (T, d) or a batch (T, N, d); Δ as x; A (d, n); B, C (T, n) or
@@ -63,11 +63,11 @@ class StateSpace:
         inputs: d_in.
         hidden: d, the width of the residual stream.
         outputs: d_out.
-        state: n, the numbers of state per feature.
-        layers: how many blocks.
+        state: n, the size of the state of each feature.
+        layers: the number of blocks.
         expand: the inner features are expand · d.
-        taps: of the depthwise convolution.
-        parallel: whether the recurrence runs in O(log T) rounds instead of T steps.
+        taps: the number of taps of the depthwise convolution.
+        parallel: true if the recurrence runs in O(log T) rounds instead of T steps.
     """
 
     inputs: Dim
@@ -132,7 +132,7 @@ class StateSpace:
         return rms_norm(x, p["gamma"])
 
     def block(self, p: Mapping[str, Array], x: Array) -> Array:
-        """What a block adds to x (T, d) or (T, N, d)."""
+        """The summand that a block adds to x (T, d) or (T, N, d)."""
         both = rms_norm(x, p["gamma"]) @ p["W_i"]
         inner = p["D"].shape[0]
         u, z = both[..., :inner], both[..., inner:]

@@ -4,10 +4,10 @@
     u = relu(C_r(z; W1_l) + b1_l),   v = relu(C_r(u; W2_l) + b2_l),   z ← relu(v + S_l z),
     y_t = W_hy z_t + c_y,
 
-C_r the causal convolution with K taps, S_l a matrix where the width changes and else the identity. Output
-t sees the R = 1 + 2 (K − 1)(2^L − 1) inputs x_{t−R+1}, ..., x_t and no others. Shapes: x (T, d_in) or a batch
-(T, N, d_in), y (T, d_out) or (T, N, d_out), W1_l and W2_l (K, d, d). Source: Bai, Kolter & Koltun, "An
-empirical evaluation of generic convolutional and recurrent networks" (2018), section 3, without
+C_r is the causal convolution with K taps, S_l a matrix where the width changes and otherwise the identity.
+Output t depends on the R = 1 + 2 (K − 1)(2^L − 1) inputs x_{t−R+1}, ..., x_t and no others. Shapes: x (T,
+d_in) or a batch (T, N, d_in), y (T, d_out) or (T, N, d_out), W1_l and W2_l (K, d, d). Source: Bai, Kolter &
+Koltun, "An empirical evaluation of generic convolutional and recurrent networks" (2018), section 3, without
 weight normalisation and dropout.
 """
 
@@ -47,7 +47,7 @@ class TCN:
 
     @property
     def receptive_field(self) -> int:
-        """R, how many inputs an output sees."""
+        """R, the number of inputs on which an output depends."""
         return 1 + 2 * (self.taps - 1) * (2**self.levels - 1)
 
     @property

@@ -1,8 +1,8 @@
 """Byte-pair encoding.
 
-Start from the distinct characters of a text, in order, as tokens 0, 1, ...; again and again the most
+Start from the distinct characters of a text, in order, as tokens 0, 1, ...; repeatedly the most
 frequent pair of neighbours becomes a new token, with the next larger id; of equally frequent pairs the one
-with the smallest ids is taken. 'abracadabra' becomes XracadXra (ab), XYcadXY (ra), ZcadZ (XY).
+with the smallest ids is used. 'abracadabra' becomes XracadXra (ab), XYcadXY (ra), ZcadZ (XY).
 
 Sources: Gage, "A new algorithm for data compression" (1994); Sennrich, Haddow & Birch, "Neural machine
 translation of rare words with subword units" (2016), algorithm 1.
@@ -32,17 +32,17 @@ class Tokenizer:
 
     @property
     def texts(self) -> list[str]:
-        """What each token stands for."""
+        """The text of each token."""
         found = list(self.characters)
         for a, b in self.merges:
             found.append(found[a] + found[b])
         return found
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text: the merges are applied in the order they were learned.
+        """The tokens of a text: the merges are applied in the order in which they were learned.
 
         Raises:
-            SymadError: a character that was not in the text the tokenizer was made from.
+            SymadError: a character that is not in the text from which the tokenizer was made.
         """
         ids = {c: k for k, c in enumerate(self.characters)}
         unknown = next(((k, c) for k, c in enumerate(text) if c not in ids), None)
@@ -100,7 +100,7 @@ def merge(tokens: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
 
 
 def _packed(tokens: Iterable[int]) -> str:
-    """Tokens as the characters with these numbers: strings are searched and counted quickly."""
+    """Tokens as the characters with these numbers, because strings are searched and counted fast."""
     return "".join(map(chr, tokens))
 
 
@@ -111,7 +111,7 @@ def _merged(packed: str, pair: tuple[int, int], new: int) -> str:
 def _most_frequent(packed: str) -> tuple[tuple[int, int], int]:
     """The most frequent pair of neighbours and its count, ties to the smallest pair of ids.
 
-    Overlapping pairs of one token, as in 'aaa', count at each place.
+    Overlapping pairs of one token, as in 'aaa', count at each position.
     """
     counts = Counter(pairwise(packed))
     if not counts:

@@ -1,9 +1,9 @@
-"""Low-rank adaptation of a matrix that stays as it was.
+"""Low-rank adaptation of a frozen matrix.
 
     W' = W + (α/r) B A,   W (d_out, d_in), B (d_out, r), A (r, d_in),   y = x W'ᵀ.
 
 Only A and B are trained. At the start B = 0: W' = W, and the gradient of A vanishes, since it is
-(α/r) Bᵀ ∂L/∂W'. Merged, W' costs nothing more than W. Source: Hu et al., "LoRA" (2022), section 4.1.
+(α/r) Bᵀ ∂L/∂W'. Once merged, W' costs no more than W. Source: Hu et al., "LoRA" (2022), section 4.1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def adapter_shapes(matrices: Shapes, rank: int) -> Shapes:
     """A and B for each matrix, as ``name_A`` (..., r, d_in) and ``name_B`` (..., d_out, r).
 
     Raises:
-        ShapeError: a parameter that is no matrix.
+        ShapeError: a parameter that is not a matrix.
     """
     found: Shapes = {}
     for name, shape in matrices.items():

@@ -8,8 +8,8 @@ A mask adds −∞ before the softmax. The factor 1/√d_k may be another ``scal
 are c tanh(s/c). With columns as positions the same is V softmax(Kᵀ Q / √d_k), the
 softmax over each column. Many heads: Q_h = X W_Q,h, K_h = Z W_K,h, V_h = Z W_V,h and
 Y = Σ_h Attention(Q_h, K_h, V_h) W_O,h, which is the concatenation of the heads times the stacked W_O;
-Z = X is self-attention, another Z cross-attention. With fewer key heads, each serves a group of query heads:
-query head h reads key head ⌊h G / H⌋, G = 1 being multi-query attention. Leading axes are batches.
+Z = X is self-attention, another Z cross-attention. With fewer key heads, each is shared by a group of query
+heads: query head h reads key head ⌊h G / H⌋; G = 1 is multi-query attention. Leading axes are batches.
 
 Sources: Vaswani et al., "Attention is all you need" (2017), equation 1 and section 3.2.2; Shazeer (2019) and
 Ainslie et al. (2023) for shared key heads; Beltagy, Peters & Cohan (2020) for windows; Gemma team (2024) for
@@ -52,9 +52,9 @@ def weights(
         Q: (..., n, d_k).
         K: (..., m, d_k).
         mask: conditions (n, m), or (..., n, m): True where a query may see a key. A query that sees no
-            key has weights 0, so that its output is 0 and so are all derivatives.
-        bias: numbers that are added to the scores, (..., n, m).
-        additive: a mask as numbers that are added, (..., n, m), −∞ where a query may not see a key.
+            key has weights 0, so its output and all derivatives are 0.
+        bias: numbers added to the scores, (..., n, m).
+        additive: a mask as numbers to add, (..., n, m), −∞ where a query may not see a key.
         scale: the factor of Q Kᵀ; by default 1/√d_k.
         cap: c > 0; the scores become c tanh(s/c) before a bias is added.
 
@@ -77,7 +77,7 @@ def weights(
     if mask is None:
         return softmax(scores, axis=-1)
     alive = np.any(mask, axis=-1)[..., None]
-    # A hidden row gets finite scores first: −∞ in all places would make the softmax 0/0.
+    # A hidden row gets finite scores first: −∞ at all positions would make the softmax 0/0.
     hidden = np.where(np.logical_or(mask, np.logical_not(alive)), scores, -np.inf)
     return np.where(alive, softmax(hidden, axis=-1), 0.0)
 
@@ -98,10 +98,10 @@ def attention(
 
 
 def _check(Q: Array, K: Array, **added: Array | None) -> None:
-    """Refuse what does not fit: features, masks, conditions in the place of numbers, complex numbers.
+    """Refuse features and masks of other shapes, conditions in place of numbers, and complex numbers.
 
     Raises:
-        ShapeError: names the shapes.
+        ShapeError: the message names the shapes.
     """
     refuse_complex("attention", Q, K, *added.values())
     if isinstance(Q.shape[-1], int) and isinstance(K.shape[-1], int) and Q.shape[-1] != K.shape[-1]:
@@ -120,7 +120,7 @@ def _check(Q: Array, K: Array, **added: Array | None) -> None:
 
 
 def shared_heads(values: Array, heads: int) -> Array:
-    """Keys or values (..., G, m, d) as (..., H, m, d): each of G heads serves H/G query heads."""
+    """Keys or values (..., G, m, d) as (..., H, m, d): H/G query heads share each of G heads."""
     groups = values.shape[-3]
     if not groups or heads % groups != 0:
         raise ShapeError(f"{groups} key heads do not divide {heads} query heads")
@@ -147,7 +147,7 @@ def causal_mask(n: Dim) -> Array:
 
 
 def prefix_mask(n: Dim, prefix: Array | Dim) -> Array:
-    """Causal, but the first ``prefix`` positions are seen by all (Raffel et al. 2020, figure 3)."""
+    """Causal, except that all positions see the first ``prefix`` ones (Raffel et al. 2020, figure 3)."""
     t = arange(n)
     return np.logical_or(t[:, None] >= t[None, :], t[None, :] < prefix)
 
@@ -159,9 +159,9 @@ def window_mask(n: Dim, width: Dim) -> Array:
 
 
 def multiplicative_mask(Q: Array, K: Array, mask: Array) -> Array:
-    """The tempting softmax(S) ⊙ M, kept to be refuted.
+    """The wrong mask softmax(S) ⊙ M, kept as an example of a refuted claim.
 
-    Its rows do not sum to 1, and the hidden keys still act through the denominator: it is not causal.
+    Its rows do not sum to 1, and the hidden keys still contribute to the denominator: it is not causal.
     """
     return np.where(mask, weights(Q, K), 0.0)
 
@@ -177,10 +177,10 @@ class MultiHead:
         value: d_v of each head; by default d_k.
         out: d_out; by default d_in.
         context: the features of Z in cross-attention; by default d_in.
-        bias: whether Q, K, V and Y have biases.
+        bias: true if Q, K, V and Y have biases.
         key_heads: G heads of keys and values, a divisor of H; by default H.
         scale: the factor of the scores; by default 1/√d_k.
-        cap: of the scores; see `weights`.
+        cap: the cap of the scores; see `weights`.
 
     Raises:
         ShapeError: H does not divide d_in and no d_k is given, or G does not divide H.
@@ -271,8 +271,8 @@ class MultiHead:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 
         ``rotate`` is applied to queries and keys (see `symad.models.positions.rotate`). ``attend``
-        computes the heads from Q, K and V in place of ``mask`` and ``bias``: `symad.functions.attention`
-        with its arguments given, which lowered code computes tile by tile.
+        computes the heads from Q, K and V instead of ``mask`` and ``bias``: `symad.functions.attention`
+        with its options, which lowered code computes tile by tile.
         """
         Z = X if Z is None else Z
         Q, K, V = self.project(p, "Q", X), self.project(p, "K", Z), self.project(p, "V", Z)

@@ -1,4 +1,4 @@
-"""The encoder-decoder transformer: one reads the source, the other writes the target and attends to that.
+"""The encoder-decoder transformer: one reads the source, the other attends to it and writes the target.
 
     z = encoder(x)                  without mask,
     scores_t = decoder(y_{<t}; z)   causal, with attention to z in each layer,
@@ -34,7 +34,7 @@ class EncoderDecoderTransformer:
         width: d.
         layers: L of each.
         heads: H.
-        hidden: d_ff; by default 4d.
+        order: this and the other switches as in `symad.models.transformer.Transformer`.
         order: and the other switches, see `symad.models.transformer.Transformer`.
     """
 
@@ -63,21 +63,21 @@ class EncoderDecoderTransformer:
 
     @property
     def encoder(self) -> Transformer:
-        """Reads the source."""
+        """The transformer that reads the source."""
         return self._make(self.source, "none", None)
 
     @property
     def decoder(self) -> Transformer:
-        """Writes the target."""
+        """The transformer that writes the target."""
         return self._make(self.target, "causal", self.width)
 
     @property
     def shapes(self) -> Shapes:
-        """Those of both, as ``encoder_E``, ``decoder_E``, ..."""
+        """The shapes of both, as ``encoder_E``, ``decoder_E``, ..."""
         return prefixed("encoder_", self.encoder.shapes) | prefixed("decoder_", self.decoder.shapes)
 
     def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
-        """Both as they are initialised alone, from different numbers."""
+        """Initial values of both, each as if alone, with different random numbers."""
         read, write = self.encoder.init(2 * seed, scale), self.decoder.init(2 * seed + 1, scale)
         return {f"encoder_{k}": v for k, v in read.items()} | {f"decoder_{k}": v for k, v in write.items()}
 

@@ -1,9 +1,9 @@
-"""An encoder: every position sees every other; learned from masked tokens, read out by pooling.
+"""An encoder: every position sees every other; trained on masked tokens, read out by pooling.
 
-Masked language model: a share of the tokens is chosen, m_t = 1; of these 80 % are replaced by the mask token,
+Masked language model: a fraction of the tokens is chosen, m_t = 1; of these 80 % are replaced by the mask token,
 10 % by a random one, 10 % stay. The loss is −Σ_t m_t log p(token_t | all corrupted tokens) / Σ_t m_t.
-Pooling: features x (..., n, d) become one vector: that of the first token, or the mean, or the largest of
-each feature, over the positions that are seen. Classification: scores = pool(x) Wᵀ + c, cross-entropy.
+Pooling: features x (..., n, d) become one vector: that of the first token, or the mean, or the maximum of
+each feature, over the visible positions. Classification: scores = pool(x) Wᵀ + c, cross-entropy.
 Shapes: tokens (B, n), chosen and seen (B, n), W (classes, d), c (classes,). Source: Devlin et al., "BERT"
 (2019), sections 3.1 and A.1, appendix A.1 for the shares.
 """
@@ -31,7 +31,7 @@ class Encoder:
 
     Args:
         body: the transformer; its mask must be "none".
-        classes: how many classes, 0 for none.
+        classes: the number of classes, 0 for none.
         pooling: "first", "mean" or "max".
 
     Raises:
@@ -51,7 +51,7 @@ class Encoder:
 
     @property
     def shapes(self) -> Shapes:
-        """Those of the body, and W, c if there are classes."""
+        """The shapes of the body, and W, c if there are classes."""
         if self.classes == 0:
             return self.body.shapes
         return self.body.shapes | {"W": (self.classes, self.body.width), "c": (self.classes,)}
@@ -85,7 +85,7 @@ class Encoder:
 
 
 def pool(x: Array, kind: str, seen: Array | None = None) -> Array:
-    """One vector of many: (..., n, d) -> (..., d), over positions that are seen; at least one must be."""
+    """One vector for several: (..., n, d) -> (..., d), over visible positions, of which there must be one."""
     if kind == "first":
         return x[..., 0, :]
     if seen is None:
@@ -99,7 +99,7 @@ def pool(x: Array, kind: str, seen: Array | None = None) -> Array:
 def corrupt(
     tokens: Array, vocabulary: int, mask_token: int, rng: np.random.Generator, rate: float = 0.15
 ) -> tuple[Array, Array]:
-    """Corrupted tokens, and which were chosen (1.0 or 0.0): integers (B, n) -> both (B, n).
+    """Corrupted tokens, and the chosen ones (1.0 or 0.0): integers (B, n) -> both (B, n).
 
     At least one token of every row is chosen, so that no loss is 0/0.
 

@@ -1,9 +1,9 @@
-"""Where a token stands: encodings that are added, rotations, and biases of the attention scores.
+"""The position of a token: encodings that are added, rotations, and biases of the attention scores.
 
 Sinusoidal, d even, i = 0..d/2−1:   PE[t, 2i] = sin(t / base^{2i/d}),   PE[t, 2i+1] = cos(t / base^{2i/d}).
 A shift is a rotation of each pair, the same at every t: PE[t + Δ] = R(Δ) PE[t].
 Cosine first, i = 1..d/2:           (cos(t / base^{2i/d}), sin(t / base^{2i/d})).
-Rotary: queries and keys are turned by R(t), so that scores depend on t − t' alone.
+Rotary: queries and keys are rotated by R(t), so that scores depend on t − t' alone.
 ALiBi: −m_h (t − t') is added to the scores, m_h = 2^{−8h/H}, h = 1..H.
 Relative: a learned number for each head and each distance, clipped to −r..r.
 
@@ -69,7 +69,7 @@ def shift_matrix(delta: sympy.Expr | float, d: int, base: sympy.Expr | float = 1
 
 
 def rotate(x: Array, t: Array, base: float = 10000, interleaved: bool = False) -> Array:
-    """Turn the pairs (x_i, x_{i + d/2}) by the angles t / base^{2i/d}: rotary positions.
+    """Rotate the pairs (x_i, x_{i + d/2}) by the angles t / base^{2i/d}: rotary positions.
 
     The half-split pairs are those of GPT-NeoX and of Llama in the transformers library, the others those of
     the paper; the scores of one are those of the other for permuted features.
@@ -77,8 +77,8 @@ def rotate(x: Array, t: Array, base: float = 10000, interleaved: bool = False) -
     Args:
         x: queries or keys (..., n, d), d even.
         t: positions (n,).
-        base: of the frequencies.
-        interleaved: whether the pairs are (x_{2i}, x_{2i+1}).
+        base: the base of the frequencies.
+        interleaved: true if the pairs are (x_{2i}, x_{2i+1}).
     """
     half = x.shape[-1] // 2
     angles = t[:, None] * np.array(frequencies(x.shape[-1], base))

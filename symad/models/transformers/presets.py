@@ -1,4 +1,4 @@
-"""Published transformers by their sizes, and how many parameters they have.
+"""Published transformers: their sizes and numbers of parameters.
 
 A layer with H·d_k = d and d_ff = 4d has 4d² parameters in attention and 8d² in the feed-forward block, so
 that L layers have 12 L d². Sources: Brown et al. (2020), table 2.1, for GPT-3; Zhang et al. (2022) for OPT;
@@ -63,7 +63,7 @@ PRESETS = {
 
 
 def parameter_counts(model: Transformer) -> dict[str, Dim]:
-    """Matrix parameters by their place: embedding, attention, block, total; biases and norms apart."""
+    """Numbers of matrix parameters: embedding, attention, block, total; without biases and norms."""
     groups: dict[str, Dim] = {"embedding": 0, "attention": 0, "block": 0, "others": 0}
     for name, shape in model.shapes.items():
         kind = name.split("_", 1)[-1]

@@ -1,9 +1,9 @@
-"""Models of GPT-2's and Llama's shape from a state dict under the names that their published weights have.
+"""Models with the architecture of GPT-2 and Llama, from a state dict with the names of published weights.
 
 GPT-2: layer norms before the blocks, learned positions, gelu by tanh, biases, tied embedding; linear maps
 are stored (in, out), with Q, K, V side by side. Llama: RMS norms, rotary positions of half-split pairs,
-SwiGLU, no biases, perhaps fewer key heads; linear maps are stored (out, in). Sources: Radford et al. (2019);
-Touvron et al. (2023); the names are those of the transformers library.
+SwiGLU, no biases, optionally fewer key heads; linear maps are stored (out, in). Sources: Radford et al.
+(2019); Touvron et al. (2023); the names are those of the transformers library.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from symad.models.transformers.transformer import Transformer
 
 
 class Named:
-    """The arrays of a state dict by name, with what was not read."""
+    """The arrays of a state dict by name; records which were read."""
 
     def __init__(self, asked: str, state: Mapping[str, Array], ends: str) -> None:
-        """``ends`` is the end of the first name, which tells what stands before all names."""
+        """``ends`` is the end of the first name, which determines the prefix of all names."""
         self.asked, self.state = asked, state
         first = [name for name in state if name.endswith(ends)]
         if len(first) != 1:
@@ -48,7 +48,7 @@ class Named:
         return found
 
     def layers(self, before: str, after: str) -> int:
-        """How many layers there are: the names before0after, before1after, ..."""
+        """The number of layers, from the names before0after, before1after, ..."""
         count = 0
         while f"{self.prefix}{before}{count}{after}" in self.state:
             count += 1
@@ -57,18 +57,18 @@ class Named:
         return count
 
     def done(self, *others: str) -> None:
-        """Refuse what was not read, but for names with these ends."""
+        """Refuse unread entries, except for names with these ends."""
         rest = [n for n in self.state if n not in self.read and not n.endswith(others)]
         if rest:
             raise ShapeError(f"{self.asked}: no place for {', '.join(rest)}")
 
 
 def gpt2(state: Mapping[str, Array], heads: int) -> tuple[Transformer, Parameters]:
-    """A model of GPT-2's shape and its parameters; sizes come from the arrays.
+    """A model with GPT-2's architecture and its parameters; sizes come from the arrays.
 
     Args:
         state: ``wte.weight``, ``h.0.attn.c_attn.weight``, ... with any prefix, as arrays or tensors.
-        heads: H, which the shapes do not tell.
+        heads: H, which the shapes do not determine.
 
     Raises:
         ShapeError: names or shapes that do not fit, or heads that do not divide the width.
@@ -114,14 +114,14 @@ def llama(
     rotary: str = "half",
     **switches: Any,
 ) -> tuple[Transformer, Parameters]:
-    """A model of Llama's shape and its parameters; sizes and the number of key heads come from the arrays.
+    """A model with Llama's architecture and its parameters; sizes and key heads come from the arrays.
 
     Args:
         state: ``model.embed_tokens.weight``, ``model.layers.0.self_attn.q_proj.weight``, ..., and
             ``lm_head.weight`` unless it is tied, as arrays or tensors.
-        heads: H, which the shapes do not tell.
-        base: of the rotary frequencies.
-        epsilon: of the norms.
+        heads: H, which the shapes do not determine.
+        base: the base of the rotary frequencies.
+        epsilon: the ε of the norms.
         rotary: "half", or "interleaved" for weights in the order of the paper.
         switches: others of `Transformer`, such as ``window``.
 

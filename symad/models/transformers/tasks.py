@@ -26,7 +26,7 @@ from symad.models.layers.losses import cross_entropy, mean_squared_error
 
 
 class SequenceModel(Protocol):
-    """What a task asks of a model."""
+    """The interface of models for these tasks."""
 
     def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T."""
@@ -38,7 +38,7 @@ def denoising_loss(model: SequenceModel, p: Mapping[str, Array], noisy: Array, c
 
 
 def forecasting_loss(model: SequenceModel, p: Mapping[str, Array], x: Array) -> Array:
-    """The mean squared error of y_t against x_{t+1}, each predicted from those before it.
+    """The mean squared error of y_t against x_{t+1}, each predicted from the inputs before it.
 
     Raises:
         ShapeError: fewer than two steps.
@@ -49,7 +49,7 @@ def forecasting_loss(model: SequenceModel, p: Mapping[str, Array], x: Array) -> 
 
 
 def summary(model: SequenceModel, p: Mapping[str, Array], x: Array, readout: str = "last") -> Array:
-    """s, one answer for a sequence: (d_out,) or (N, d_out).
+    """s, one output for a sequence: (d_out,) or (N, d_out).
 
     Raises:
         SymadError: another readout.
@@ -70,12 +70,12 @@ def classification_loss(
 def regression_loss(
     model: SequenceModel, p: Mapping[str, Array], x: Array, targets: Array, readout: str = "last"
 ) -> Array:
-    """The mean squared error of one answer for each sequence: x (T, N, d), targets (N, d_out)."""
+    """The mean squared error of one output for each sequence: x (T, N, d), targets (N, d_out)."""
     return mean_squared_error(summary(model, p, x, readout), targets)
 
 
 def forecast(model: SequenceModel, p: Mapping[str, Array], x: Array, steps: int) -> Array:
-    """The next ``steps`` values, each fed back as the next input: (T, d) or (T, N, d), on arrays."""
+    """The next ``steps`` values, each used as the next input: (T, d) or (T, N, d), on arrays."""
     history = np.asarray(x)
     for _ in range(steps):
         history = np.concatenate([history, model.apply(p, history)[-1:]])

@@ -1,4 +1,4 @@
-"""The transformer with the switches of published architectures: alone, or one of a pair.
+"""The transformer with the switches of published architectures: alone, or as encoder or decoder.
 
     x_t = E[token_t] + P[t],
     each of L layers:  x ← residual(x, multi-head attention),
@@ -10,9 +10,9 @@
 Switches: the mask (causal, prefix, none), the order of norm and residual (pre, post, deep), layer or RMS
 norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU, GELU,
 GeGLU, SwiGLU), biases, tied embedding (U = E), shared key heads, a window, a cap of the scores, and
-``memory``, what a decoder reads. Shapes: tokens (n,) or a batch (B, n), integers 0..|V|−1; E and U (|V|, d);
-memory z (m, d_z) or (B, m, d_z); scores (n, |V|) or (B, n, |V|). The cost of one layer in multiply-adds, with
-H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
+``memory``, which a decoder attends to. Shapes: tokens (n,) or a batch (B, n), integers 0..|V|−1; E and U
+(|V|, d); memory z (m, d_z) or (B, m, d_z); scores (n, |V|) or (B, n, |V|). The cost of one layer in
+multiply-adds, with H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
 
 Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only models; Wang et al., "DeepNet"
 (2022), equation 1; Phuong & Hutter, "Formal algorithms for transformers" (2022), algorithm 10.
@@ -58,25 +58,26 @@ class Transformer:
         heads: H.
         key: d_k = d_v of a head; by default d / H.
         hidden: d_ff; by default 4d.
-        mask: "causal", "prefix" (positions before ``prefix`` are seen by all) or "none".
+        mask: "causal", "prefix" (all positions see those before ``prefix``) or "none".
         order: "pre", "post" or "deep".
         norm: "layer" or "rms".
         position: "learned", "sinusoidal", "rotary", "alibi", "relative" or "none".
         block: "relu", "gelu", "gelu_tanh", "geglu" or "swiglu".
-        bias: whether linear maps and layer norms have biases.
-        tied: whether U = E.
+        bias: true if linear maps and layer norms have biases.
+        tied: true if U = E.
         prefix: the length of the prefix.
         memory: d_z, the features of a memory that every layer attends to; None without one.
         key_heads: G heads of keys and values, a divisor of H; by default H.
-        window: how many positions, its own one included, a position of a causal model sees; by default all.
+        window: the number of positions that a position of a causal model sees, including itself; by default
+            all.
         scale: the factor of the scores; by default 1/√d_k.
         cap: c, for scores c tanh(s/c).
-        rotary: "half" or "interleaved", the pairs that rotary positions turn.
-        base: of the rotary frequencies.
-        epsilon: of the norms.
+        rotary: "half" or "interleaved": the pairs that rotary positions rotate.
+        base: the base of the rotary frequencies.
+        epsilon: the ε of the norms.
 
     Raises:
-        SymadError: a switch is set to something else.
+        SymadError: a switch has another value.
     """
 
     vocabulary: Dim
@@ -134,7 +135,7 @@ class Transformer:
 
     @property
     def norm_shapes(self) -> Shapes:
-        """γ, and β where it exists."""
+        """γ, and β if it exists."""
         found: Shapes = {"gamma": (self.width,)}
         return found | {"beta": (self.width,)} if self.norm == "layer" and self.bias else found
 
@@ -160,7 +161,7 @@ class Transformer:
     def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
         """Normal numbers with standard deviation ``scale``, γ = 1, biases 0.
 
-        What is added to the residual stream (W_O, W_2) is divided by √(2L), as GPT-2 does; with deep
+        The last matrices before the residual stream (W_O, W_2) are divided by √(2L), as in GPT-2; with deep
         norm the values, W_O and the block are multiplied by β = (8L)^{−1/4}.
         """
 
@@ -186,13 +187,13 @@ class Transformer:
     def features(
         self, p: Mapping[str, Array], tokens: Array, memory: Array | None = None, seen: Array | None = None
     ) -> Array:
-        """What the layers make of the tokens: (n,) or (B, n) -> (n, d) or (B, n, d).
+        """The features after the layers: (n,) or (B, n) -> (n, d) or (B, n, d).
 
         Args:
             p: parameters.
             tokens: (n,) or (B, n).
             memory: z (m, d_z) or (B, m, d_z), for a decoder.
-            seen: conditions in the shape of the tokens, False where a token is padding: none sees it.
+            seen: conditions in the shape of the tokens, False for padding, which no position sees.
         """
         self._check_memory(memory)
         n = tokens.shape[-1]
@@ -242,13 +243,13 @@ class Transformer:
         return causal_mask(n) if self.mask == "causal" else prefix_mask(n, self.prefix)
 
     def bias_at(self, p: Mapping[str, Array], t: Array, s: Array) -> Array | None:
-        """What is added to the scores of queries at t (n,) and keys at s (m,): (H, n, m) or None."""
+        """The bias of the scores for queries at t (n,) and keys at s (m,): (H, n, m) or None."""
         if self.position == "alibi":
             return positions.alibi(self.heads, t, s)
         return positions.relative(p["R"], t, s) if self.position == "relative" else None
 
     def _turn(self, x: Array, t: Array) -> Array:
-        """Rotary positions of queries or keys."""
+        """Queries or keys with rotary positions."""
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
     def _layers(
@@ -299,7 +300,7 @@ class Transformer:
             memory: (m, d_z), for a decoder.
 
         Returns:
-            Scores (|V|,), and K and V with one more position. The work is O(t), where running all
+            Scores (|V|,), and K and V with one more position. The work is O(t), whereas running all
             tokens again is O(t²).
 
         Raises:

@@ -41,7 +41,7 @@ def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Pa
     Args:
         model: what was certified.
         path: the file to write; the files ``Symad*.v`` go to the same folder.
-        hessian: whether the Hessian of a scalar model is certified too; for few inputs by default.
+        hessian: true if the Hessian of a scalar model is certified too; for few inputs by default.
 
     Raises:
         CoqError: an op of the model, or its sizes, have no form in Coq.
