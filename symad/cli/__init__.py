@@ -12,7 +12,7 @@ from symad.errors import SymadError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code tells scripts how it went.
+    """Run a command; the exit code reports the result to scripts.
 
     Args:
         argv: the arguments after the program's name; those of the process by default.
@@ -25,9 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(options.command(options))
         sys.stdout.flush()
         return code
-    except SystemExit as stop:  # argparse has explained itself
+    except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else USAGE
-    except BrokenPipeError:  # the reader has seen enough, as in `symad ops | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `symad ops | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE
     except OSError as error:

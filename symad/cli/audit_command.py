@@ -1,4 +1,4 @@
-"""``symad audit``: what libraries claim about values and derivatives, as a table."""
+"""``symad audit``: the claims of libraries about values and derivatives, as a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLAIN: Plain = {"markup": False, "highlight": False}
 
 
 def run(options: Namespace) -> int:
-    """Audit packages and files; the exit code is 1 if a claim is refuted, 3 if one is not decided."""
+    """Audit packages and files; the exit code is 1 if a claim is refuted, 3 if one is undecided."""
     names = list(MODULES) if options.all else options.packages
     if not names:
         raise ModelError(f"name a package or a file, or say --all; symad knows {', '.join(MODULES)}")
@@ -61,7 +61,7 @@ def run(options: Namespace) -> int:
 
 
 def _show(rows: list[Row], versions: dict[str, str], console: Output, verbose: bool) -> None:
-    """What is right in numbers, what is not in full."""
+    """Print the numbers of claims that hold, and the details of those that do not."""
     table = Table(title="symad audit", title_justify="left")
     verdicts = [v for v in STYLES if v in summary(rows)]
     table.add_column("package")
@@ -82,7 +82,7 @@ def _show(rows: list[Row], versions: dict[str, str], console: Output, verbose: b
 
 
 def details(row: Row) -> list[str]:
-    """Where a claim fails, by how much, how that was confirmed, and what is known of it."""
+    """The point at which a claim fails, the error, its confirmation, and what is known about it."""
     lines = []
     if row.where:
         off = f", off by {row.error} relative" if row.error else ""
@@ -93,7 +93,7 @@ def details(row: Row) -> list[str]:
 
 
 def _page(rows: list[Row], versions: dict[str, str]) -> str:
-    """The table as a page that stands alone."""
+    """The table as a standalone page."""
     told = ", ".join(f"{name} {number}" for name, number in versions.items())
     kinds = {"refuted": "bad", "undecided": "doubt", "failed": "doubt"}
     body = "\n".join(

@@ -1,4 +1,4 @@
-"""``symad check`` and ``symad recheck``: certificates, printed, kept and checked again."""
+"""``symad check`` and ``symad recheck``: certificates, printed, saved and checked again."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check(options: Namespace) -> int:
 
 
 def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: list[Result]) -> None:
-    """The certificate of one model as a Coq file, with the model as it is written.
+    """The certificate of one model as a Coq file, with the model in its original form.
 
     Raises:
         ModelError: there are several models.
@@ -92,7 +92,7 @@ def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: l
 
 
 def recheck(options: Namespace) -> int:
-    """Decide every claim of kept certificates again, from the graphs they hold."""
+    """Decide every claim of saved certificates again, from the graphs in them."""
     results = []
     for name, before in _read(Path(options.certificate)).items():
         result = _timed(name, before.recheck)
@@ -107,10 +107,10 @@ def recheck(options: Namespace) -> int:
 
 
 def _read(path: Path) -> dict[str, Certificate]:
-    """The certificates of a file by name; one kept by `Certificate.to_json` stands for itself.
+    """The certificates of a file by name; a file of `Certificate.to_json` has a single one.
 
     Raises:
-        ModelError: the file holds no certificates.
+        ModelError: the file contains no certificates.
     """
     from symad.verification.certificate.certificate import Certificate
 
@@ -131,7 +131,7 @@ def _read(path: Path) -> dict[str, Certificate]:
 
 
 def _show(results: list[Result]) -> None:
-    """A table, then what the certificates say of those that are not right beyond doubt."""
+    """Print a table, then the details of the certificates that are not proved or tested."""
     console = Output()
     table = Table(title="Derivatives, every mode against SymPy's", title_justify="left")
     for header in ("model", "status", "entries", "chance of error", "seconds"):

@@ -1,4 +1,4 @@
-"""The console that commands print to."""
+"""The console of the commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Console
 
 
 class Plain(TypedDict, total=False):
-    """What is printed as it is."""
+    """The options for text that is printed unchanged."""
 
     markup: bool
     highlight: bool
@@ -16,7 +16,7 @@ class Plain(TypedDict, total=False):
 
 
 class Output(Console):
-    """rich's console, which leaves it to `symad.cli.main` to end the program when nobody reads on."""
+    """rich's console; if the reader closes the pipe, `symad.cli.main` ends the program."""
 
     def on_broken_pipe(self) -> NoReturn:
         """Raise the error itself: rich would exit with 1, which here means that a derivative is wrong."""

@@ -16,7 +16,7 @@ PLAIN: Plain = {"markup": False, "highlight": False}
 
 
 def run(options: Namespace) -> int:
-    """Establish all entries, or those whose name holds a text; the exit code is 1 if one is not as stated."""
+    """Establish all entries, or those whose name contains a text; the exit code is 1 if a verdict differs."""
     console = Output()
     entries = [e for e in load() if options.text.lower() in f"{e.name} {e.source}".lower()]
     if not entries:
@@ -38,7 +38,7 @@ def run(options: Namespace) -> int:
 
 
 def _tell(entry: Any, console: Output) -> None:
-    """An entry with its source, what is wrong with it, and where it shows."""
+    """Print an entry with its source, its mistake, and the point that shows it."""
     console.print(f"{entry.name}: {entry.reads}", style="bold", **PLAIN)
     for line in (entry.source, entry.url, entry.about):
         if line:

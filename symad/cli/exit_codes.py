@@ -10,9 +10,9 @@ OF_STATUS = {"proved": OK, "tested": OK, "measured": OK, "refuted": REFUTED, "un
 
 
 def worst(codes: list[int]) -> int:
-    """The code that matters most: refuted before undecided before well."""
+    """The most serious code: refuted, then undecided, then success."""
     return REFUTED if REFUTED in codes else UNDECIDED if UNDECIDED in codes else OK
 
 
 PIPE = 141
-"""Whoever read the output has stopped reading: 128 + SIGPIPE, as other programs exit then."""
+"""The exit code if the reader of the output has closed the pipe: 128 + SIGPIPE, as for other programs."""

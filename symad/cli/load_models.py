@@ -1,4 +1,4 @@
-"""Finding models in the user's files, which are run on purpose; nothing else is ever executed."""
+"""Finding models in the user's files, which are run on purpose; no other file is ever executed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from symad.errors import SymadError
 from symad.tracing import trace
 
 RUN_NAME = "symad_model"
-"""``__name__`` while a model file runs: a main block under ``if __name__ == "__main__"`` does not."""
+"""``__name__`` while a model file runs, so that a block under ``if __name__ == "__main__"`` does not run."""
 
 SYMPY = (sympy.Expr, sympy.MatrixBase, sympy.NDimArray, sympy.MatrixExpr, _ArrayExpr)
 
 
 class ModelError(SymadError, ValueError):
-    """A file does not run, or does not define the model asked for."""
+    """A file does not run, or does not define the requested model."""
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
-    """FILE and NAME of ``FILE[:NAME]``; a file whose own name holds a colon is recognised.
+    """FILE and NAME of ``FILE[:NAME]``; a colon in the name of the file itself is recognised.
 
     Raises:
         ModelError: there is no such file.
@@ -51,14 +51,14 @@ def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, G
 
 
 def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, tuple[Traceable, Graph]]:
-    """The models of ``FILE[:NAME]`` by name, as they are written and as graphs: the one asked for, or all.
+    """The models of ``FILE[:NAME]`` by name, in their original form and as graphs: one model, or all.
 
     Args:
         target: the file, and the name of a model in it.
         inputs: the shapes of the arguments of a function, as `shape_of` reads them.
 
     Raises:
-        ModelError: the file fails, or holds no such model.
+        ModelError: the file fails, or contains no such model.
     """
     path, name = split_target(target)
     namespace = run_file(path)
@@ -82,7 +82,7 @@ def load_model(target: str, inputs: Sequence[str] | None = None) -> tuple[str, G
     """The one model of ``FILE:NAME``, or of a file that defines just one.
 
     Raises:
-        ModelError: the file holds several.
+        ModelError: the file contains several.
     """
     models = load_models(target, inputs)
     if len(models) > 1:
@@ -91,7 +91,7 @@ def load_model(target: str, inputs: Sequence[str] | None = None) -> tuple[str, G
 
 
 def run_file(path: Path) -> dict[str, Any]:
-    """The names a file defines; it may import its neighbours, as a script may."""
+    """The names that a file defines; it may import modules of its folder, as a script may."""
     sys.path.insert(0, str(path.parent))
     try:
         return runpy.run_path(str(path), run_name=RUN_NAME)
@@ -113,7 +113,7 @@ def _told(error: BaseException) -> str:
 
 
 def _candidates(namespace: Mapping[str, object]) -> list[str]:
-    """The names that are models by themselves: no bare symbols or numbers, nothing imported."""
+    """The names that are models: no bare symbols or numbers, and no imported objects."""
     return [n for n, value in namespace.items() if not n.startswith("_") and _is_model(value)]
 
 
@@ -131,7 +131,7 @@ def _is_model(value: object) -> bool:
 
 
 def _is_decorated(value: object) -> bool:
-    """True if it is what `symad.function` makes."""
+    """True if it is a result of `symad.function`."""
     return isinstance(getattr(value, "graph", None), Graph)
 
 
@@ -142,12 +142,12 @@ def _takes_nothing(function: FunctionType) -> bool:
 
 
 def shape_of(text: str) -> tuple[str, Shape]:
-    """Name and shape of ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
+    """Name and shape from ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
 
     ``p.W`` is the entry W of an argument p that is a dict.
 
     Raises:
-        ModelError: it is neither.
+        ModelError: the text has another form.
     """
     name, _, sizes = text.partition("=")
     dims = [size.strip() for size in sizes.split(",") if size.strip()]
@@ -163,7 +163,7 @@ def shape_of(text: str) -> tuple[str, Shape]:
 
 
 def _grouped(shapes: Mapping[str, tuple[Dim, ...]]) -> dict[str, Any] | None:
-    """The shapes by argument, those of dotted names in dicts; None where a name is both."""
+    """The shapes by argument, those of dotted names in dicts; None if a name is both."""
     made: dict[str, Any] = {}
     for name, shape in shapes.items():
         *outer, last = name.split(".")
@@ -179,7 +179,7 @@ def _grouped(shapes: Mapping[str, tuple[Dim, ...]]) -> dict[str, Any] | None:
 
 
 def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]) -> Graph:
-    """A function of arrays, traced on the shapes of the command line.
+    """A function of arrays, traced with the shapes of the command line.
 
     Raises:
         ModelError: the names are not those of its parameters, or it fails.
@@ -187,7 +187,7 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
     shapes = dict(map(shape_of, inputs))
     given = _grouped(shapes) if len(shapes) == len(inputs) else None
     known = inspect.signature(function).parameters
-    first = list(known)[: len(given or ())]  # those behind may have defaults
+    first = list(known)[: len(given or ())]  # later parameters may have defaults
     rest = [p for p in known.values() if p.name not in first and p.default is p.empty]
     if given is None or set(given) != set(first) or rest:
         raise ModelError(

@@ -58,17 +58,17 @@ SHORT = {
 }
 
 WIDE = 92
-"""Characters that the table needs; in narrower terminals letters stand for the questions."""
+"""The number of characters of the full table; in narrower terminals letters stand for the questions."""
 
 HEADERS = {"transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "definition": "def"}
-"""Where a question's own name would be too wide."""
+"""Short headers for questions with long names."""
 
 
 def _show(answers: dict[str, dict[str, str]]) -> None:
     headers = list(next(iter(answers.values())))
     console = Output()
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = max(console.width, WIDE)  # in a file no column is cut off
+        console.width = max(console.width, WIDE)  # no column is cut off in a file
     names = [HEADERS.get(header, header.removeprefix("emit ")) for header in headers]
     letters = ascii_lowercase[: len(names)]
     shown = Table(title=f"{len(answers)} operations", title_justify="left", box=SIMPLE)
@@ -89,7 +89,7 @@ def _show(answers: dict[str, dict[str, str]]) -> None:
 def table() -> dict[str, dict[str, str]]:
     """For each op and question: answered, missing, or the reason why there is no answer.
 
-    An answer counts if it is given for one of the op's examples.
+    An answer counts if it exists for one of the op's examples.
     """
     import symad.sparsity.patterns.rules  # noqa: F401  (the answers to `sparsity` stand apart)
 
@@ -122,7 +122,7 @@ def _answered(question: Callable[..., object], *arguments: object) -> str:
 
 
 def _knows(question: Any, *arguments: object) -> bool:
-    """True if a question has an answer for these arguments, which is not asked."""
+    """True if a question has an answer for these arguments; the answer is not computed."""
     try:
         question.resolve_method(arguments)
     except NotFoundLookupError:
@@ -135,12 +135,12 @@ def _args(node: Node) -> tuple[Node, ...]:
 
 
 def jvp(node: Node) -> str:
-    """Whether the tangent of an example is known."""
+    """Answered if the tangent of an example is known."""
     return _answered(questions.jvp, node.op, node, _args(node))
 
 
 def transpose(node: Node) -> str:
-    """Whether an op that is linear in an argument has a transpose."""
+    """Answered if an op that is linear in an argument has a transpose."""
     if not node.args:
         return NO_ARGUMENTS
     y_bar = input_node(sympy.Dummy(real=True), node.shape)
@@ -155,7 +155,7 @@ def transpose(node: Node) -> str:
 
 
 def linear_arguments(node: Node) -> tuple[bool, ...]:
-    """The arguments in which an op is linear: its tangent is the op itself, on the tangent."""
+    """For each argument, true if the op is linear in it: the tangent is the op itself, on the tangent."""
     found = []
     for k, arg in enumerate(node.args):
         dot = input_node(sympy.Dummy(real=True), arg.shape)
@@ -169,7 +169,7 @@ def linear_arguments(node: Node) -> tuple[bool, ...]:
 
 
 def batch(node: Node) -> str:
-    """Whether the op can be applied along a new axis."""
+    """Answered if the op can be applied along a new axis."""
     if not node.args:
         return NO_ARGUMENTS
     count = sympy.Symbol("B", integer=True, positive=True)
@@ -178,7 +178,7 @@ def batch(node: Node) -> str:
 
 
 def evaluate(node: Node) -> str:
-    """Whether the op has a value at some arguments."""
+    """Answered if the op has a value at some arguments."""
     if isinstance(node.op, Input):
         return NO_ARGUMENTS
     inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
@@ -196,31 +196,31 @@ def _dims(node: Node) -> frozenset[sympy.Symbol]:
 
 
 def sympy_form(node: Node) -> str:
-    """Whether the op can be written in SymPy."""
+    """Answered if the op can be written in SymPy."""
     from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
     return _answered(nodes_to_sympy, [node])
 
 
 def flops(node: Node) -> str:
-    """Whether the op's operations are counted."""
+    """Answered if the op's operations are counted."""
     return _answered(questions.flops, node.op, node)
 
 
 def definition(node: Node) -> str:
-    """Whether a fused op carries its definition."""
+    """Answered if a fused op has its definition."""
     return PRIMITIVE if questions.definition(node.op, node) is None else ANSWERED
 
 
 def sparsity(node: Node) -> str:
-    """Whether the dependency pattern of the op is known."""
+    """Answered if the dependency pattern of the op is known."""
     if not node.args:
         return NO_ARGUMENTS
     return ANSWERED if _knows(questions.sparsity, node.op, node, ()) else MISSING
 
 
 def emit(node: Node, backend: str) -> str:
-    """Whether a backend prints the op."""
+    """Answered if a backend prints the op."""
     from symad.numeric import lower
 
     inputs = [n for n in topological([node]) if isinstance(n.op, Input)]

@@ -1,4 +1,4 @@
-"""The commands and their help, which is meant to teach."""
+"""The commands and their help, which explains them by examples."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Write a model once as SymPy mathematics; get derivatives that are proved, and fa
 """
 
 MODELS = """\
-FILE is a Python file of yours. It is run, so give only files you would run. NAME is what it defines
-at module level: a SymPy object, a symad Graph, or a function without arguments that returns one (or
-a list or dict of them), or a function of arrays whose shapes --inputs gives. Without NAME, all models
-that need no shapes:
+FILE is a Python file of yours. It is run, so give only files that you trust. NAME is defined in it
+at module level: a SymPy object, a symad Graph, a function without arguments that returns one (or
+a list or dict of them), or a function of arrays whose shapes --inputs gives. Without NAME the
+command uses all models that need no shapes:
 
     # model.py
     from sympy import *
@@ -53,20 +53,20 @@ first steps:
   symad audit statsmodels                     derivatives that a library ships
   symad ops                                   which op answers which question
 
-'symad COMMAND --help' tells more about each.
+'symad COMMAND --help' explains each of them.
 
 """
 
 
 class Paragraphs(HelpFormatter):
-    """Wraps paragraphs to the width of the terminal; examples and tables stay as they are."""
+    """Wraps paragraphs to the width of the terminal; examples and tables are not changed."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(_filled(block, width) for block in text.strip("\n").split("\n\n"))
 
 
 def _filled(block: str, width: int) -> str:
-    """A paragraph, wrapped; of a block with indented lines nothing but its lines without indentation."""
+    """A paragraph, wrapped; in a block with indented lines only the lines without indentation."""
     lines = block.split("\n")
     if any(line.startswith(" ") for line in lines):
         return block
@@ -121,17 +121,17 @@ def _wrt(parser: ArgumentParser) -> None:
 def _tour(commands: Commands) -> None:
     text = """\
 Each stage is a model. It is traced, differentiated in every mode (which must agree), checked
-against symbolic derivatives, lowered to code and run on data. A row tells how it went, and the
-lines below the table tell what the numbers mean.
+against symbolic derivatives, lowered to code and run on data. A row of the table has the result,
+and the lines below the table explain the numbers.
 
 examples:
   symad tour                     all stages
   symad tour --list              their names
   symad tour rosenbrock arm      some of them
-  symad tour --quick             a few that stand for all
+  symad tour --quick             a few representative ones
   symad tour --out pictures      and save graphs, tables and pictures
-  symad tour --out pictures --resume     go on where it was stopped
-  symad tour --html              and make a page, symad-tour/index.html
+  symad tour --out pictures --resume     continue an interrupted tour
+  symad tour --html              and write a page, symad-tour/index.html
 
 The exit code is 1 if anything failed.
 """
@@ -140,10 +140,10 @@ The exit code is 1 if anything failed.
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
     parser.add_argument("--list", action="store_true", help="list the stages and stop")
-    parser.add_argument("--quick", action="store_true", help="run a few stages that stand for all")
+    parser.add_argument("--quick", action="store_true", help="run a few representative stages")
     parser.add_argument("--out", metavar="DIR", help="a folder for graphs, tables and pictures")
     parser.add_argument("--html", action="store_true", help="write a page with the pictures as well")
-    parser.add_argument("--resume", action="store_true", help="run what an earlier tour has not done well")
+    parser.add_argument("--resume", action="store_true", help="skip stages that passed in an earlier tour")
 
 
 def _check(commands: Commands) -> None:
@@ -151,17 +151,17 @@ def _check(commands: Commands) -> None:
 Every mode of differentiation and all four Hessians are compared with SymPy's own derivative:
 
   proved     equal by exact normal form
-  tested     equal at random points in random prime fields; see the chance
-             of error
+  tested     equal at random points in random prime fields; the bound on
+             the probability of error is printed
   refuted    a point where they differ, to 30 digits
-  undecided  neither, with what was tried
+  undecided  neither; what was tried is listed
 
 {MODELS}
 examples:
   symad check model.py                         all models of the file
   symad check model.py:valley --wrt x          one, with respect to x
   symad check model.py:loss --inputs W=4,3 X=n,4     a function of arrays
-  symad check model.py --json > cert.json      to keep; see 'symad recheck'
+  symad check model.py --json > cert.json      to save; see 'symad recheck'
   symad check model.py:valley --coq valley.v   a proof for Coq
 
 {EXIT_CODES}"""
@@ -169,14 +169,14 @@ examples:
     _model(parser, one=False)
     _wrt(parser)
     parser.add_argument("--json", action="store_true", help="print certificates as JSON")
-    told = "write the derivatives of one model with proofs for Coq; the library it needs is put next to it"
+    told = "write the derivatives of one model with proofs for Coq, and the Coq library beside this file"
     parser.add_argument("--coq", metavar="OUT.v", help=told)
 
 
 def _recheck(commands: Commands) -> None:
     text = f"""\
-The certificate holds the graphs it compares as data, so nothing of the model's file is run. Every
-claim is decided again, with new random primes, and compared with what the certificate says.
+The certificate contains the graphs that it compares as data, so nothing in the model's file is run.
+Every claim is decided again, with new random primes, and compared with the status in the certificate.
 
 example:
   symad check model.py --json > cert.json
@@ -184,13 +184,13 @@ example:
 
 {EXIT_CODES}"""
     parser = _command(commands, "recheck", "check a saved certificate again", text, check_command.recheck)
-    parser.add_argument("certificate", metavar="CERT", help="what 'symad check --json' printed")
+    parser.add_argument("certificate", metavar="CERT", help="the output of 'symad check --json'")
 
 
 def _audit(commands: Commands) -> None:
     text = f"""\
-The values and derivatives that libraries ship are compared with formulas: statsmodels, scikit-learn,
-torch, jax, scipy and autograd, where they are installed. A Python file may declare claims of its own, in
+The values and derivatives of libraries are compared with formulas: statsmodels, scikit-learn,
+torch, jax, scipy and autograd, if they are installed. A Python file may contain claims of its own, in
 groups or one by one, and autograd functions of PyTorch whose class has an attribute formula:
 
     # claims.py
@@ -209,22 +209,22 @@ examples:
   symad audit statsmodels                 one package
   symad audit --all --html audit.html     all of them, and a page
   symad audit claims.py --json            a file of yours; it is run
-  symad audit claims.py:losses            what it declares under one name
+  symad audit claims.py:losses            one group, claim or class of it
 
 {EXIT_CODES}"""
     parser = _command(commands, "audit", "compare what libraries ship with formulas", text, audit_command.run)
     parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE[:NAME]", help="packages, or files")
-    parser.add_argument("--all", action="store_true", help="all packages that symad ships claims about")
-    parser.add_argument("--verbose", action="store_true", help="show every claim, right ones included")
+    parser.add_argument("--all", action="store_true", help="all packages for which symad has claims")
+    parser.add_argument("--verbose", action="store_true", help="show every claim, also those that hold")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--html", metavar="OUT.html", help="write a page")
-    parser.add_argument("--seconds", type=float, default=120.0, help="the limit for one claim (120)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="the time limit for one claim (120)")
 
 
 def _corpus(commands: Commands) -> None:
     text = f"""\
-Right and wrong derivatives from papers and libraries, with their sources: each verdict is established
-anew. The data are the files of symad/corpus.
+Correct and wrong derivatives from papers and libraries, with their sources: each verdict is
+established anew. The data are the files of symad/corpus.
 
 examples:
   symad corpus                       all entries
@@ -237,23 +237,23 @@ examples:
     parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
-LIMIT_HELP = "the most operations that arrays may be written out in for C (100000)"
+LIMIT_HELP = "the maximum number of operations of C code without loops (100000)"
 DERIVATIVES = ("value", "gradient", "value-and-gradient", "jacobian", "hessian")
 
 
 def _lower(commands: Commands) -> None:
     text = f"""\
-The result is one readable file that does not need symad. Of backend c it is C99 with a header: the
-prototypes, sizes as constants, and where each input and result stands. Arrays are written out there, so
-that all sizes are numbers; where that is too long, -o OUT.py writes NumPy code that compiles its loops
-through symad.
+The result is one readable file that does not need symad. For backend c it is C99 with a header: the
+prototypes, sizes as constants, and the position of each input and result. This C code has no loops,
+so all sizes must be numbers; if it would be too long, -o OUT.py writes NumPy code that compiles its
+loops through symad.
 
 {MODELS}
 examples:
   symad lower model.py:valley                           print NumPy code
   symad lower model.py:valley --of hessian -o h.py      the Hessian, in a file
   symad lower model.py:valley --backend c -o valley.c   C99, and valley.h
-  symad lower model.py:valley --style plain --passes    to read; what passes did
+  symad lower model.py:valley --style plain --passes    readable code; what each pass did
   symad lower model.py:loss --inputs W=4,3 X=n,4        n stays a symbol
   symad lower model.py:loss --inputs W=4,3 X=8,4 --of gradient --wrt W
   symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c
@@ -268,8 +268,8 @@ examples:
     parser.add_argument("--sizes", nargs="+", metavar="N=4", help="numbers for symbolic sizes")
     parser.add_argument("--limit", type=int, metavar="OPERATIONS", help=LIMIT_HELP)
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
-    parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed, or to read")
-    parser.add_argument("--passes", action="store_true", help="tell what each pass did (numpy and c)")
+    parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed or for reading")
+    parser.add_argument("--passes", action="store_true", help="print what each pass did (numpy and c)")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py or .c; printed by default")
 
 
@@ -288,10 +288,10 @@ examples:
     shows = "show every step of every mode as tables"
     parser = _command(commands, "explain", shows, text, write_commands.explain)
     _model(parser)
-    told = "the value of an input; again, or after a comma, for the next"
+    told = "the value of an input; repeat the option or separate values by commas"
     parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help=told)
     forms = ("text", "markdown", "latex")
-    parser.add_argument("--format", choices=forms, default="text", help="of the tables (default: text)")
+    parser.add_argument("--format", choices=forms, default="text", help="table format (default: text)")
 
 
 def _draw(commands: Commands) -> None:
@@ -313,11 +313,11 @@ def _ops(commands: Commands) -> None:
 Every operation of a graph answers every question, or there is a reason why not.
 
   answered       tried on the operation's own examples
-  primitive      it stands for itself and needs no definition
+  primitive      it needs no definition
   not linear     only linear operations have a transpose; others are
                  linearized first
   no arguments   inputs and constants
-  refused        by a backend, for a reason that --json tells
+  refused        by a backend, for a reason that --json prints
 """
     parser = _command(commands, "ops", "show which operation answers which question", text, ops_table.run)
     parser.add_argument("--json", action="store_true", help="print the table as JSON")

@@ -26,7 +26,7 @@ DERIVATIVES: dict[str, Callable[..., Graph]] = {
 
 
 def _named(options: Namespace, sizes: dict[str, int] | None = None) -> Graph:
-    """The model at some sizes, or the derivative of it that was asked for."""
+    """The model at some sizes, or the requested derivative of it."""
     name, graph = load_model(options.model, options.inputs)
     if sizes:
         from symad.numeric.modules.size_checks import numbers_of
@@ -41,7 +41,7 @@ def _named(options: Namespace, sizes: dict[str, int] | None = None) -> Graph:
 
 
 def lower(options: Namespace) -> int:
-    """Write code, into a file or to standard output."""
+    """Write code to a file or to standard output."""
     from symad.numeric import lower as lower_graph
 
     sizes = dict(map(size_of, options.sizes or ()))
@@ -62,7 +62,7 @@ def lower(options: Namespace) -> int:
 
 
 def _lower_c(options: Namespace, sizes: dict[str, int], log: Callable[[str], None] | None) -> int:
-    """Write C that stands alone, and its header beside it."""
+    """Write standalone C, and its header beside it."""
     from symad.numeric import c_file
     from symad.numeric.entries.in_scalars import MAX_OPERATIONS
 
@@ -87,10 +87,10 @@ def _told(options: Namespace, path: Path | str, name: str, text: str) -> None:
 
 
 def size_of(text: str) -> tuple[str, int]:
-    """Name and number of ``n=4``.
+    """Name and number from ``n=4``.
 
     Raises:
-        ModelError: it is no such text.
+        ModelError: the text has another form.
     """
     name, _, number = text.partition("=")
     if not name.strip() or not number.strip().isdecimal():
@@ -99,7 +99,7 @@ def size_of(text: str) -> tuple[str, int]:
 
 
 def _to_stderr(line: str) -> None:
-    """Notes stand apart from the code."""
+    """Notes are separate from the code."""
     print(line, file=sys.stderr)
 
 
@@ -121,10 +121,10 @@ def draw(options: Namespace) -> int:
 
 
 def _assignment(text: str) -> tuple[str, Any]:
-    """``x=3``, ``x=1/3``, ``x=0.5``, ``x=[1, 2.5]`` as a name and a value: exact but for the decimals.
+    """``x=3``, ``x=1/3``, ``x=0.5``, ``x=[1, 2.5]`` as a name and a value: exact except for decimals.
 
     Raises:
-        ModelError: it is none of these.
+        ModelError: the text has another form.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():

@@ -1,6 +1,6 @@
-"""Graphs shown to people: tables of every step, and pictures.
+"""Graphs displayed to users: tables of every step, and pictures.
 
-`explain` is the start for tables (`writer` makes them, `tables` sets them), `drawing` for pictures
-(`layout`, `svg`), `typesetting` for formulas, `pages` for notebooks, `sparsity_pictures` and `recurrences`
-for what they say.
+Start with `explain` for tables (`writer` makes them, `tables` formats them), with `drawing` for pictures
+(`layout`, `svg`), with `typesetting` for formulas, with `pages` for notebooks; also `sparsity_pictures` and
+`recurrences`.
 """

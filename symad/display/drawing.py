@@ -1,4 +1,4 @@
-"""``g.draw("f.svg")``: pictures of graphs for looking, or as DOT text for Graphviz."""
+"""``g.draw("f.svg")``: pictures of graphs as SVG, or as DOT text for Graphviz."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symad.saving.atomic_files import write_text
 
 
 class Drawing(str):
-    """A picture as the text of an SVG document, which notebooks show."""
+    """A picture as the text of an SVG document, which notebooks display."""
 
     __slots__ = ()
 
@@ -26,12 +26,12 @@ class Drawing(str):
 
 
 def draw(graph: Graph, path: Path | str | None = None) -> Drawing | None:
-    """A picture of a graph: ``.svg`` for looking, ``.dot`` for Graphviz; without a path for notebooks.
+    """A picture of a graph: ``.svg`` for browsers, ``.dot`` for Graphviz; without a path for notebooks.
 
-    Colours tell op families apart; numbers stand inside the operations that use them; the shape of
-    every array stands at the edges that leave it; a value used several times has several edges. In
-    a browser each box tells its formula. Of graphs with more than 80 nodes the first and the last
-    40 are drawn.
+    Colours distinguish op families; numbers are written inside the operations that use them; the shape of
+    every array is written at the edges that leave it; a value used several times has several edges. In
+    a browser each box shows its formula as a tooltip. For graphs with more than 80 nodes the first and the
+    last 40 are drawn.
 
     Raises:
         EvaluationError: the name ends neither in .svg nor in .dot.

@@ -2,7 +2,7 @@
 
 The notation is that of chains f = f_m ∘ ... ∘ f_1, extended to graphs with fan-out: states s_k,
 tangents t_k, adjoints r_k = ∂f/∂s_k (Griewank and Walther 2008, chapter 3), and the Dual numbers of
-the four Hessian modes. Every number comes from the recurrence that its table is about.
+the four Hessian modes. Every number is computed by the recurrence that its table shows.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from symad.evaluation.rational_results import evaluate_exactly
 from symad.ops.arrays.sources import symbol_of
 
 MOST_NODES = 400
-"""Larger graphs are not tabulated."""
+"""The maximum number of nodes of a graph with tables."""
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Tables with a title; prints as aligned text, shows as Markdown in notebooks."""
+    """Tables with a title; prints as aligned text, displayed as Markdown in notebooks."""
 
     title: str
     tables: tuple[Table, ...]
@@ -72,12 +72,12 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
 
     Args:
         graph: at most 400 nodes. Adjoints and Hessians are shown for one scalar output.
-        point: values of arguments or of inputs inside of them by name, of any kind that a graph evaluates
-            on, SymPy expressions included. An input without a value stands for itself. A rational function
-            at Python integers is shown exactly, in fractions.
+        point: values of arguments or of inputs inside of them by name, of any kind that a graph can be
+            evaluated on, including SymPy expressions. An input without a value stays a symbol. A rational
+            function at Python integers is shown exactly, in fractions.
 
     Raises:
-        EvaluationError: a name is no input, the graph is too large, or an array input of symbolic
+        EvaluationError: a name is not an input, the graph is too large, or an array input of symbolic
             size has no value.
     """
     named = _by_input(graph, point)
@@ -132,7 +132,7 @@ def _symbol(node: Node) -> sympy.Basic:
 
 
 def _itself(node: Node) -> sympy.Symbol:
-    """An input as SymPy symbols: itself, or the array of its elements."""
+    """An input as SymPy symbols: the symbol, or the array of its elements."""
     symbol = _symbol(node)
     if not node.shape:
         return symbol

@@ -1,4 +1,4 @@
-"""A node as a formula in the names of its arguments, as text and as LaTeX."""
+"""A node as a formula in terms of the names of its arguments, as text and as LaTeX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def symbol(name: str) -> sympy.Symbol:
 
 
 def formula(node: Node, names: Sequence[sympy.Expr]) -> Math:
-    """What a node computes: ``sin(s_1)``, ``s_1 @ s_2``, ``sum(s_3)``.
+    """The formula of a node: ``sin(s_1)``, ``s_1 @ s_2``, ``sum(s_3)``.
 
     Args:
         node: any node.
@@ -59,7 +59,7 @@ def _formula(op: Op, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
 
 
 def _short(value: object) -> str:
-    """A field of an op; what is not a small value is named by its type."""
+    """A field of an op; a large value is replaced by the name of its type."""
     if isinstance(value, tuple):
         return format_shape(value) if value else "()"
     plain = (int, float, str, sympy.Basic, type)
@@ -68,7 +68,7 @@ def _short(value: object) -> str:
 
 @_formula.register(ElementwiseOp)
 def _elementwise(op: ElementwiseOp, node: Node, names: tuple[sympy.Symbol, sympy.Expr]) -> Math:
-    """The scalar formula, whatever the shape."""
+    """The scalar formula, for every shape."""
     scalar = Node.of(op, tuple(input_node(sympy.Dummy(real=True)) for _ in names))
     return expression(sympy_form(op, scalar, names))
 
@@ -101,7 +101,7 @@ def _iota(op: Iota, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
 
 @_formula.register(Einsum)
 def _einsum(op: Einsum, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
-    """Matrix products, transposes and sums by their usual signs."""
+    """Matrix products, transposes and sums in their usual notation."""
     texts, latexes = list(map(str, names)), list(map(latex, names))
     if len(names) == 2:
         product = matrix_product(op)
@@ -125,7 +125,7 @@ def _einsum(op: Einsum, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
 
 
 def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
-    """Which factors of a matrix product are transposed; None for other contractions."""
+    """For each factor of a matrix product, true if it is transposed; None for other contractions."""
     first, second = op.inputs
     shared = set(first) & set(second)
     kept = [k for k in (*first, *second) if k not in shared]

@@ -1,4 +1,4 @@
-"""Short labels of nodes for pictures, and the op families that give them colours."""
+"""Short labels of nodes for pictures, and the op families that determine their colours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
 
 SLOT = "·"
-"""Stands for an argument in a label such as ``2 × ·``."""
+"""The placeholder for an argument in a label such as ``2 × ·``."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def is_literal(node: Node) -> bool:
 
 
 def label(node: Node) -> str:
-    """What a node does, in a few characters."""
+    """The operation of a node, in a few characters."""
     return _label(node.op, node)
 
 
@@ -78,7 +78,7 @@ def _number(node: Node) -> str | None:
 
 
 def argument_order_shows(node: Node) -> bool:
-    """True if a label tells its arguments apart, so that edges must arrive in their order."""
+    """True if a label distinguishes its arguments, so that edges must arrive in their order."""
     return label(node) not in {"+", "×", "and", "or", "xor", "max", "min"}
 
 
@@ -100,7 +100,7 @@ def _label(op: Op, node: Node) -> str:
 @_label.register(Source)
 @_label.register(Slice)
 def _whole(op: Op, node: Node) -> str:
-    """The whole formula, the sliced array left out."""
+    """The whole formula, without the sliced array."""
     return details(node).removeprefix("a")
 
 
@@ -202,7 +202,7 @@ def _einsum(op: Einsum, node: Node) -> str:
 
 
 def details(node: Node) -> str:
-    """The formula of a node in arguments a, b, c, ...; for tooltips."""
+    """The formula of a node in terms of arguments a, b, c, ...; for tooltips."""
     letters = iter(sympy.symbols(f"a:{max(len(node.args), 1)}" if len(node.args) > 26 else "a:z"))
     names = [sympy_form(a.op, a, ()) if is_literal(a) else next(letters) for a in node.args]
     return formula(node, names).text

@@ -1,4 +1,4 @@
-"""SymPy's LaTeX, in which names are names: no name is a command that LaTeX obeys, and every name compiles."""
+"""SymPy's LaTeX with safe names: no name is executed as a command by LaTeX, and every name compiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIGNS = (
     "varepsilon varkappa varphi varpi varrho varsigma vartheta"
 )
 COMMANDS = {*ACCENTS.split(), *SIGNS.split(), *greek_letters_set, *other_symbols, "lambda"}
-"""What a name may say of itself in LaTeX, as in ``Symbol(r"\\dot{\\theta}_{1}")``."""
+"""Commands that a name may contain, as in ``Symbol(r"\\dot{\\theta}_{1}")``."""
 
 PLAIN = re.compile(r"\w*(\^\w+)*")
 """Letters, digits, subscripts, and superscripts of something: ``theta_1``, ``x^y``."""
@@ -47,7 +47,7 @@ def escaped(text: str) -> str:
 
 
 def latex_name(name: str) -> str:
-    r"""A name inside mathematics: ``theta_1`` as θ₁, ``\dot{q}`` as it stands, ``a&b`` as text."""
+    r"""A name inside mathematics: ``theta_1`` as θ₁, ``\dot{q}`` unchanged, ``a&b`` as text."""
     if PLAIN.fullmatch(name):
         written = str(LatexPrinter()._deal_with_super_sub(name))
         written = re.sub(r"[^\x00-\x7f]+", lambda run: "".join(map(_letter, run[0])), written)
@@ -79,7 +79,7 @@ def _letter(character: str) -> str:
 
 
 def _greek(character: str) -> str:
-    r"""``\theta`` for θ; nothing for what is no Greek letter of LaTeX."""
+    r"""``\theta`` for θ; empty for other characters than the Greek letters of LaTeX."""
     if character < "\u0370" or character > "\u03ff":
         return ""
     kind, _, letter = unicodedata.name(character, "").removeprefix("GREEK ").partition(" LETTER ")

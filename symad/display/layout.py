@@ -15,7 +15,7 @@ Edge = tuple[int, int]
 Point = tuple[float, float]
 
 GAP = 26.0
-"""The least horizontal distance between two boxes."""
+"""The minimum horizontal distance between two boxes."""
 
 ROW = 72.0
 """The vertical distance between layers."""
@@ -23,7 +23,7 @@ ROW = 72.0
 
 @dataclass
 class Layout:
-    """Where vertices stand, and the points each edge runs through."""
+    """The positions of vertices, and the points through which each edge passes."""
 
     position: dict[int, Point] = field(default_factory=dict)
     route: dict[Edge, list[Point]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ def layout(count: int, edges: Sequence[Edge], widths: Sequence[float]) -> Layout
     """Place vertices 0 … count − 1, numbered so that every edge goes upwards in number.
 
     Args:
-        count: how many vertices.
+        count: the number of vertices.
         edges: (from, to) pairs without repetition.
         widths: the width of each vertex's box.
     """
@@ -56,7 +56,7 @@ def layout(count: int, edges: Sequence[Edge], widths: Sequence[float]) -> Layout
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The longest path from a source; sources stand right above their first use."""
+    """The longest path from a source; sources are directly above their first use."""
     layer = [0] * count
     for a, b in sorted(edges, key=lambda e: e[1]):
         layer[b] = max(layer[b], layer[a] + 1)
@@ -122,9 +122,9 @@ def _sort_by_barycentre(
     fixed: Mapping[int, int],
     arguments: Mapping[int, list[int]],
 ) -> None:
-    """Sort a row by the mean position of neighbours; vertices without any keep their place.
+    """Sort a row by the mean position of neighbours; vertices without neighbours keep their positions.
 
-    Arguments of one vertex stand in their order as far as the rest allows.
+    Arguments of one vertex are kept in their order as far as possible.
     """
     key = {}
     for k, vertex in enumerate(row):
@@ -135,12 +135,12 @@ def _sort_by_barycentre(
 
 
 def _slot(vertex: int, arguments: Sequence[int]) -> float:
-    """A fraction that grows with the position among some arguments."""
+    """A fraction that increases with the position among some arguments."""
     return 0.3 * arguments.index(vertex) / len(arguments) if vertex in arguments else 0.0
 
 
 def _crossings(rows: Sequence[Sequence[int]], above: Mapping[int, list[int]]) -> int:
-    """How many pairs of edges between neighbouring layers cross."""
+    """The number of pairs of edges between neighbouring layers that cross."""
     total = 0
     for upper, lower in pairwise(rows):
         place = {v: k for k, v in enumerate(upper)}
@@ -172,7 +172,7 @@ def _coordinates(
 
 
 def _offsets(row: Sequence[int], width_of: Mapping[int, float]) -> list[float]:
-    """The centres of boxes standing side by side with the least gaps."""
+    """The centres of adjacent boxes with minimum gaps."""
     offsets = [0.0]
     for a, b in pairwise(row):
         offsets.append(offsets[-1] + (width_of[a] + width_of[b]) / 2 + GAP)

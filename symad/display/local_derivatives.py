@@ -9,8 +9,8 @@ For y = f(a_1, ..., a_n) with Jacobian J and second derivative ∂²f these are 
 - bars_dual: (r₁ J + r₂ (∂²f ȧ), r₂ J), the reverse of (y, ẏ)      (reverse over forward)
 - bars_bars: r (∂²f ṙ) + ṡ J, the reverse of (y, ā)                (reverse over reverse)
 
-each a composition of the library's two transformations on one node. Absent tangents are structural
-zeros: they are left out, never multiplied.
+Each is a composition of the library's two transformations on one node. Absent tangents are structural
+zeros: they are omitted, never multiplied.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Group: TypeAlias = "list[Any]"
 """Values, one for each argument; None where a tangent is zero."""
 
 Slots: TypeAlias = "tuple[Shape | Node, ...]"
-"""For each argument its shape, or the node itself where it is a constant."""
+"""For each argument its shape, or the node itself if it is a constant."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Program:
     """Floating-point operations, without those of the operation itself."""
 
     def run(self, values: Sequence[Number], groups: Sequence[Group]) -> Group:
-        """The outputs, None where they are structural zeros."""
+        """The outputs; None for structural zeros."""
         point = dict(zip(self.args, values, strict=True))
         for nodes, given in zip(self.groups, groups, strict=True):
             pairs = zip(nodes, given, strict=True)
@@ -138,12 +138,12 @@ KINDS: dict[str, Callable[..., list[Tangent]]] = {
     "bars_bars": bars_bars,
 }
 OF_VALUE = {"bars": (0,), "dual_bars": (1, 2), "bars_dual": (1, 2), "bars_bars": (0, 2)}
-"""Which groups of a program belong to the value y; the others have one entry for each argument."""
+"""The groups of a program that belong to the value y; the others have one entry for each argument."""
 
 
 @cache
 def program(kind: str, op: Op, slots: Slots, present: tuple[tuple[bool, ...], ...]) -> Program:
-    """The program of one kind for an operation; ``present`` tells which entries are not zero."""
+    """The program of one kind for an operation; ``present`` is true for entries that are not zero."""
     args = tuple(s if isinstance(s, Node) else _placeholder(s) for s in slots)
     free = [a for a, s in zip(args, slots, strict=True) if not isinstance(s, Node)]
     y = Node.of(op, args)

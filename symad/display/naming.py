@@ -22,7 +22,7 @@ class Names:
     """The names of a graph's values: s_0 = x for a single input, otherwise inputs keep theirs.
 
     Then s_1, s_2, ... in order; t and r have the index of s, or the input's name. Numbers are
-    written where they are used.
+    written inline.
     """
 
     def __init__(self, runs: Recurrences, inputs: Sequence[Node]) -> None:
@@ -50,11 +50,11 @@ class Names:
         return expression(self.of(letter, node))
 
     def state(self, node: Node) -> Math:
-        """What a state computes from others."""
+        """The formula of a state in terms of others."""
         return formula(node, [self.of("s", a) for a in node.args])
 
     def tangent(self, node: Node) -> Math:
-        """t_k from the tangents of the arguments."""
+        """t_k in terms of the tangents of the arguments."""
         free = self.runs.free(node)
         if not node.args or node not in self.runs.real:
             return Math("", "")
@@ -84,7 +84,7 @@ class Names:
         return expression(sympy.Add(*terms))
 
     def _written(self, program: Program, node: Node, names: dict[Any, Any]) -> list[Any]:
-        """The outputs of a program in the names of its values."""
+        """The outputs of a program in terms of the names of its values."""
         value = input_node(sympy.Dummy(real=True))
         present = [o for o in program.outputs if isinstance(o, Node)]
         shown = iter(nodes_to_sympy(rebuild(present, {program.y: value})))

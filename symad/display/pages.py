@@ -1,4 +1,4 @@
-"""What notebooks show of graphs, explanations and colorings, as HTML."""
+"""Graphs, explanations and colorings as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _cell(cell: object) -> str:
 # ---- colorings ------------------------------------------------------------------------------------
 
 CELL = 14
-"""Pixels of one entry of a pattern."""
+"""The size of one entry of a pattern in pixels."""
 
 MOST_CELLS = 60
-"""Patterns with more rows or columns are shown by their one line."""
+"""The maximum number of rows or columns of a pattern with a picture; larger ones show their one-line text."""
 
 COLORS = (
     "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d",
@@ -63,7 +63,7 @@ COLORS = (
 
 
 def coloring_svg(coloring: Coloring) -> str | None:
-    """The pattern, each entry in the color of the product from which it is read; None if it is large."""
+    """The pattern, each entry in the color of the product that determines it; None if it is large."""
     rows, columns = coloring.pattern.shape
     if max(rows, columns) > MOST_CELLS:
         return None
@@ -84,5 +84,5 @@ def coloring_svg(coloring: Coloring) -> str | None:
 
 
 def coloring_html(coloring: Coloring) -> str:
-    """Its one line, and its picture."""
+    """The one-line text of a coloring, and its picture."""
     return f"<div><p>{html.escape(repr(coloring))}</p>{coloring_svg(coloring) or ''}</div>"

@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: boxes with labels, and edges."""
+"""The contents of a picture of a graph: boxes with labels, and edges."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from symad.display.labels import (
 )
 
 MOST = 80
-"""Of larger graphs the first and the last nodes are drawn."""
+"""The maximum number of nodes; of larger graphs the first and the last nodes are drawn."""
 
 LONGEST = 28
-"""Longer labels are cut."""
+"""The maximum length of a label."""
 
 CHARACTER = 8.0
 """The mean width of a character in pixels, at the size of labels."""
@@ -50,13 +50,13 @@ class Box:
 
     @property
     def room(self) -> float:
-        """The width that the layout keeps free."""
+        """The width that the layout reserves."""
         return self.width + 2 * CHARACTER * len(self.result)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: boxes, edges in argument order (some twice), and how much was left out."""
+    """Boxes, edges in argument order (some twice), and the number of omitted nodes."""
 
     name: str
     boxes: tuple[Box, ...]
@@ -65,7 +65,7 @@ class Picture:
 
 
 def _output_names(graph: Graph) -> list[str]:
-    """y, or y1, y2, ...; f or out where an input has one of these names."""
+    """y, or y1, y2, ...; f or out if an input has one of these names."""
     taken, count = {str(symbol) for symbol in graph.inputs}, len(graph.output_nodes)
     for stem in ("y", "f", "out", "result"):
         names = [stem] if count == 1 else [f"{stem}{k}" for k in range(1, count + 1)]

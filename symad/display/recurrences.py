@@ -2,7 +2,7 @@
 
 States s_k, tangents t_k, adjoints r_k, and the second-order quantities of the four Hessian modes.
 At a fan-out contributions are added; a value used only under a condition passes derivatives on only
-where the condition holds. This is slow and plain on purpose: it is what the tables show.
+where the condition holds. This is slow and plain on purpose: the tables show these recurrences.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Values = dict[Node, Any]
 class Recurrences:
     """A graph at a point: the states, and the sweeps over them.
 
-    ``operations[node]`` counts what the last sweep did at each node.
+    ``operations[node]`` is the number of operations of the last sweep at each node.
     """
 
     def __init__(self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Number]) -> None:
-        """Evaluate every node. ``output`` is the scalar to differentiate backwards, if any."""
+        """Evaluate every node. ``output`` is the scalar to differentiate in reverse mode, if any."""
         self.output = output
         roots = list(outputs) if output is None else [*outputs, output]
         self.order = topological([*point, *roots])
@@ -53,7 +53,7 @@ class Recurrences:
         return [a for a in node.args if a in self.varying]
 
     def program(self, kind: str, node: Node, *groups: Group) -> Program:
-        """The program of `local_derivatives` for a node, from which groups' entries are None."""
+        """The program of `local_derivatives` for a node, for the entries of groups that are not None."""
         slots = tuple(a.shape if a in self.varying else a for a in node.args)
         present = tuple(tuple(v is not None for v in group) for group in groups)
         return program(kind, node.op, slots, present)
@@ -85,7 +85,7 @@ class Recurrences:
             sums[node] = sums[node] + value if node in sums else value
 
     def _seed(self, value: Number | None) -> Values:
-        """A sweep's accumulators at its start."""
+        """The accumulators of a sweep at its start."""
         return {} if self.output is None or value is None else {self.output: value}
 
     def _inner(self) -> list[Node]:
@@ -152,7 +152,7 @@ class Recurrences:
     def reverse_over_reverse(self, r: Values, r_dot: Values) -> Values:
         """ṡ_{k−1} = r_k H_ki + ṡ_k J_k with ṡ = 0 at the end.
 
-        ``r_dot`` reverses the adjoints: ṙ_k = J_k ṙ_{k−1}, from the unit direction.
+        ``r_dot`` are the tangents of the adjoints: ṙ_k = J_k ṙ_{k−1}, from the unit direction.
         """
         s_dot: Values = {}
         for node in reversed(self._inner()):
@@ -163,7 +163,7 @@ class Recurrences:
         return s_dot
 
     def _deal(self, sums: tuple[Values, Values], node: Node, both: Group) -> None:
-        """Two halves of a group to two accumulators."""
+        """Add the two halves of a group to two accumulators."""
         free = self.free(node)
         for total, group in zip(sums, (both[: len(free)], both[len(free) :]), strict=True):
             self._add(total, free, self._guarded(node, group))
@@ -173,7 +173,7 @@ class Recurrences:
     def stored(self, copies: int) -> dict[Node, Dim]:
         """Bytes at each step of a reverse sweep: all states up to it, and the adjoints in use.
 
-        ``copies`` says how many numbers are kept for each state and for each adjoint.
+        ``copies`` is the number of numbers stored for each state and for each adjoint.
         """
         rank = {node: k for k, node in enumerate(self.order)}
         last_use = dict(rank)

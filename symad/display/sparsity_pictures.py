@@ -1,6 +1,6 @@
 """Pictures of patterns and colorings. They need matplotlib, the extra ``draw``.
 
-Every function returns a matplotlib ``Figure`` and writes it where a path is given.
+Every function returns a matplotlib ``Figure`` and writes it to a path if one is given.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 
 """A 4×5 pattern for which two products suffice, by columns and by rows."""
 
 MOST_CELLS = 80
-"""Matrices with more rows or columns are drawn without grid lines and numbers."""
+"""The maximum number of rows or columns of matrices with grid lines and numbers."""
 
 MOST_LABELS = 30
-"""At most about so many rows and columns are numbered."""
+"""The approximate maximum of numbered rows and columns."""
 
 CELL = 0.36
 """The width of a cell of a drawn matrix, in inches: three digits of 9 points fit into it."""
 
 UNUSED = (0.88, 0.88, 0.88)
-"""The color of rows and columns that take part in no product."""
+"""The color of rows and columns without a product."""
 
 
 def spy(coloring: Coloring, path: Path | str | None = None) -> Figure:
-    """The pattern, every stored entry in the color of the product from which it is read.
+    """The pattern, with every stored entry in the color of the product that determines it.
 
     Strips at the top and at the left show the colors of the columns and rows.
     """
@@ -51,9 +51,9 @@ def spy(coloring: Coloring, path: Path | str | None = None) -> Figure:
 
 
 def intersection_graph(coloring: Coloring, path: Path | str | None = None) -> Figure:
-    """The graph whose coloring it is, its vertices colored.
+    """The graph of the coloring, with colored vertices.
 
-    For "column" and "row": vertices are columns (rows), adjacent when some row (column) holds both.
+    For "column" and "row": vertices are columns (rows), adjacent if some row (column) contains both.
     For "star" and "acyclic": the adjacency graph. For "bidirectional": the bipartite graph.
     """
     import networkx
@@ -89,7 +89,7 @@ def compression(coloring: Coloring, matrix: Array | None = None, path: Path | st
         coloring: the coloring.
         matrix: values on the pattern; the numbers 1, 2, ... in reading order by default (mirrored for
             the symmetric kinds).
-        path: where to write the picture.
+        path: the file for the picture.
     """
     values = _numbered(coloring) if matrix is None else np.asarray(matrix)
     compressed = coloring.compress(values)
@@ -177,7 +177,7 @@ def _headline(coloring: Coloring) -> str:
 
 
 def palette(count: int) -> NDArray[np.float64]:
-    """That many colors (count, 3), far apart: light enough for black numbers on them."""
+    """This number of distinct colors (count, 3), light enough for black numbers on them."""
     from matplotlib import colormaps
 
     if count <= 8:
@@ -189,14 +189,14 @@ def palette(count: int) -> NDArray[np.float64]:
 
 
 def _sides(coloring: Coloring) -> list[NDArray[np.float64]]:
-    """The colors of the row products and of the column products, where there are any."""
+    """The colors of the row products and of the column products, if there are any."""
     shades = palette(max(1, coloring.num_colors))
     rows, columns = shades[: coloring.row_colors], shades[coloring.row_colors :]
     return [side for side in (rows, columns) if len(side)]
 
 
 def _strips(coloring: Coloring) -> tuple[Any, Any]:
-    """The colors (m, 3) of the rows and (n, 3) of the columns; None where a side has none."""
+    """The colors (m, 3) of the rows and (n, 3) of the columns; None for a side without colors."""
     shades = palette(max(1, coloring.num_colors))
     if coloring.kind == "bidirectional":
         listed = np.vstack([shades, UNUSED])
@@ -208,7 +208,7 @@ def _strips(coloring: Coloring) -> tuple[Any, Any]:
 
 
 def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
-    """For each stored entry (nnz, 3) the color of the product it is read from."""
+    """For each stored entry (nnz, 3) the color of the product that determines it."""
     return palette(max(1, coloring.num_colors))[entry_numbers(coloring)]
 
 
@@ -246,7 +246,7 @@ def _draw_matrix(
 def _draw_entries(
     axes: Axes, shape: tuple[int, int], rows: IntArray, columns: IntArray, shades: NDArray[np.float64]
 ) -> None:
-    """Cells, or where these would be too small to be seen, dots."""
+    """Cells, or dots if cells would be too small."""
     m, n = shape
     if max(m, n) > MOST_CELLS:
         axes.scatter(columns, rows, c=shades, s=3.0, marker="s", linewidths=0, zorder=3)
@@ -273,7 +273,7 @@ def _write(
 
 
 def _draw_product(axes: Axes, product: NDArray[np.int64], shades: NDArray[np.float64], by_rows: bool) -> None:
-    """Products by rows have a color for each row, those by columns one for each column."""
+    """A product; products by rows have a color for each row, those by columns one for each column."""
     m, n = product.shape
     tint = np.broadcast_to(shades[:, None] if by_rows else shades[None], (m, n, 3))
     picture = np.where((product != 0)[..., None], tint, 0.4 * tint + 0.6)

@@ -12,7 +12,7 @@ from symad.display.layout import Layout, layout
 from symad.display.picture import Box, Picture
 
 HEIGHT, MARGIN = 32.0, 24.0
-"""Of a box, and around the picture, in pixels."""
+"""The height of a box and the margin around the picture, in pixels."""
 
 
 def to_svg(shown: Picture) -> str:

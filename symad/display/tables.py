@@ -1,4 +1,4 @@
-"""Tables of values and formulas, set as plain text, as Markdown and as LaTeX."""
+"""Tables of values and formulas, formatted as plain text, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ DIGITS = 6
 """Significant digits of floating-point numbers in tables."""
 
 ENTRIES = 9
-"""Arrays with more entries are summarised."""
+"""The number of entries above which arrays are summarised."""
 
 WIDTH = 60
-"""Longer texts are cut in plain text and Markdown."""
+"""The maximum length of texts in plain text and Markdown."""
 
 
 @dataclass(frozen=True)
 class Math:
-    """A formula: how it is written as text, and in LaTeX."""
+    """A formula, as text and in LaTeX."""
 
     text: str
     latex: str
@@ -81,7 +81,7 @@ class Table:
         )
 
     def _numeric_columns(self) -> list[bool]:
-        """Which columns hold only numbers: those are set flush right."""
+        """For each column, true if it contains only numbers; such columns are right-aligned."""
         plain = (int, float, Fraction, np.generic, mpmath.mpf, sympy.Number, type(None))
         return [all(isinstance(row[k], plain) for row in self.rows) for k in range(len(self.headers))]
 

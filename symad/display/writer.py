@@ -1,4 +1,4 @@
-"""The tables of one graph at one point, one method a table."""
+"""The tables of one graph at one point, one method for each table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
 MOST_DIRECTIONS = 3
-"""With more scalar inputs, or with arrays, one direction is shown: all ones."""
+"""The number of scalar inputs above which one direction is shown, all ones; also used for arrays."""
 
 J_T = Math("t_k = Σ_p ∂s_k/∂s_p t_p", r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
 R_J = Math("r_p = Σ_k r_k ∂s_k/∂s_p", r"r_p = \sum_k r_k\, \partial s_k/\partial s_p")
@@ -91,7 +91,7 @@ class Writer:
         return np.full(shape, self.one)[()]
 
     def tables(self) -> list[Table]:
-        """First order, then the Hessians of a scalar function, then what whole derivatives cost."""
+        """First order, then the Hessians of a scalar function, then the costs of whole derivatives."""
         made = [self.forward()]
         if self.runs.output is not None:
             count = range(len(self.directions))
@@ -252,7 +252,7 @@ class Writer:
     # ---- costs -----------------------------------------------------------------------------------
 
     def costs(self) -> Table:
-        """Operations and peak memory of the graphs symad makes, whole derivatives at a time."""
+        """Operations and peak memory of symad's graphs for whole derivatives."""
         from symad.derivatives.hessian import MODES, hessian
         from symad.derivatives.jacobian import gradient
 

@@ -1,4 +1,4 @@
-"""``symad tour``: every model traced, differentiated, checked, lowered and run, one row a stage."""
+"""``symad tour``: every model traced, differentiated, checked, lowered and run, one row for each stage."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ modes  ways of differentiating that were run: pushforward, Dual numbers, both
        gradients or Jacobians, and all four Hessians (Hessian-vector products
        where Hessians are large)
 apart  the largest relative difference between any two of them
-check  what the certificate says: proved or tested against SymPy's derivative
+check  the status of the certificate: proved or tested against SymPy's derivative
 lines  of the NumPy file that computes the model and its gradient
 """
 
 
 def run(options: Namespace) -> int:
-    """Run stages, show progress, then a table and what was found."""
+    """Run stages, show progress, then print a table and the findings."""
     stages = all_stages()
     console = Output()
     if options.list:
@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
 
 
 def _folder(options: Namespace) -> Path | None:
-    """The folder for what the tour writes, made where there is none yet."""
+    """The folder for the files of the tour; it is made if it does not exist."""
     if options.resume and not options.out:
         raise ModelError("--resume goes on where a tour with --out DIR stopped; name its folder with --out")
     name = options.out or ("symad-tour" if options.html else None)
@@ -79,7 +79,7 @@ def _chosen(names: list[str], stages: dict[str, Stage], quick: bool) -> list[Sta
 def _run_all(
     chosen: list[Stage], out: Path | None, known: dict[str, Outcome], console: Console
 ) -> list[Outcome]:
-    """Run what is not known yet; what is found is kept after each stage."""
+    """Run the stages without a result; results are saved after each stage."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -116,7 +116,7 @@ def _show(outcomes: list[Outcome], console: Console) -> None:
 
 
 def _summary(outcomes: list[Outcome]) -> str:
-    """How many stages there were, how they went, and how long they took."""
+    """The number of stages, their results, and their time."""
     skipped = sum(bool(o.skipped) for o in outcomes)
     failed = [o.stage.name for o in outcomes if not o.ok]
     count = "1 stage" if len(outcomes) == 1 else f"{len(outcomes)} stages"
@@ -135,7 +135,7 @@ def _cells(o: Outcome) -> tuple[str, ...]:
 
 
 def _tell(o: Outcome, console: Console) -> None:
-    """What a stage is about, what was found, and what failed."""
+    """Print the subject of a stage, its findings, and its failures."""
     console.print(f"{o.stage.name}: {o.stage.about}", style="bold", **PLAIN)
     if o.skipped:
         console.print(f"  skipped: {o.skipped}", **PLAIN)

@@ -1,4 +1,4 @@
-"""Outcomes of the tour kept in a file, so that a tour that was interrupted can go on."""
+"""Outcomes of the tour saved in a file, so that an interrupted tour can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = "symad tour"
 
 
 def keep(outcomes: list[Outcome], folder: Path) -> None:
-    """Write what is known so far."""
+    """Write the outcomes so far."""
     rows = [{**asdict(o), "stage": o.stage.name} for o in outcomes]
     document = {"format": FORMAT, "symad": symad.__version__, "stages": rows}
     write_text(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
@@ -33,10 +33,10 @@ def _plain(value: np.generic) -> object:
 
 
 def kept(folder: Path, stages: dict[str, Stage]) -> dict[str, Outcome]:
-    """The stages of an earlier tour that went well, by name; those that failed are run again.
+    """The successful stages of an earlier tour, by name; failed ones are run again.
 
     Raises:
-        ModelError: the file is none of ours, or one of another version.
+        ModelError: the file is not one of a tour, or is of another version.
     """
     path = folder / NAME
     if not path.is_file():

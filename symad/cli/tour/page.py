@@ -1,4 +1,4 @@
-"""The tour as a page: a table, what each stage found, and its pictures."""
+"""The tour as a page: a table, the findings of each stage, and its pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ h2 { margin: 2.2rem 0 .3rem; }
 
 
 def write_page(outcomes: list[Outcome], summary: str, folder: Path) -> Path:
-    """Write ``index.html`` beside the pictures of the stages, which it shows."""
+    """Write ``index.html`` into the folder with the pictures of the stages, which it shows."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width'>",
@@ -54,7 +54,7 @@ def _row(o: Outcome) -> str:
 
 
 def _section(o: Outcome, folder: Path) -> str:
-    """What a stage is for, what was found, and the pictures whose names begin with its own."""
+    """The subject of a stage, its findings, and the pictures whose names begin with its own."""
     lines = [("", f.text) if f.ok else ("bad", f"✗ {f.text}") for f in o.findings]
     lines += [("doubt", f"? {doubt}") for doubt in o.doubts] + [("bad", f"✗ {text}") for text in o.failures]
     if o.skipped:

@@ -24,15 +24,15 @@ from symad.evaluation.dual import Dual, split
 STEPS = ("trace", "differentiate", "check", "lower", "use")
 
 AGREE = 1e-8
-"""The largest relative difference between modes, or between code and graph, that passes."""
+"""The maximum relative difference between modes, or between code and graph."""
 
 MOST_COLUMNS = 40
-"""With more elements to differentiate by, Hessians are compared by their products with a vector."""
+"""The number of elements above which Hessians are compared by their products with a vector."""
 
 
 @dataclass
 class Outcome:
-    """What happened in a stage."""
+    """The results of a stage."""
 
     stage: Stage
     nodes: int = 0
@@ -44,7 +44,7 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
-    """What could be neither proved nor refuted; this is told, and is no failure."""
+    """Claims that are neither proved nor refuted; they are reported, and are no failure."""
     skipped: str = ""
     pictures: list[str] = field(default_factory=list)
     """Names of the pictures that the stage has drawn."""
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def run_stage(stage: Stage, out: Path | None, step: Callable[[str], None]) -> Outcome:
-    """Run a stage; ``step`` is told each step before it starts. Failures are collected, not raised."""
+    """Run a stage; ``step`` is called with each step before it starts. Failures are collected, not raised."""
     outcome = Outcome(stage)
     before = _pictures(out)
     start = time.perf_counter()
@@ -64,7 +64,7 @@ def run_stage(stage: Stage, out: Path | None, step: Callable[[str], None]) -> Ou
         _run(stage, outcome, out, step)
     except Skip as reason:
         outcome.skipped = str(reason)
-    except Exception as error:  # a stage that breaks must not end the tour
+    except Exception as error:  # a failing stage must not end the tour
         outcome.failures.append(_told(error))
     outcome.seconds = time.perf_counter() - start
     outcome.pictures = sorted(name for name, time_ in _pictures(out).items() if before.get(name) != time_)
@@ -133,7 +133,7 @@ def _differentiate(model: Model, graph: Graph, outcome: Outcome) -> None:
 
 
 def _second(graph: Graph, wrt: Any, values: list[Any], directions: list[Any]) -> list[tuple[str, Any]]:
-    """All four Hessians, or where they are large the Hessian-vector products of three modes."""
+    """All four Hessians, or, if they are large, the Hessian-vector products of three modes."""
     sizes = [size(np.shape(d)) for d in directions]
     if sum(int(s) for s in sizes) <= MOST_COLUMNS:
         return [(m, symad.hessian(graph, wrt, mode=m)(*values)) for m in MODES]
@@ -162,7 +162,7 @@ def _by_duals(graph: Graph, values: list[Any], positions: list[int], directions:
 
 
 def _compare(results: list[tuple[str, Any]], outcome: Outcome) -> None:
-    """Record how far results are apart; a failure if it is more than rounding."""
+    """Record the relative difference of results; a failure if it is more than rounding."""
     first_name, first = results[0][0], _flat(results[0][1])
     outcome.modes += len(results)
     for name, other in results[1:]:
@@ -178,7 +178,7 @@ def _flat(result: Any) -> np.ndarray:
 
 
 def relative_difference(a: np.ndarray, b: np.ndarray) -> float:
-    """max |a − b| / max(|a|, |b|), over all entries; infinite if one has NaN where the other has not."""
+    """max |a − b| / max(|a|, |b|), over all entries; infinite if only one has NaN at an entry."""
     if a.shape != b.shape or np.any(np.isnan(a) != np.isnan(b)):
         return float("inf")
     scale = max(float(np.nanmax(np.abs(a), initial=0.0)), float(np.nanmax(np.abs(b), initial=0.0)))

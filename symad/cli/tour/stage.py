@@ -1,6 +1,6 @@
-"""The stages of ``symad tour``: what a stage is, and how to add one.
+"""The stages of ``symad tour``: their definition, and how to add one.
 
-A stage is a model and what is done with it. To add one, put a file into ``symad/cli/tour/stages/`` with::
+A stage is a model with a use of it. To add one, put a file into ``symad/cli/tour/stages/`` with::
 
     @stage("valley", "Rosenbrock's valley, minimised by Newton's method")
     def valley() -> Model:
@@ -13,7 +13,7 @@ A stage is a model and what is done with it. To add one, put a file into ``symad
 
 The runner traces the model, differentiates it in every mode at the point and compares the modes,
 checks it, lowers it and compares the code with the graph; then it calls ``use``. A finding is one
-sentence that explains its numbers and says whether they are as they must be. A stage whose data or
+sentence that explains its numbers, with a flag that is true if they are as expected. A stage whose data or
 library is not installed raises `Skip` and does not count as failed. With ``--out`` pictures go to
 ``made.plots``; draw only if that is not None.
 """
@@ -43,7 +43,7 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found, told in a sentence, and whether it is as it must be."""
+    """A result, stated in one sentence, with a flag that is true if it is as expected."""
 
     text: str
     ok: bool = True
@@ -51,17 +51,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Made:
-    """What the runner has made of a model when ``use`` is called."""
+    """The results of the runner for a model when ``use`` is called."""
 
     graph: Graph
     kernel: Kernel
     """The lowered function; None if lowering failed."""
     out: Path | None
-    """The folder for files of this stage; None if none are wanted."""
+    """The folder for files of this stage; None if no files are requested."""
 
     @property
     def plots(self) -> Path | None:
-        """The folder for pictures by Matplotlib; None if none are wanted, or it is not installed."""
+        """The folder for pictures by Matplotlib; None if none are requested, or it is not installed."""
         return self.out if find_spec("matplotlib") else None
 
 
@@ -72,15 +72,15 @@ def nothing(made: Made) -> list[Finding]:
 
 @dataclass(frozen=True)
 class Model:
-    """A model: what `symad.trace` takes, and a point.
+    """A model: an argument of `symad.trace`, and a point.
 
     Args:
         f: a SymPy object, a Graph, or a Python function together with ``inputs``.
         point: a value for each input, in order; modes are compared there.
         inputs: the inputs, in order.
-        wrt: what to differentiate by: symbols, names or positions; all inputs by default.
-        use: what is done with the model on data.
-        check: what the certificate is about, if not the model: a small instance of it.
+        wrt: the inputs to differentiate by: symbols, names or positions; all inputs by default.
+        use: a function that runs the model on data.
+        check: the object of the certificate, if not the model: a small instance of it.
     """
 
     f: Traceable
@@ -98,7 +98,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named model and a line about it; ``quick`` ones make the short tour."""
+    """A named model and a line about it; the short tour has those with ``quick``."""
 
     name: str
     about: str
@@ -115,8 +115,8 @@ def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], 
 
     Args:
         name: one word.
-        about: what the stage shows, in a line.
-        quick: true if it is one of the few that stand for all in ``symad tour --quick``.
+        about: what the stage shows, in one line.
+        quick: true if it is one of the representative stages of ``symad tour --quick``.
     """
 
     def register(model: Callable[[], Model]) -> Callable[[], Model]:
@@ -127,7 +127,7 @@ def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], 
 
 
 def all_stages() -> dict[str, Stage]:
-    """The stages of all files in ``symad/cli/tour/stages``, files in order of name."""
+    """The stages of all files in ``symad/cli/tour/stages``, with files in the order of their names."""
     from symad.cli.tour import stages
 
     for module in sorted(m.name for m in pkgutil.iter_modules(stages.__path__)):

@@ -1,4 +1,4 @@
-"""Contractions as products of matrices, norms and traces; by indices only where they are nothing of these."""
+"""Contractions as products of matrices, norms and traces; by indices if none of these forms fits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = "ijklmnpqrs"
 
 @typeset.dispatch
 def typeset_einsum(op: Einsum, node: Shaped, args: Pieces) -> Shown:
-    """The plainest form; numbers of the factors come in front."""
+    """The simplest form; numbers of the factors come in front."""
     terms = [as_term(a, bool(x.shape)) for a, x in zip(args, node.args, strict=True)]
     if len(args) == 1 and not op.output and len(set(op.inputs[0])) == len(op.inputs[0]):
         square = norm(terms[0], len(op.inputs[0]))
@@ -158,7 +158,7 @@ def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
 
 
 def one_way(op: Einsum, parts: Sequence[tuple[Labels, Piece]]) -> Piece | None:
-    """The product of the factors in this order; None if it is none, or a row where a vector is meant."""
+    """The product of the factors in this order; None if there is none, or if it is a row, not a vector."""
     every = [label for labels, _ in parts for label in labels]
     joints = [set(a) & set(b) for (a, _), (b, _) in pairwise(parts)]
     if any(len(labels) > 2 for labels, _ in parts) or any(len(joint) != 1 for joint in joints):
@@ -178,7 +178,7 @@ def one_way(op: Einsum, parts: Sequence[tuple[Labels, Piece]]) -> Piece | None:
 
 
 def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
-    """Σ over the axes that the result has not."""
+    """Σ over the axes that the result does not have."""
     used = {label for labels in op.inputs for label in labels}
     letters = dict(zip(sorted(used), LETTERS, strict=False))
     texts = [

@@ -1,6 +1,6 @@
 """The derivation of a derivative, step by step, with the name of each rule: ``explain(as_latex=True)``.
 
-Every step s_k = f(s_i, ...) gives its tangent ṡ_k by one rule, in the tangents of its arguments.
+Every step s_k = f(s_i, ...) gives its tangent ṡ_k by one rule, in terms of the tangents of its arguments.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FIXED = (Constant, Dimension)
 """Factors without a tangent."""
 
 MOST_STEPS = 80
-"""Longer derivations are not written."""
+"""The maximum number of steps of a derivation."""
 
 
 @question
 def rule_name(op: Op, node: Any) -> Any:
-    """What the derivative rule of an op is called."""
+    """The name of the derivative rule of an op."""
 
 
 @rule_name.dispatch
@@ -114,7 +114,7 @@ def derivation(graph: Graph) -> Latex:
 
 
 def _names(graph: Graph) -> dict[Node, Piece]:
-    """Inputs and numbers as themselves, steps as s_1, s_2, ..."""
+    """Inputs and numbers by their names, steps as s_1, s_2, ..."""
     names: dict[Node, Piece] = {}
     for node in graph.nodes:
         if isinstance(node.op, Source):
@@ -125,7 +125,7 @@ def _names(graph: Graph) -> dict[Node, Piece]:
 
 
 def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
-    """ṡ of a node in the names of its arguments and their tangents."""
+    """ṡ of a node in terms of its arguments and their tangents."""
     free = [not isinstance(a.op, Source) or isinstance(a.op, Input) for a in node.args]
     local = [_local(a, k, names) for k, a in enumerate(node.args)]
     dots = [input_node(sympy.Dummy(f"d{k}", real=True), a.shape) for k, a in enumerate(node.args)]
@@ -142,7 +142,7 @@ def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
 
 
 def _local(arg: Node, k: int, names: Mapping[Node, Piece]) -> Node:
-    """An argument as an input of its own; numbers stay, which rules look at."""
+    """An argument as a separate input; numbers stay, since rules examine them."""
     if isinstance(arg.op, FIXED):
         return arg
     return input_node(sympy.Dummy(f"x{k}", real=True), arg.shape)

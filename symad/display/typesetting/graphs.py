@@ -1,4 +1,4 @@
-"""A graph as one formula, with what occurs several times named below it."""
+"""A graph as one formula; subexpressions that occur several times are named below it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from symad.errors import EvaluationError
 from symad.ops.loops.scan import Scan
 
 MOST_NODES = 400
-"""Larger graphs are no formula for people."""
+"""The maximum number of nodes of a graph as a formula."""
 
 NONE: Mapping[Node, Piece] = {}
 
 LONG = 700
-"""Characters up to which a formula is written without names for parts that occur several times."""
+"""The number of characters up to which a formula is written without names for repeated subexpressions."""
 
 WORTH = 18
-"""Characters of a part that is worth a name."""
+"""The minimum number of characters of a subexpression with a name."""
 
 
 class Latex(str):
-    """LaTeX text, which notebooks show as formulas."""
+    """LaTeX text, which notebooks display as formulas."""
 
     __slots__ = ()
 
@@ -62,18 +62,18 @@ def graph_latex(graph: Graph) -> Latex:
 
 
 def shown_latex(graph: Graph) -> str | None:
-    """What a notebook shows as a formula; nothing for graphs that are too large."""
+    """The formula of a graph in a notebook; None for graphs that are too large."""
     return graph_latex(graph)._repr_latex_() if len(graph.nodes) <= SHOWN else None
 
 
 SHOWN = 60
-"""Larger graphs are shown as pictures alone."""
+"""The number of nodes above which graphs are displayed as pictures alone."""
 
 
 def _pieces(
     order: Sequence[Node], names: Mapping[Node, Atom], loops: Loops, given: Mapping[Node, Piece] = NONE
 ) -> dict[Node, Piece]:
-    """The piece of every node; a named one is its name where it is used."""
+    """The piece of every node; a named node is represented by its name."""
     made = dict(given)
     for node in order:
         if node not in made:
@@ -88,7 +88,7 @@ def _shared(order: Sequence[Node], names: Mapping[Node, Atom], pieces: Mapping[N
 
 
 def _step(left: str, body: Graph, inputs: Sequence[Piece], loops: Loops, letter: str) -> list[str]:
-    """The step of a recurrence; what it uses several times has a name."""
+    """The step of a recurrence; repeated subexpressions have names."""
     given = dict(zip(body.input_nodes, inputs, strict=True))
     names = _names(body, _pieces(body.nodes, {}, loops, given), letter)
     pieces = _pieces(body.nodes, names, loops, given)
@@ -97,13 +97,13 @@ def _step(left: str, body: Graph, inputs: Sequence[Piece], loops: Loops, letter:
 
 
 def _letters(graph: Graph) -> list[str]:
-    """Letters with which no input begins, for parts that have names."""
+    """Letters with which no input begins, for named subexpressions."""
     taken = {str(s)[:1] for s in graph.inputs}
     return [c for c in ("v", "w", "u", "z", "q", *"abdegmnpry", r"\nu", r"\mu", r"\xi") if c not in taken]
 
 
 def _names(graph: Graph, pieces: Mapping[Node, Piece], letter: str) -> dict[Node, Atom]:
-    """Names v₁, v₂, ... for parts that are used several times and long."""
+    """Names v₁, v₂, ... for long subexpressions that are used several times."""
     uses = Counter(a for node in graph.nodes for a in node.args)
     worth = [n for n in graph.nodes if uses[n] > 1 and n.args and len(write(pieces[n])) >= WORTH]
     return {node: Atom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
@@ -139,7 +139,7 @@ DERIVED = {
     "_value_and_gradient": "", "_gradient": r"\nabla ",
     "_jacobian": r"\mathrm{D} ", "_hessian": r"\nabla^{2} ",
 }  # fmt: skip
-"""Names of derived graphs, and how they are written."""
+"""Names of derived graphs, and their notation."""
 
 
 def title(name: str) -> str:
@@ -151,7 +151,7 @@ def title(name: str) -> str:
 
 
 def label_of(label: str, graph: Graph) -> str:
-    """What an output is: a slope of the function, or a cotangent or tangent by its name."""
+    """The notation of an output: a derivative of the function, or a cotangent or tangent by its name."""
     if graph.origin is not None and graph.origin.value is not None and label.endswith("_bar"):
         base = next((graph.name.removesuffix(e) for e in DERIVED if graph.name.endswith(e)), graph.name)
         return rf"\frac{{\partial {name_of(base)}}}{{\partial {name_of(label.removesuffix('_bar'))}}}"

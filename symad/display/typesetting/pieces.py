@@ -1,4 +1,4 @@
-"""Pieces of formulas, which are collected before they are written.
+"""Pieces of formulas, which are simplified before they are written.
 
 A `Term` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
 multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `Call` of a function.
@@ -23,9 +23,9 @@ Factor: TypeAlias = "tuple[Piece, Fraction]"
 
 @dataclass(frozen=True)
 class Atom:
-    """LaTeX that binds tightly; or, if ``loose``, that needs parentheses as a base or beside a subscript.
+    """LaTeX that binds tightly; if ``loose``, it needs parentheses as a base or beside a subscript.
 
-    A part of an array, ``latex``, says of which one: ``base`` and its ``places``.
+    For a part of an array, ``latex``, ``base`` is the array and ``places`` are its subscripts.
     """
 
     latex: str
@@ -60,7 +60,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Entries:
-    """An array given entry by entry, row by row."""
+    """An array given entry by entry, in row-major order."""
 
     entries: tuple[Piece, ...]
     shape: Shape
@@ -83,7 +83,7 @@ def as_term(piece: Piece, is_array: bool) -> Term:
 
 
 def product(factors: Iterable[tuple[Piece, Fraction, bool]]) -> Piece:
-    """A product of (piece, exponent, whether it is an array); equal bases are collected."""
+    """A product of (piece, exponent, true if it is an array); equal bases are collected."""
     coefficient = Fraction(1)
     numbers: dict[Piece, Fraction] = {}
     arrays: dict[Piece, Fraction] = {}
@@ -113,7 +113,7 @@ def _left(factors: dict[Piece, Fraction]) -> tuple[Factor, ...]:
 
 
 def total(signs: Sequence[int], pieces: Sequence[Piece], are_arrays: Sequence[bool]) -> Piece:
-    """A sum; sums in it are opened."""
+    """A sum; nested sums are flattened."""
     made: list[Piece] = []
     for sign, piece, is_array in zip(signs, pieces, are_arrays, strict=True):
         for part in piece.terms if isinstance(piece, Sum) else (piece,):
@@ -124,7 +124,7 @@ def total(signs: Sequence[int], pieces: Sequence[Piece], are_arrays: Sequence[bo
 
 
 def like_terms(pieces: Sequence[Piece], are_arrays: bool) -> list[Piece]:
-    """Terms of the same factors added up, those that cancel left out; others as they are."""
+    """Terms with the same factors added, without those that cancel; others unchanged."""
     found: dict[tuple[Any, Any], Fraction] = {}
     first: dict[tuple[Any, Any], Piece] = {}
     for piece in pieces:
@@ -169,7 +169,7 @@ def inside(piece: Piece) -> str:
 
 
 def tight(piece: Piece) -> str:
-    """A piece as a base: whatever is no symbol, call or matrix, or has an exponent, in parentheses."""
+    """A piece as a base: in parentheses, unless it is a symbol, call or matrix without an exponent."""
     if isinstance(piece, Term) and piece == Term(piece.coefficient) and piece.coefficient.denominator == 1:
         return write(piece) if piece.coefficient >= 0 else parenthesised(write(piece))
     single = single_factor(piece)
@@ -192,7 +192,7 @@ def _has_exponent(text: str) -> bool:
 
 
 def single_factor(piece: Piece) -> Piece | None:
-    """The one factor that a term is, if it is no more."""
+    """The only factor of a term; None if it has more than that."""
     if isinstance(piece, Term) and piece.coefficient == 1 and len(piece.numbers) + len(piece.arrays) == 1:
         ((base, power),) = piece.numbers or piece.arrays
         return base if power == 1 else None
@@ -205,7 +205,7 @@ def is_cases(piece: Piece) -> bool:
 
 
 def parenthesised(latex: str) -> str:
-    """In parentheses that grow."""
+    """The LaTeX in parentheses that adapt their size."""
     return rf"\left({latex}\right)"
 
 
@@ -228,16 +228,16 @@ def _term(term: Term) -> str:
 
 
 def beside(factors: Sequence[str]) -> str:
-    """Factors of a product; names of several letters have space between them."""
+    """Factors of a product, with space between names of several letters."""
     return (r" \, " if any(WORD in f for f in factors) else " ").join(factors)
 
 
 WORD = r"\mathrm{"
-"""How names of several letters are set."""
+"""The commands for names of several letters."""
 
 
 def _order(factor: Factor) -> tuple[int, str]:
-    """Symbols by name, then what else binds tightly, sums, and functions last."""
+    """The order of factors: symbols by name, then other tightly binding pieces, sums, and functions last."""
     base, _ = factor
     if isinstance(base, Atom) and not base.loose:
         return 0, base.latex
@@ -245,7 +245,7 @@ def _order(factor: Factor) -> tuple[int, str]:
 
 
 def _lone(term: Term, above: list[str], below: list[str]) -> list[str]:
-    """A sum that stands alone above a line needs no parentheses."""
+    """Without parentheses for a single sum above or below the line of a fraction."""
     sums = [b for b, p in term.numbers if p == 1 and isinstance(b, Sum)]
     return [write(sums[0])] if below and len(above) == 1 and len(sums) == 1 else above
 
@@ -263,11 +263,11 @@ def _raised(base: Piece, power: Fraction, array: bool = False, alone: bool = Fal
 
 
 NAMES = {"sigmoid": r"\sigma", "logistic": r"\sigma", "Max": r"\max", "Min": r"\min"}
-"""Functions with a sign of their own."""
+"""Functions with a symbol of their own."""
 
 
 def _call(call: Call, power: Fraction) -> str:
-    """A function of its arguments, the exponent behind its name."""
+    """A function of its arguments, with the exponent after its name."""
     texts = [write(a) for a in call.args]
     if call.head is sympy.Abs:
         bars = rf"\left\lvert {texts[0]} \right\rvert"

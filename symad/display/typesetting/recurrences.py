@@ -12,14 +12,14 @@ from symad.ops.arrays.sources import Constant, Input
 from symad.ops.loops.scan import Scan
 
 STATES = ("h", "s", "c", "z", r"\eta")
-"""Letters for a state; the first that no input has is taken."""
+"""Letters for a state; the first one that is not an input is used."""
 
 Loops = Mapping[Graph, str]
-"""The index of each body, empty where there is one body alone."""
+"""The index of each body, empty if there is only one body."""
 
 
 def loops_of(graph: Graph) -> dict[Graph, str]:
-    """All bodies of recurrences, those inside of bodies after them."""
+    """All bodies of recurrences, nested ones after those that contain them."""
     bodies = list(dict.fromkeys(node.op.body for node in _scans(graph)))
     return {body: f"_{{{k}}}" if len(bodies) > 1 else "" for k, body in enumerate(bodies, 1)}
 
@@ -37,7 +37,7 @@ def scan_piece(node: Any, args: Sequence[Piece], loops: Loops) -> Piece:
 
 
 def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
-    """What the arguments of a step are called where it is defined, and their pieces at the time t."""
+    """The names of the arguments of a step in its definition, and their pieces at the time t."""
     taken = {name_of_input(symbol) for symbol in graph.inputs}
     state = next((s for s in STATES if s not in taken), STATES[-1])
     count, names = 1 + node.op.slices, []

@@ -1,6 +1,6 @@
-"""What each op looks like in a publication: one rule for an op, of its arguments' pieces.
+"""The typeset form of each op: one rule for an op, in terms of its arguments' pieces.
 
-A rule sees anything with ``op``, ``args`` and ``shape``: nodes of graphs, and expressions of programs.
+A rule accepts any object with ``op``, ``args`` and ``shape``: nodes of graphs, and expressions of programs.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from symad.core.dims import Shape
 
     class Shaped(Protocol):
-        """What is typeset: a node, or a value of a program."""
+        """The object to typeset: a node, or a value of a program."""
 
         @property
         def args(self) -> Sequence[Shaped]:
-            """What it is computed from."""
+            """The arguments."""
 
         @property
         def shape(self) -> Shape:
@@ -69,7 +69,7 @@ else:
 
 @question
 def typeset(op: Op, node: Shaped, args: Pieces) -> Shown:
-    """The piece of formula that is ``op`` of pieces."""
+    """The piece of a formula for ``op`` applied to pieces."""
 
 
 def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
@@ -80,7 +80,7 @@ def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
 
 @typeset.dispatch
 def typeset_by_name(op: Op, node: Shaped, args: Pieces) -> Shown:
-    """Without a rule the op's own name, in the words of its class."""
+    """For an op without a rule its own name, in the words of its class."""
     words = "".join(c if c.islower() or k == 0 else f" {c.lower()}" for k, c in enumerate(type(op).__name__))
     return operator(rf"\text{{{words.lower()}}}" if " " in words else words.lower(), args)
 
@@ -100,7 +100,7 @@ def typeset_constant(op: Constant, node: Shaped, args: Pieces) -> Shown:
 
 
 def constant(value: Number) -> Piece:
-    """A number: exact ones as they are, floats by their shortest digits."""
+    """A number: exact ones unchanged, floats by their shortest digits."""
     if isinstance(value, bool):
         return Atom(rf"\text{{{str(value).lower()}}}")
     if isinstance(value, (int, Fraction)):
@@ -143,7 +143,7 @@ def typeset_iota(op: Iota, node: Shaped, args: Pieces) -> Shown:
 
 
 LARGEST = 12
-"""Constant arrays with more entries are named by their shape."""
+"""The number of entries above which constant arrays are named by their shape."""
 
 
 @typeset.dispatch
@@ -171,7 +171,7 @@ def ones(value: Any) -> Piece:
 
 
 def are_arrays(node: Shaped) -> list[bool]:
-    """Which arguments are arrays."""
+    """For each argument, true if it is an array."""
     return [bool(a.shape) for a in node.args]
 
 
@@ -235,7 +235,7 @@ def typeset_undefined(op: Undefined, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_broadcast(op: Broadcast, node: Shaped, args: Pieces) -> Shown:
-    """Numbers become arrays of ones; arrays stand for themselves, as in X W + b."""
+    """Numbers become arrays of ones; arrays are written unchanged, as in X W + b."""
     (arg,) = args
     if node.args[0].shape:
         return arg
@@ -246,7 +246,7 @@ def typeset_broadcast(op: Broadcast, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_reshape(op: Reshape, node: Shaped, args: Pieces) -> Shown:
-    """Axes of length 1 are not shown; entries keep their places."""
+    """Axes of length 1 are not shown; entries keep their positions."""
     (arg,) = args
     if isinstance(arg, Entries) and all(isinstance(d, int) for d in op.shape):
         return Entries(arg.entries, op.shape) if op.shape else arg.entries[0]
@@ -258,7 +258,7 @@ def typeset_reshape(op: Reshape, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_slice(op: Slice, node: Shaped, args: Pieces) -> Shown:
-    """Positions from 0, as subscripts; all of an axis is a dot."""
+    """Positions from 0, as subscripts; a dot for a whole axis."""
     places = [
         interval(start, count, step, length)
         for start, count, step, length in zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
@@ -268,13 +268,13 @@ def typeset_slice(op: Slice, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_pad(op: Pad, node: Shaped, args: Pieces) -> Shown:
-    """The places that the elements take among zeros."""
+    """The positions of the elements among zeros."""
     axes = zip(op.start, node.args[0].shape, op.step, op.shape, strict=True)
     return operator("pad", args, f"_{{{','.join(interval(*axis) for axis in axes)}}}")
 
 
 def interval(start: Dim, count: Dim, step: int, length: Dim) -> str:
-    """Places on an axis."""
+    """Positions on an axis."""
     if start == 0 and step == 1 and same_dim(count, length):
         return WHOLE
     if same_dim(count, 1):
@@ -285,7 +285,7 @@ def interval(start: Dim, count: Dim, step: int, length: Dim) -> str:
 
 
 WHOLE = r"\cdot"
-"""All of an axis."""
+"""The subscript for a whole axis."""
 
 
 def subscript(piece: Piece, places: Sequence[str]) -> Piece:
@@ -294,7 +294,7 @@ def subscript(piece: Piece, places: Sequence[str]) -> Piece:
         return piece
     base = tight(piece)
     if isinstance(piece, Atom) and piece.places.count(WHOLE) == len(places):
-        rest = iter(places)  # a part of a part, where the first one left single places out
+        rest = iter(places)  # a part of a part, if the first one fixed single positions
         if all(p == WHOLE or ":" not in p for p in piece.places):
             base, places = piece.base, [next(rest) if p == WHOLE else p for p in piece.places]
     braced = f"{{{base}}}" if "_" in base or "^" in base else base

@@ -1,7 +1,7 @@
 """An encoder: every position sees every other; trained on masked tokens, read out by pooling.
 
-Masked language model: a fraction of the tokens is chosen, m_t = 1; of these 80 % are replaced by the mask token,
-10 % by a random one, 10 % stay. The loss is −Σ_t m_t log p(token_t | all corrupted tokens) / Σ_t m_t.
+Masked language model: a fraction of the tokens is chosen, m_t = 1; of these 80 % are replaced by the mask
+token, 10 % by a random one, 10 % stay. The loss is −Σ_t m_t log p(token_t | all corrupted tokens) / Σ_t m_t.
 Pooling: features x (..., n, d) become one vector: that of the first token, or the mean, or the maximum of
 each feature, over the visible positions. Classification: scores = pool(x) Wᵀ + c, cross-entropy.
 Shapes: tokens (B, n), chosen and seen (B, n), W (classes, d), c (classes,). Source: Devlin et al., "BERT"

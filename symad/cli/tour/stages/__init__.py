@@ -1,1 +1,1 @@
-"""The stages of ``symad tour``, one file a topic; `symad.cli.tour.stage` tells how to add one."""
+"""The stages of ``symad tour``, one file for each topic; `symad.cli.tour.stage` explains how to add one."""

@@ -72,7 +72,7 @@ def recurrent() -> Model:
 
 
 def vanish(made: Made) -> list[Finding]:
-    """How fast gradients fade, and how little T matters for the graph."""
+    """How fast gradients decay, and that the size of the graph does not depend on T."""
     model = RNN(1, 8, 1)
     p = model.init(0)
     norms = jacobian_norms(0.9 * p["W_hh1"], model.states(p, numbers(60, 1)))
@@ -95,7 +95,7 @@ def long_memory() -> Model:
 
 
 def additive_path(made: Made) -> list[Finding]:
-    """∂c_T/∂c_0 is the product of the forget gates if nothing else passes; else gates add to it."""
+    """∂c_T/∂c_0 is the product of the forget gates if W_h = 0; otherwise the gates contribute to it."""
     driven, c = numbers(20, 4, 2), numbers(2)
     driven[:, 1] += 3.0  # forget gates that forget little
     graph = symad.trace(lambda c, W: last_cell(c, driven, W), [(2,), (4, 2, 2)])

@@ -1,4 +1,4 @@
-"""A gradient as it is printed, certified; the same with a sign turned, refuted with its place named."""
+"""A printed gradient, certified; the same with a wrong sign, refuted with its position."""
 
 from __future__ import annotations
 
