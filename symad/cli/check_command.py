@@ -126,7 +126,7 @@ def _read(path: Path) -> dict[str, Certificate]:
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(
-            f"{path.name} is no certificate ({error}); 'symad check FILE --json' prints one"
+            f"{path.name} is not a certificate ({error}); 'symad check FILE --json' prints one"
         ) from None
 
 

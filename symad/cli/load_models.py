@@ -205,7 +205,7 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
         graph = _traced(path, name, value, inputs)
         return value, graph.named(name)
     if inputs:
-        raise ModelError(f"{path.name}:{name} is no function; --inputs gives the shapes of arguments")
+        raise ModelError(f"{path.name}:{name} is not a function; --inputs gives the shapes of arguments")
     if isinstance(value, FunctionType):
         if not _takes_nothing(value):
             raise ModelError(

@@ -104,9 +104,9 @@ def read(path: Path) -> list[Entry]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise SavingError(f"{path} is no corpus: {problem}") from None
+        raise SavingError(f"{path} is not a corpus: {problem}") from None
     if not isinstance(rows, list):
-        raise SavingError(f"{path} is no corpus: it holds no list of entries")
+        raise SavingError(f"{path} is not a corpus: it contains no list of entries")
     entries = []
     for number, row in enumerate(rows, 1):
         try:

@@ -60,7 +60,7 @@ def _grouping(graphs: Sequence[Graph]) -> tuple[Argument, ...]:
             for node in graph.input_nodes[first : first + count]:
                 if argument_of.setdefault(node, argument) != argument:
                     raise TraceError(
-                        f"join: {symbol_of(node)} stands in the arguments {argument_of[node].name} and "
+                        f"join: {symbol_of(node)} occurs in the arguments {argument_of[node].name} and "
                         f"{argument.name}, which group inputs in two ways; give inputs= to join"
                     )
             first += count

@@ -141,7 +141,7 @@ def as_value(value: Any, symbol: sympy.Basic) -> Number:
         elif value.dtype.kind not in "fO":
             raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
         elif value.dtype == object and any(map(_no_real_number, value.flat)):
-            raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
+            raise EvaluationError(f"{symbol} was given an array with entries that are not real numbers")
         if value.ndim == 0:
             value = value[()]
     elif isinstance(value, NO_NUMBERS) or _no_real_number(value):

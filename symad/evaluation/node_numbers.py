@@ -76,7 +76,7 @@ class NodeNumber:
         """The value of a constant, such as an index; an error for any other node."""
         value = constant_value(self.node)
         if value is None or value != int(value):
-            raise EvaluationError("a number that is a node is no index, unless it is a constant integer")
+            raise EvaluationError("a number that is a node is not an index, unless it is a constant integer")
         return int(value)
 
     def __bool__(self) -> bool:
@@ -138,7 +138,7 @@ class NodeNumbers(Domain["NodeNumber | Fraction | int"]):
 def _as_node(value: Number) -> Node:
     node = _node(value)
     if node is None:
-        raise EvaluationError(f"{value!r} is no number that can become a node")
+        raise EvaluationError(f"{value!r} is not a number that can become a node")
     return node
 
 

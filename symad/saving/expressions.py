@@ -112,5 +112,5 @@ def _apply(name: str, parts: tuple[sympy.Basic, ...]) -> sympy.Basic:
         return sympy.Piecewise(*zip(parts[::2], parts[1::2], strict=True), evaluate=False)
     made = (CONNECTIVES.get(name) or find_head(name))(*parts, evaluate=False)
     if not isinstance(made, (sympy.Expr, Boolean)):
-        raise SavingError(f"{name} of {len(parts)} arguments is no expression")
+        raise SavingError(f"{name} of {len(parts)} arguments is not an expression")
     return made

@@ -79,13 +79,13 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
     source = Path(path)
     about = source.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise SavingError(f"{source.name} is no ordinary file, so it is no saved graph")
+        raise SavingError(f"{source.name} is not an ordinary file, so it is not a saved graph")
     if about.st_size > LARGEST_TEXT:
         raise SavingError(f"{source.name} has {about.st_size} bytes; at most {LARGEST_TEXT} are read")
     try:
         text = source.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise SavingError(f"{source.name} is not text, so it is no saved graph") from None
+        raise SavingError(f"{source.name} is not text, so it is not a saved graph") from None
     try:
         return loads(text, classes)
     except SavingError as error:
@@ -122,7 +122,7 @@ def loads(text: str, classes: Classes = ()) -> Graph:
             raise
         raise SavingError(f"this is not JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SavingError(f'this is no saved graph: it does not say "format": "{FORMAT}"')
+        raise SavingError(f'this is not a saved graph: it does not say "format": "{FORMAT}"')
     if document.get("version") != VERSION:
         raise SavingError(
             f"the file has version {document.get('version')!r} of the format; this symad reads "
@@ -222,7 +222,7 @@ def _read_graph(saved: Any, classes: Classes = ()) -> Graph:
     value = () if origin is None or origin.value is None else (origin.value,)
     for node in topological((*outs, *value)):
         if hasattr(node.op, "symbol") and node not in given:
-            raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+            raise SavingError(f"the graph uses {node.op.symbol}, which is not one of its inputs")
     calling = read_calling(saved, len(ins), len(outs), classes)
     return Graph(tuple(ins), outs, made, name, report, origin, *calling)
 

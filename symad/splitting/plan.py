@@ -80,7 +80,7 @@ def cut_of(graph: Graph, over: Over) -> Cut:
     for key, axis in dict(over).items():
         if str(key) not in names:
             raise ShapeError(
-                f"over names {key}, which is no input of {graph.name}: it has {', '.join(names)}"
+                f"over names {key}, which is not an input of {graph.name}: it has {', '.join(names)}"
             )
         position = names.index(str(key))
         rank = graph.input_nodes[position].ndim

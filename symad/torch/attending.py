@@ -144,7 +144,7 @@ def activated(module: torch.nn.Module, at: Weights, x: Array) -> Array:
     known = {torch.nn.functional.relu: functions.relu, torch.nn.functional.gelu: functions.gelu}
     known |= {torch.relu: functions.relu, torch.tanh: np.tanh}
     if module.activation not in known:
-        raise TraceError(f"from_torch: the activation {module.activation} has no rule; relu and gelu have")
+        raise TraceError(f"from_torch: the activation {module.activation} has no rule; use relu or gelu")
     return known[module.activation](x)
 
 

@@ -153,5 +153,5 @@ def mean_pool_2d(module: nn.AvgPool2d, at: Weights, *data: Array) -> Result:
 def global_mean_pool(module: nn.AdaptiveAvgPool2d, at: Weights, *data: Array) -> Result:
     """The mean over all positions, for an output of one position."""
     if tuple_of(module.output_size, 2) != (1, 1):
-        raise TraceError(f"from_torch: AdaptiveAvgPool2d({module.output_size}) has no rule; (1, 1) has")
+        raise TraceError(f"from_torch: AdaptiveAvgPool2d({module.output_size}) has no rule; use (1, 1)")
     return np.mean(data[0], axis=(-2, -1), keepdims=True)

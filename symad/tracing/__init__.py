@@ -274,7 +274,7 @@ def _as_sympy(f: Traceable) -> Any:
         return f
     if isinstance(f, Wrapped):
         raise TraceError(
-            f"{f!r} is no function; write the function, and trace it at the point: "
+            f"{f!r} is not a function; write the function, and trace it at the point: "
             "symad.trace(lambda z: ..., [z])"
         )
     if isinstance(f, sympy.MatrixBase):

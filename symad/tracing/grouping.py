@@ -130,8 +130,8 @@ def structure_of(
             return VectorOf(rectangle), leaves
         return (ListOf if isinstance(entry, list) else TupleOf)(items), leaves
     raise TraceError(
-        f"{where or 'an entry of inputs'} is given as {entry!r} of type {type(entry).__name__}, which is no "
-        "input, and no list, tuple, dict, matrix or dataclass of inputs"
+        f"{where or 'an entry of inputs'} is given as {entry!r} of type {type(entry).__name__}, which is "
+        "neither an input nor a list, tuple, dict, matrix or dataclass of inputs"
     )
 
 

@@ -135,8 +135,7 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
     for index, expression in bound.items():
         if index in found.symbols or index in found.free_indices:
             raise TraceError(
-                f"{index} is the index of {expression} and also stands free in the expression; rename "
-                "one of them"
+                f"{index} is the index of {expression} and is also free in the expression; rename one of them"
             )
     return found
 

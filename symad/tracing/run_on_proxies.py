@@ -265,7 +265,7 @@ def _declared(name: str, value: tuple[ArrayLike, ...]) -> Shape:
     for entry in value:
         if not _is_dim(entry):
             raise TraceError(
-                f"the input {name} is given as {value!r}, but {entry!r} is no dimension; a tuple is a "
+                f"the input {name} is given as {value!r}, but {entry!r} is not a dimension; a tuple is a "
                 "shape, of ints >= 0 and SymPy integer symbols and expressions; give an example as a list or "
                 "an array"
             )

@@ -1,9 +1,10 @@
-"""Certificates: what is known about a derivative or an equality, and how well.
+"""Certificates: what is known about a derivative or an equality, and on what evidence.
 
 `check` certifies symad's own derivatives, `verify` somebody's formula or code, `equal` any two
-expressions. Five levels, never blurred: proved (a proof, which `symad.verification.checker` replays where it
-has rules), tested (identity test in random prime fields, with a bound), measured (agrees wherever it was
-tried), refuted (a witness), undecided (what was tried).
+expressions. A certificate has one of five levels: proved (by a proof, which `symad.verification.checker`
+replays where it has rules), tested (by an identity test in random prime fields, with an error bound),
+measured (both sides agree at all points that were tried), refuted (by a witness), undecided (with a list of
+what was tried).
 """
 
 from __future__ import annotations

@@ -22,19 +22,19 @@ from symad.verification.random_fields.function_values import Unsupported
 
 @dataclass(frozen=True)
 class Budget:
-    """What a verification may use; it stops hard and says so.
+    """The work, memory and time that a verification may use; at a limit it stops and the certificate says so.
 
-    A step is one operation on numbers of Python, of the order of a microsecond. Steps are counted where
-    the work is done, or before it where the work happens in another library.
+    A step is one operation on Python numbers and takes about a microsecond. Steps are counted by the code
+    that does the work, and before calls into other libraries.
 
     Args:
-        steps: for one certificate.
-        proof_steps: of these, for exact normal forms.
+        steps: the steps of one certificate.
+        proof_steps: the part of these for exact normal forms.
         residues: the largest number of residues of one node in all lanes.
         terms: the largest number of terms of a polynomial in an exact normal form.
-        points: points tried in the search for a witness.
+        points: the number of points that the search for a witness tries.
         memory: bytes by which the process may grow.
-        seconds: a limit of wall-clock time, none by default. A verdict may then depend on the machine
+        seconds: a limit of wall-clock time, none by default. With it a verdict may depend on the machine
             and its load, and the certificate says so.
     """
 
@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a certificate has to say about its limits."""
+        """The notes of a certificate about its limits."""
         if self.seconds is None:
             return ()
         limit = f"a limit of {self.seconds:g} s of wall-clock time was set"
@@ -56,22 +56,22 @@ class Budget:
 
 
 class OutOfBudget(Unsupported):
-    """The work or size allowed was used up."""
+    """A limit of work or size was reached."""
 
 
 @dataclass(eq=False)
 class Meter:
-    """Counts steps against a limit, and against that of the computation it is part of."""
+    """Counts steps against a limit, and against the limit of the enclosing computation."""
 
     budget: Budget
     limit: float = -1.0
-    """Steps; those of the budget unless something smaller is given."""
+    """The limit in steps: the budget's, unless a smaller one is given."""
     outer: Meter | None = None
     start: float = field(default_factory=time.monotonic)
     steps: float = 0.0
     """Steps spent so far."""
     stopped: str = ""
-    """What was used up when a computation was interrupted: time or memory."""
+    """The limit at which a computation was interrupted: time or memory."""
 
     def __post_init__(self) -> None:
         if self.limit < 0:
@@ -83,7 +83,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Wall-clock seconds since the start: for people, and for `Budget.seconds`."""
+        """Wall-clock seconds since the start: for messages, and for `Budget.seconds`."""
         return time.monotonic() - self.start
 
     @property
@@ -92,10 +92,10 @@ class Meter:
         return self.budget.seconds is not None and self.seconds > self.budget.seconds
 
     def spend(self, steps: float = 1.0) -> None:
-        """Count some steps, and stop when they are used up.
+        """Count some steps, and stop at the limit.
 
         Raises:
-            OutOfBudget: they are.
+            OutOfBudget: the limit is reached.
         """
         self.steps += steps
         if self.outer is not None:
@@ -105,7 +105,7 @@ class Meter:
 
     @property
     def used_up(self) -> str:
-        """What to tell when the budget is used up."""
+        """The message when the budget is used up."""
         inner = self.outer.stopped if self.outer is not None and not self.stopped else self.stopped
         if inner == "memory":
             return f"the memory allowed ({self.budget.memory >> 20} MiB) was used up"
@@ -117,20 +117,20 @@ class Meter:
         """Refuse arrays that are too large.
 
         Raises:
-            OutOfBudget: they are.
+            OutOfBudget: they have more residues than the budget allows.
         """
         if count > self.budget.residues:
             raise OutOfBudget(f"an array of {count} residues is larger than allowed ({self.budget.residues})")
 
 
 NODE = 60
-"""Steps for one node whatever is done with it, such as finding its rule."""
+"""Fixed steps of one node, such as finding its rule."""
 
 ARRAY = 8
-"""Steps for one operation on an array of residues, whatever its size."""
+"""Fixed steps of one operation on an array of residues, independent of its size."""
 
 FUNCTION, SLOW_FUNCTION = 20, 1000
-"""Operations that a function of one number counts for."""
+"""The number of operations that one evaluation of a scalar function counts for."""
 
 QUICK = (
     sympy.exp, sympy.log, sympy.LambertW, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min,
@@ -144,7 +144,7 @@ QUICK = (
 
 
 def is_slow(head: type[sympy.Basic]) -> bool:
-    """True if many digits of a function may take long; it is given arguments of ordinary size only."""
+    """True if many digits of a function may take long: it gets arguments of ordinary size only."""
     if isinstance(head, type) and issubclass(head, SpecialFunction):
         return True
     if (getattr(head, "__module__", "") or "").startswith("symad."):

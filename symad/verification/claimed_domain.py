@@ -36,14 +36,15 @@ def read_condition(graph: Graph, where: Any) -> Node:
     """1 where a condition holds and 0 elsewhere, for each of its elements, on the inputs of a graph.
 
     Args:
-        graph: whose inputs the condition is about.
-        where: a SymPy condition, or a function of all inputs in their order; of an array all elements count.
+        graph: a graph with the inputs that the condition is about.
+        where: a SymPy condition, or a function of all inputs in their order; an array of conditions holds
+            if all its elements hold.
 
     Raises:
-        TraceError: it is no condition on these inputs.
+        TraceError: ``where`` is not a condition on these inputs.
     """
     if isinstance(where, (bool, sympy.logic.boolalg.BooleanAtom)):
-        raise TraceError(f"verify: where={where} is no condition on {', '.join(map(str, graph.inputs))}")
+        raise TraceError(f"verify: where={where} is not a condition on {', '.join(map(str, graph.inputs))}")
     if isinstance(where, sympy.Basic):
         read = _read_sympy(where)
     elif callable(where):
@@ -80,7 +81,7 @@ def _read_sympy(where: sympy.Basic) -> Graph:
 
 
 def _all_definite(matrices: tuple[Any, ...]) -> sympy.Basic | Array | bool:
-    """Whether the symmetric parts have positive leading minors (Sylvester's criterion)."""
+    """The condition that the symmetric parts have positive leading minors (Sylvester's criterion)."""
     holds: Any = True
     for matrix in matrices:
         rows, columns = matrix.shape
@@ -107,7 +108,7 @@ def restricted(graph: Graph, condition: Node) -> Graph:
 
 
 def inside_of(condition: Node) -> Callable[[FloatPoint], bool]:
-    """Whether a point lies in the domain."""
+    """A function that is True for points of the domain."""
 
     def inside(point: FloatPoint) -> bool:
         try:

@@ -1,9 +1,9 @@
-"""Deciding comparisons: structure, identity test, witness, proof, in the order of what they cost.
+"""Deciding comparisons: by structure, identity test, witness and proof, the cheapest first.
 
-The order does not blur the levels. What is structurally the same, or equal in index notation for all
-sizes, is proved. What the identity test calls equal is tested, and proved if the checker accepts a proof, or,
-where it has no rules, if an exact normal form within the budget says so too. What the identity test does not
-call equal is refuted if a witness is found, and undecided otherwise.
+The levels do not depend on the order. Two sides that are structurally the same, or equal in index notation
+for all sizes, are proved equal. Two sides that the identity test calls equal are tested; they are proved if
+the checker accepts a proof, or, where it has no rules, if an exact normal form within the budget agrees. If
+the identity test does not call them equal, they are refuted if a witness is found, and undecided otherwise.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def decide(
     """A certificate of some comparisons.
 
     Args:
-        title: what it is about.
+        title: the title of the certificate.
         comparisons: graphs claimed to be equal; they may have symbolic dimensions.
-        seed: from which primes and points are drawn; a new one by default, and always recorded.
+        seed: the seed of the random primes and points; a new one by default, always recorded.
         budget: limits; the defaults are meant for interactive use.
-        meter: where work is counted already.
+        meter: a meter that counts the work already.
 
     Raises:
         ShapeError: two outputs that are compared have different shapes.
@@ -120,10 +120,10 @@ def _is_derived(pair: Pair, known: Replayed) -> bool:
 
 
 def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
-    """What the checker is asked about a pair: the elements that are not known to differ.
+    """The goals of a pair for the checker: the elements that are not known to differ.
 
-    Those that agree at real points, and that the identity test cannot decide, are among them: it may lack a
-    relation that the checker has.
+    They include the elements that agree at real points and that the identity test cannot decide: it may
+    lack a relation that the checker has.
     """
     if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
         return []
@@ -134,9 +134,9 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
 def _proved_first(
     known: Replayed, judge: Judge, same: Sequence[Goal], pairs: Sequence[Pair]
 ) -> dict[int, Verdict]:
-    """Which pairs of few elements and many terms the checker accepts before anything is tested.
+    """The pairs of few elements and many terms that the checker accepts before anything is tested.
 
-    ``same`` are goals about equal graphs, which are put to it, too.
+    ``same`` are goals about equal graphs; the checker gets these, too.
     """
     goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
     few = [goal for part in goals.values() if len(part) <= MOST_GOALS for goal in part]
@@ -151,7 +151,7 @@ def _proved_first(
 def _replayed(
     known: Replayed, same: Sequence[Goal], pairs: Sequence[Pair], verdicts: Sequence[Verdict]
 ) -> list[Verdict]:
-    """The verdicts, with the proofs that the checker accepts; equal graphs are put to it, too."""
+    """The verdicts, with the proofs that the checker accepts; it gets equal graphs, too."""
     goals = [goals_of(pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
     known.elements(sorted([*same, *(goal for part in goals for goal in part)]))
     made = []
@@ -169,7 +169,7 @@ def _replayed(
 
 
 def versions() -> Mapping[str, str]:
-    """The versions of what took part."""
+    """The versions of the packages that a certificate depends on."""
     import symad
 
     return {
@@ -216,7 +216,7 @@ def _size_texts(sizes: Sizes) -> tuple[str, ...]:
 def _at_sizes(
     pairs: Sequence[Pair], sizes: Sizes, seed: int, judge: Judge
 ) -> tuple[list[Verdict], tuple[int, ...]]:
-    """Verdicts at each choice of sizes, and of these the worst."""
+    """The worst of the verdicts at all choices of sizes."""
     worst, primes = judge.decide([_bound(pair, sizes, 0) for pair in pairs], seed)
     texts = _size_texts(sizes)
     if texts:
@@ -231,11 +231,11 @@ def _at_sizes(
 
 
 LARGEST = 100_000
-"""Scalar operations beyond which no further sizes are looked at."""
+"""The number of scalar operations above which no further sizes are tried."""
 
 
 def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
-    """The verdict, or that at another size where floats show a difference."""
+    """The verdict, or the verdict at another size where floats show a difference."""
     if not np.isin(verdict.status, ("proved", "tested")).all():
         return verdict
     for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
@@ -250,14 +250,14 @@ def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict
 
 
 def _measured(verdict: Verdict) -> Verdict:
-    """What holds at the sizes that were chosen is measured: of other sizes nothing is known."""
+    """The verdict with "measured" for claims that hold at the chosen sizes: others are not known."""
     status = verdict.status.copy()
     status[(status == "proved") | (status == "tested")] = "measured"
     return replace(verdict, status=status)
 
 
 def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:
-    """The pair with instance k of the sizes put in."""
+    """The pair at instance k of the sizes."""
     chosen: dict[sympy.Symbol, int] = {symbol: values[k] for symbol, values in sizes}
     if not chosen:
         return pair

@@ -28,10 +28,10 @@ def equal(
     budget: Budget | None = None,
     inputs: Inputs | None = None,
 ) -> Certificate:
-    """Whether two things are equal as real functions of their symbols.
+    """Decides if two things are equal as real functions of their symbols.
 
-    Equal means: on the open dense set where both are defined, under the assumptions of the symbols.
-    Floats are their exact binary values. Ties and branch boundaries do not count.
+    Equal means: the same values on the open dense set where both are defined, under the assumptions of the
+    symbols. Floats stand for their exact binary values. Ties and branch boundaries do not count.
 
     Args:
         a: what `trace` takes: an expression, matrix, array, graph, lists of them, or a Python function.
@@ -74,7 +74,7 @@ ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prim
 
 
 def _alike(a: Node, b: Node) -> bool:
-    """True if two inputs of one name promise the same: every symbol is real, but not every one positive."""
+    """True if two inputs of one name have the same assumptions: all symbols are real, some positive."""
     first, second = symbol_of(a), symbol_of(b)
     if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
         return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)
@@ -82,12 +82,12 @@ def _alike(a: Node, b: Node) -> bool:
 
 
 def _promises(symbol: sp.Basic, kind: str) -> bool:
-    """True if an array promises something of its elements."""
+    """True if an array has assumptions on its elements."""
     return getattr(symbol, f"is_{kind}", None) is True
 
 
 def fit(node: Node, like: Node) -> Node:
-    """A 1×1 array and a scalar, an (n, 1) and an (n,) array, compare as the same."""
+    """The node in the shape of another: a 1×1 array as a scalar, an (n, 1) array as an (n,) array."""
     if len(node.shape) == len(like.shape) or not same_dim(size(node.shape), size(like.shape)):
         return node
     kept = [[d for d in n.shape if d != 1] for n in (node, like)]

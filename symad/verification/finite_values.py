@@ -1,7 +1,7 @@
-"""Which nodes are finite, and which positive, at all real inputs: by structure alone.
+"""Decides which nodes are finite, and which are positive, at all real inputs, from their structure alone.
 
-log(max(x, 0)) is −∞ for all x < 0, so that −∞ < log(max(x, 0)) is no tautology. What is not known to be
-finite here may be infinite on an open set.
+log(max(x, 0)) is −∞ for all x < 0, so that −∞ < log(max(x, 0)) is not a tautology. A node that is not known
+to be finite may be infinite on an open set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sigmoid, softplus}
 """Functions that are positive at all real arguments."""
 
 NOT_NEGATIVE = {sympy.Abs, relu}
-"""Functions that are negative nowhere."""
+"""Functions that are nowhere negative."""
 
 OF_POSITIVE = {sympy.log, sympy.loggamma, sympy.gamma}
 """Functions that are finite at all positive arguments."""
@@ -46,7 +46,7 @@ def is_finite(node: Node) -> bool:
 
 
 def sign_where_finite(node: Node) -> int | None:
-    """What is known about the sign of all elements; None if one may have no finite value at real inputs."""
+    """The sign of all elements as far as it is known; None if one may have no finite value at real inputs."""
     signs: dict[Node, int] = {}
     for n in topological([node]):
         if not all(a in signs for a in n.args) or _is_infinite(n):
@@ -58,7 +58,7 @@ def sign_where_finite(node: Node) -> int | None:
 
 
 def _is_infinite(n: Node) -> bool:
-    """Of constants: whether one is infinite or no number."""
+    """True for a constant with an infinite element or one that is not a number."""
     if isinstance(n.op, ArrayConstant):
         return not np.all(np.isfinite(n.op.array))
     if not isinstance(n.op, Constant) or isinstance(n.op.value, bool):
@@ -105,7 +105,7 @@ def _sign(n: Node, args: Sequence[int]) -> int:
 
 
 def _sign_of_product(factors: Sequence[object], signs: Sequence[int]) -> int:
-    """The sign of a product; factors that occur an even number of times are a square."""
+    """The sign of a product; a factor that occurs an even number of times is a square."""
     times = Counter(factors)
     squares = (factor for factor in factors if times[factor] % 2 == 0)
     known = dict.fromkeys(squares, AT_LEAST_0)

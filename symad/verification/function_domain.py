@@ -1,7 +1,7 @@
-"""Where a function has values: a claim about its derivative says nothing elsewhere.
+"""The domain of a function: outside of it a claim about the derivative says nothing.
 
-log x has no value for x < 0, and so no derivative there: 1/|x| is as right for it as 1/x. A formula without
-kinks or roots that is wrong outside of the domain is wrong inside, too: points outside show as much there.
+log x has no value for x < 0, and so no derivative there: 1/|x| is as correct as 1/x. A formula without kinks
+or roots that is wrong outside of the domain is also wrong inside, so that points outside can refute it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
 
 
 def have_values(function: Sequence[Node], point: Mapping[Node, Number]) -> Array:
-    """For each element of some nodes, in order, whether floats find a value there, perhaps an infinite one.
+    """For each element of some nodes, in order: true if it has a value in floats, perhaps an infinite one.
 
-    Where an op has no value at all, one flag stands for all elements. Inputs of which the point says nothing,
-    since the derivative does not depend on them, are 1.
+    Where an op has no value at all, one flag stands for all elements. Inputs that the point leaves out,
+    because the derivative does not depend on them, are 1.
     """
     others = [n for n in topological(tuple(function)) if isinstance(n.op, Input) and n not in point]
     given = {node: as_floats(value) for node, value in point.items()}
@@ -44,12 +44,12 @@ def have_values(function: Sequence[Node], point: Mapping[Node, Number]) -> Array
 
 
 def where_claimed(claim: Derivative | None, function: Sequence[Node], sides: Sequence[Node]) -> Holds | None:
-    """Where the elements of a derivative are claimed, as flags for the axes of an array; None for everywhere.
+    """A function from points to flags: the elements of a derivative claimed there; None for all, everywhere.
 
     Args:
-        claim: what kind of derivative it is; None is no claim about a derivative.
-        function: what is differentiated; its sizes are numbers.
-        sides: what is compared.
+        claim: the kind of derivative; None for claims about other things.
+        function: the differentiated nodes; their sizes are numbers.
+        sides: the nodes that are compared.
     """
     if claim is None or claim.kind == "value":
         return None

@@ -20,7 +20,7 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False)
 class Grade:
-    """What `grade` found; prints as the verdict, with the point of failure if the answer is wrong."""
+    """The result of `grade`; prints as the verdict, with the point of failure if the answer is wrong."""
 
     certificate: Certificate | None
     problem: str = ""
@@ -48,7 +48,7 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
             function; None while there is no answer.
 
     Returns:
-        The grade. An answer of the wrong shape or kind is no error: the grade says what is wrong with it.
+        The grade. An answer of the wrong shape or kind raises no error: the grade says what is wrong with it.
     """
     if any(candidate is None for candidate in answer.values()):
         return Grade(None)

@@ -1,8 +1,8 @@
-"""True if the domain of a claim holds an open set of points: on less, equality of both sides says nothing.
+"""Decides if the domain of a claim contains an open set of points; without one, equality says nothing.
 
-A claim is about functions on an open set. On the points where x = 1 alone, or where no point is, every
-candidate would agree with the derivative wherever both sides are compared; so it would where the function
-has no value, as √x log x has none for x < 0.
+A claim is about functions on an open set. If the domain is the single point x = 1, or empty, every candidate
+agrees with the derivative wherever both sides are compared. The same holds where the function has no value,
+as √x log x has none for x < 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symad.verification.measuring.hostile_points import Bounds, FloatPoint, ordi
 from symad.verification.measuring.instance_sizes import sizes_of
 
 TRIED, AROUND, APART = 120, 6, 1e-7
-"""Points that are tried, points around one that lies inside, and their relative distance."""
+"""The number of points to try, the number of points around a point inside, and their relative distance."""
 
 REASON = (
     "no open set of points was found on which where= holds and the function has values, so that nothing is "
@@ -60,7 +60,7 @@ def holds_an_open_set(claim: Graph, condition: Node, bounds: Bounds) -> bool:
 
 
 def _around(point: FloatPoint) -> Iterator[FloatPoint]:
-    """Points close to one; integers stay."""
+    """Points close to a point; integers do not change."""
     rng = np.random.default_rng(0)
     for _ in range(AROUND):
         yield {node: _close(node, value, rng) for node, value in point.items()}

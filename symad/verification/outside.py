@@ -23,7 +23,7 @@ P = ParamSpec("P")
 
 
 def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certificate]:
-    """The question, undecided where it is about what is complex, random, infinite or unevaluated."""
+    """The question, answered by "undecided" for complex, random, infinite and unevaluated expressions."""
 
     @wraps(question)
     def asked(*args: P.args, **kwargs: P.kwargs) -> Certificate:
@@ -44,8 +44,8 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
     """``f`` as a graph about which there can be a certificate.
 
     Raises:
-        OutsideError: it has integrals, sums and products with arguments as bounds, or derivatives that are
-            not evaluated: these would be taken by the rules that a certificate is about.
+        OutsideError: ``f`` has integrals, sums or products with arguments as bounds, or derivatives that are
+            not evaluated: their evaluation would use the rules that the certificate is about.
     """
     for part in f if isinstance(f, (list, tuple)) else [f]:
         if isinstance(part, (sympy.Basic, sympy.MatrixBase)):
@@ -58,9 +58,9 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
 
 
 def _derivatives(expression: sympy.Basic | sympy.MatrixBase) -> list[sympy.Derivative]:
-    """The derivatives in an expression; parts that it shares are looked at once, as `atoms` does not."""
+    """The derivatives in an expression; unlike `atoms`, this visits shared parts once."""
     waiting: list[sympy.Basic] = [expression]
-    seen: dict[int, sympy.Basic] = {}  # with the parts, so that no number is given again
+    seen: dict[int, sympy.Basic] = {}  # the parts are kept alive, so that no id is used twice
     found = []
     while waiting:
         part = waiting.pop()

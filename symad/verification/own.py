@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
 
 MOST_ELEMENTS = 24
-"""More elements of wrt than this are not checked one by one, but along all directions at once."""
+"""With more elements of wrt than this, the derivative along a symbolic direction is checked."""
 
 Parts = tuple[Node, ...]
 
@@ -71,14 +71,14 @@ def check(
 ) -> Certificate:
     """A certificate of symad's own derivatives of ``f``.
 
-    For a scalar ``f`` the gradient in both modes and the Hessian in all four, else the Jacobian in
-    both modes, are compared with derivatives from elsewhere: SymPy's ``diff`` on explicit expressions
-    where these are small, Dual numbers, and the derivative of the definitions of fused ops. Where the
-    graph is too large for these, the modes are compared with each other, and `assumes` says so.
+    For a scalar ``f``, the gradient in both modes and the Hessian in all four are compared with independent
+    derivatives; for other ``f``, the Jacobian in both modes. The references are SymPy's ``diff`` on explicit
+    expressions where these are small, Dual numbers, and the derivative of the definitions of fused ops.
+    Where the graph is too large for these, the modes are compared with each other, and `assumes` says so.
 
     Few inputs are checked entry by entry. With many, the derivative along a direction that is itself an
-    input is compared, which is the same claim. With symbolic sizes the modes are compared along directions
-    for all sizes, and at one choice of sizes with the derivatives from elsewhere.
+    input is compared, which is an equivalent claim. With symbolic sizes the modes are compared along
+    directions for all sizes, and with the references at one choice of sizes.
 
     Args:
         f: what `trace` takes.
@@ -111,7 +111,7 @@ def check(
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:
-    """A comparison whose names say at which sizes it is."""
+    """A comparison with its sizes in the names of both sides."""
     names = tuple(f"{name} at {sizes}" for name in comparison.names)
     return Comparison(
         comparison.title, comparison.left, comparison.right, names, comparison.assumes,
@@ -121,28 +121,28 @@ def _named_at(comparison: Comparison, sizes: str) -> Comparison:
 
 @dataclass(frozen=True)
 class Claim:
-    """Some derivatives that should be the same: by name, in parts; and from elsewhere, if there is any."""
+    """Derivatives that should be the same, in parts and by name, and the references, if there are any."""
 
     made: Mapping[str, Parts]
     names: tuple[str, ...]
     elsewhere: Mapping[str, Callable[[Meter], Parts]]
     derivative: Derivative
     inputs: Parts = ()
-    """Directions, which are further inputs."""
+    """The directions, as further inputs."""
     derived: bool = False
     """True if the checker derives the first of them, entry by entry."""
 
 
 AS_ENTRIES = {"slope": "gradient", "curvature": "hessian"}
-"""What a derivative along directions is called entry by entry."""
+"""The names of derivatives along directions, entry by entry."""
 
 
 Explicit = Callable[[Meter], SympyReference]
-"""Makes SymPy's expressions of a model once."""
+"""Makes the SymPy expressions of a model once."""
 
 
 def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> list[Comparison]:
-    """Everything there is to compare about one graph; references may take as much as there is patience."""
+    """All comparisons of one graph; references are made within the limit of ``patience``."""
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
@@ -163,7 +163,7 @@ def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> l
 
 
 def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:
-    """What the checker derives for all sizes, entry by entry: nothing else is needed there."""
+    """The derivatives that the checker derives for all sizes, entry by entry: no other is needed."""
     if not scalar:
         claims = [_jacobian_claim(graph, nodes, explicit)]
     else:
@@ -212,7 +212,7 @@ def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
 def _explicit(
     graph: Graph, nodes: Parts, shapes: Parts, explicit: Explicit, ask: Callable[[Any], list[Node]]
 ) -> dict[str, Callable[[Meter], Parts]]:
-    """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
+    """The references by SymPy and by Dual numbers, entry by entry; none for symbolic sizes."""
     if graph.dims:
         return {}
     most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
@@ -228,7 +228,7 @@ def _is_fused(graph: Graph) -> bool:
 
 
 def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[Meter], Parts]]:
-    """The derivative of a graph whose fused ops are written out; nothing if it has none."""
+    """The derivative of the graph with its fused ops written out; empty if it has none."""
     if not _is_fused(graph):
         return {}
     plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
@@ -294,10 +294,10 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
 
 
 def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
-    """A reference, unless it takes too long.
+    """The reference that a function makes.
 
     Raises:
-        NoReference: it does.
+        NoReference: it takes too long.
     """
     try:
         patience.spend(0)
@@ -317,7 +317,7 @@ def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
 
 
 def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
-    """Each derivative against the first reference there is, and that against the others."""
+    """Compares each derivative with the first reference, and this with the other references."""
     references: dict[str, Parts] = {}
     missing = []
     for name, make in claim.elsewhere.items():
@@ -332,7 +332,7 @@ def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
         if claim.derived:
             del made[first]
         elif not (graph.dims and derived_for_all_sizes(claim.derivative, made[first])):
-            del made[first]  # there is nothing to compare it with
+            del made[first]  # it has no partner to compare with
             reason = "; ".join(missing) or "sizes are symbolic"
             assumes = (*assumes, f"that {first} is right: {NOT_COMPARED} ({reason})")
     (reference, parts), *others = references.items()

@@ -1,4 +1,4 @@
-"""Graphs on intervals: between which numbers every value lies while the inputs lie in a box."""
+"""Interval arithmetic on graphs: bounds of every value while the inputs lie in a box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symad.verification.intervals import OPEN, Interval, OpenTruth, above, inter
 
 BITS = 128
 MOST = 200_000
-"""Elements beyond which a graph is not looked at."""
+"""The largest number of elements for which intervals are computed."""
 
 
 def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
@@ -35,11 +35,11 @@ def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
 
 
 def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, Any]:
-    """The intervals of all nodes that have some, as arrays; truth values of conditions.
+    """The intervals of all nodes that have intervals, as arrays; truth values for conditions.
 
     Args:
         outputs: the nodes that are needed.
-        box: the bounds of inputs, for all elements of one alike; others may be anything.
+        box: the bounds of inputs, the same for all elements of an input; other inputs have no bounds.
     """
     found: dict[Node, Any] = {}
     order = topological(outputs)
@@ -96,7 +96,7 @@ def _indices(values: Any) -> np.ndarray:
 
 
 def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | np.ndarray:
-    """The same for each element of a node."""
+    """An interval for each element of a node, all the same."""
     if not node.shape:
         return value
     made = np.empty(node.shape, dtype=object)
@@ -105,7 +105,7 @@ def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | n
 
 
 def _constant(value: Number) -> Interval | np.ndarray | bool:
-    """A constant as it is where it is a truth value, else as intervals."""
+    """A constant: a truth value unchanged, numbers as intervals."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, np.ndarray):

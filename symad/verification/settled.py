@@ -1,7 +1,7 @@
-"""Clips and branches that the domain of a claim settles: max(2⁻⁵², p) is p where 0.1 < p.
+"""Removes clips and branches that the domain of a claim decides: max(2⁻⁵², p) is p where 0.1 < p.
 
-The domain bounds the inputs, intervals bound every value, and a bound that is never reached, or a branch that
-is never taken, is left out. Nothing is left out whose alternative may be undefined.
+The domain bounds the inputs, and interval arithmetic bounds every value. A clip whose bound is never reached,
+or a branch that is never taken, is removed, unless the alternative may be undefined.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from symad.verification.intervals import OpenTruth
 
 Box = Mapping[Node, Interval]
-"""Between which numbers inputs lie, all elements alike."""
+"""The bounds of inputs, the same for all elements of an input."""
 
 REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"
 
@@ -39,7 +39,7 @@ def box_of(graph: Graph, where: Where) -> Box:
     """The bounds of inputs that assumptions on symbols and the domain of a claim imply.
 
     Args:
-        graph: whose inputs they are.
+        graph: a graph with these inputs.
         where: a condition on them, as `verify` takes it; None for none.
     """
     found = promised(graph.input_nodes)
@@ -60,7 +60,7 @@ def bounds_of(box: Box) -> dict[Node, tuple[float, float]]:
 
 
 def _bound(node: Node, found: dict[Node, Interval]) -> None:
-    """What a < b says of an input, or of its size."""
+    """Adds the bounds that a < b implies for an input or its absolute value."""
     (a, b), strict = node.args, op_of(node, Compare).relation == "<"
     low, high = constant_value(a), constant_value(b)
     if isinstance(b.op, Input) and low is not None:
@@ -103,7 +103,7 @@ def settled(graph: Graph, box: Box) -> Graph:
 
 
 def _truth(values: OpenTruth | bool) -> bool | None:
-    """True if a condition holds everywhere, or nowhere; None if neither is known."""
+    """True if a condition holds everywhere, False if it holds nowhere, None if neither is known."""
     every = np.asarray(values, dtype=object).ravel()
     if not all(isinstance(v, (bool, np.bool_)) for v in every) or len({bool(v) for v in every}) != 1:
         return None
@@ -111,14 +111,14 @@ def _truth(values: OpenTruth | bool) -> bool | None:
 
 
 def within(graph: Graph, box: Box, constants: str) -> tuple[Graph, dict[str, str]]:
-    """The graph on its domain, and the floats that were read as simple numbers for that; see `verify`."""
+    """The graph simplified for its domain, and the floats read as simple numbers for that; see `verify`."""
     rounded, read = with_simple_constants(graph) if box and constants == "rounded" else (graph, {})
     made = settled(rounded, box)
     return (graph, {}) if made is rounded else (made, read)
 
 
 def only_tested(certificate: Certificate) -> Certificate:
-    """The certificate with "tested" for "proved": the checker cannot replay why branches were left out."""
+    """The certificate with "tested" for "proved": the checker cannot replay the removal of branches."""
     weaker = [
         replace(e, status="tested", reason=REASON) if e.status == "proved" else e for e in certificate.entries
     ]
@@ -132,7 +132,7 @@ def _can_settle(node: Node) -> bool:
 
 
 def _reached(node: Node, known: Mapping[Node, Interval]) -> list[int]:
-    """The arguments of an extreme without the constants that another argument never lets through."""
+    """The arguments of a maximum or minimum without the constants that never are its value."""
     largest = op_of(node, Apply).head is sympy.Max
     others = [k for k, arg in enumerate(node.args) if not isinstance(arg.op, Constant)]
     kept = []
@@ -143,7 +143,7 @@ def _reached(node: Node, known: Mapping[Node, Interval]) -> list[int]:
 
 
 def _beyond(values: Array | Interval, bound: Array | Interval, above: bool) -> bool:
-    """True if all values exist and lie above (or below) a constant, or at it."""
+    """True if all values exist and are at least (or at most) a constant."""
     every = np.asarray(values, dtype=object).ravel()
     if not isinstance(bound, Interval):
         return False

@@ -1,8 +1,9 @@
-"""A hard stop where memory runs out, or the wall-clock time that somebody asked for, wherever that is.
+"""Interrupts a computation at any point when memory or the requested wall-clock time is used up.
 
-Work is counted by the loops that do it (`budget`). Memory cannot be foreseen, and a limit of time that was
-asked for means what it says: a second thread watches both, and raises `OutOfBudget` in the first (CPython's
-`PyThreadState_SetAsyncExc`). A single call into compiled code is waited for.
+The loops that do the work count it (`budget`). Memory cannot be predicted, and a limit of time has to hold
+everywhere. So a second thread watches both, and raises `OutOfBudget` in the first (CPython's
+`PyThreadState_SetAsyncExc`). A single call into compiled code is not interrupted: the error is raised when
+it returns.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from types import TracebackType
 from symad.verification.budget import Meter, OutOfBudget
 
 GRACE = 0.25
-"""Seconds beyond a limit of time that the loops have to stop by themselves."""
+"""Seconds after the limit of time in which the loops may still stop by themselves."""
 
 AGAIN = 0.5
-"""Seconds after which an interruption is repeated, if the computation went on elsewhere."""
+"""Seconds after which an interruption is repeated, if the computation has continued."""
 
 
 class OutOfTime(OutOfBudget):
-    """Raised from another thread, hence without arguments."""
+    """Raised from another thread, which can give no arguments."""
 
     def __init__(self, message: str = "the time or memory allowed was used up") -> None:
-        """``message`` is what users read."""
+        """``message`` is the text for users."""
         super().__init__(message)
 
 
 class Guard:
-    """Interrupts the thread that enters it when memory, or time that is limited, is used up."""
+    """Interrupts the thread that enters it when its memory, or a limit of its time, is used up."""
 
     def __init__(self, meter: Meter) -> None:
         """``meter`` has the limits."""
@@ -56,7 +57,7 @@ class Guard:
     def _leave(self) -> None:
         with self._lock:
             self._left.set()
-        if self._sent:  # one that has not arrived yet arrives in this loop, and goes no further
+        if self._sent:  # an interruption that is still pending is raised, and caught, in this loop
             for _ in range(10):
                 pass
 
@@ -81,14 +82,14 @@ class Guard:
 def _interrupt(thread: int, error: type[BaseException]) -> None:
     """Raise an error in a thread as soon as it runs Python code again.
 
-    Taking one back by NULL would leave the interpreter on the watch for it: slow, and CPython 3.11 hangs
-    then under a profiler.
+    NULL, which withdraws an error, would leave the interpreter checking for it: that is slow, and CPython
+    3.11 hangs then under a profiler.
     """
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def resident_memory() -> int:
-    """The memory of this process in bytes; 0 where the system does not tell."""
+    """The resident memory of this process in bytes; 0 where the system does not report it."""
     if not sys.platform.startswith("linux"):
         return 0
     try:

@@ -1,4 +1,4 @@
-"""Certificates of what users derived or programmed themselves."""
+"""Certificates of formulas and code that users wrote themselves."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _NotGiven:
 
 
 MISSING = _NotGiven()
-"""The candidates that were not given; signatures in the documentation show it."""
+"""The default of the candidates, for "not given"; signatures in the documentation show it."""
 
 
 @undecided_outside
@@ -69,7 +69,7 @@ def verify(
     hostile: bool = True,
     inputs: Inputs | None = None,
 ) -> Certificate:
-    """A certificate of somebody's formula or code for ``f`` or one of its derivatives.
+    """A certificate of a user's formula or code for ``f`` or one of its derivatives.
 
     Exactly one candidate is given. It is SymPy (an expression, matrix, matrix expression, array, or a
     list of them), a Graph, or a numeric function. A formula is compared exactly. A numeric function is
@@ -98,13 +98,13 @@ def verify(
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
         hostile: true if a numeric function is measured at hostile points as well, where a formula that is
-            right may lose its accuracy; that is told in a section of its own.
+            right may lose its accuracy; the certificate has a section of its own for these.
         inputs: order and grouping of the arguments, as in `trace`; numeric functions are called with these.
 
     Raises:
         TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
             other arguments or returns something of another kind or shape.
-        TraceError: ``where`` is no condition on the inputs.
+        TraceError: ``where`` is not a condition on the inputs.
         ShapeError: a formula has another shape than the derivative.
         DerivativeError: a function in ``f`` has no known derivative.
     """
@@ -159,17 +159,17 @@ def verify(
 
 
 def _with_values(graph: Graph, reference: Graph) -> Graph:
-    """What is claimed, and the function that it is claimed of."""
+    """The claimed formula, and the function that the claim is about."""
     return Graph(reference.input_nodes, (*reference.output_nodes, *graph.output_nodes), None, graph.name)
 
 
 PRODUCTS = ("vjp", "jvp")
 CHECKED = {"vjp": "pullback", "jvp": "pushforward"}
-"""What the checker calls them."""
+"""The checker's names of the candidates."""
 
 
 def _derivative(graph: Graph, wrt: Sequence[Node], reference: Graph, kind: str) -> Derivative:
-    """What the checker is asked about a formula."""
+    """The derivative that the checker has to compare a formula with."""
     directions = tuple(n for n in reference.input_nodes if n not in graph.input_nodes)
     along = {"vjp": ((), directions), "jvp": (directions, ())}.get(kind, ((), ()))
     return Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(wrt), *along)
@@ -182,7 +182,7 @@ def _words(where: Where) -> str:
 
 
 CLOSE = 1e-9
-"""Formulas that differ by rounded constants differ by less than this, relative."""
+"""The largest relative difference of formulas that differ by rounded constants only."""
 
 
 def _with_rounded(
@@ -193,9 +193,9 @@ def _with_rounded(
     budget: Budget | None,
     before: Mapping[str, str],
 ) -> Certificate:
-    """The verdict, with floats read as simple numbers if asked for; else with a hint where that helps.
+    """The verdict, with floats read as simple numbers if requested; otherwise with a hint where that helps.
 
-    ``before`` has those that were read so already.
+    ``before`` has the floats that are already read as simple numbers.
     """
     (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
     read = ", ".join(f"{old} as {new}" for old, new in {**before, **first, **second}.items())
@@ -271,7 +271,7 @@ def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool
     """The formula on the inputs of the claim; those of other names by position.
 
     Raises:
-        TraceError: it depends on something else.
+        TraceError: the formula depends on something else.
     """
     known, own = reference.input_nodes, formula.input_nodes
     if by_position and len(own) == len(known):
@@ -288,7 +288,7 @@ def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool
 
 
 def _may_be(own: Node, known: Node) -> bool:
-    """True if an argument of a traced function stands for an input of another name."""
+    """True if an argument of a traced function may stand for an input of another name."""
     return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
 
 
@@ -299,7 +299,7 @@ def _as_array(candidate: Traceable) -> Traceable:
 
 
 def _split_vector(vector: Node, wanted: Sequence[Node]) -> list[Node]:
-    """A vector of all scalar parts, taken apart."""
+    """The scalar parts of a vector that has all of them."""
     flat = [d for d in vector.shape if d != 1]
     if all(w.shape == () for w in wanted) and flat == [len(wanted)]:
         line = reshape(vector, (len(wanted),))
@@ -308,7 +308,7 @@ def _split_vector(vector: Node, wanted: Sequence[Node]) -> list[Node]:
 
 
 def _fitted(part: Node, wanted: Node, kind: str) -> Node:
-    """The part in the shape wanted; rows and columns are the same where nothing else can be meant."""
+    """The part in the expected shape; rows and columns count as the same where that is unambiguous."""
     part = fit(part, wanted)
     if same_shape(part.shape, wanted.shape):
         return part

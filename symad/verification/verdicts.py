@@ -1,4 +1,4 @@
-"""What is found about one pair of nodes of known sizes, and the entries of a certificate it becomes."""
+"""The verdict on one pair of nodes of known sizes, and the entries of a certificate made from it."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ class Pair:
     left: Node
     right: Node
     place: tuple[int, int] = (0, 0)
-    """The numbers of the comparison and of its output."""
+    """The position of the comparison, and of its output."""
     function: tuple[Node, ...] = ()
-    """What the left side is a derivative of, if it is one."""
+    """The function that the left side is a derivative of, if it is one."""
 
     @property
     def claimed(self) -> Holds | None:
-        """Where something is claimed about the elements; None for everywhere."""
+        """The condition under which something is claimed about the elements; None for everywhere."""
         return where_claimed(self.comparison.derivative, self.function, (self.left, self.right))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found about one pair at one choice of sizes."""
+    """The result for one pair at one choice of sizes."""
 
     status: Array
     """Object array of statuses, in the shape of the pair."""
     claim: str
-    """How the elements that are tested are known."""
+    """The evidence for the tested elements."""
     log2_bound: float
     proof: str = ""
-    """How the elements that are proved are known."""
+    """The evidence for the proved elements."""
     search: Search | None = None
     blame: Blame | None = None
     reason: str = ""
     sizes: str = ""
-    """At which sizes this is, as text."""
+    """The sizes, as text."""
     final: bool = False
-    """True if no normal form is to be tried for what is only tested."""
+    """True if no normal form is to be tried for elements that are only tested."""
     lacking: bool = False
     """True if undecided elements agree at real points: the identity test may lack a relation."""
 
@@ -81,12 +81,12 @@ class Verdict:
         return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
 
     def worse(self, other: Verdict) -> Verdict:
-        """Of two instances the one that says less."""
+        """The worse of two instances."""
         return min(self, other, key=lambda v: (v.rank, -v.log2_bound))
 
 
 def certain(pair: Pair, claim: str) -> Verdict:
-    """Every element is proved."""
+    """The verdict that every element is proved."""
     shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
     return Verdict(np.full(shape, "proved", dtype=object), "", -np.inf, claim)
 
@@ -104,7 +104,7 @@ class Judge:
     proofs: Meter
     """For exact normal forms."""
     beyond: dict[Node, str] = field(default_factory=dict)
-    """References of too many functions for a normal form, and how many: not tried again."""
+    """References with too many functions for a normal form, and how many: these are not tried again."""
 
     def decide(
         self,
@@ -115,8 +115,8 @@ class Judge:
     ) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test.
 
-        ``prove`` says which elements the checker accepts; without it there are no proofs, only tests.
-        ``known`` are verdicts on pairs that need no test.
+        ``prove`` returns verdicts with the proofs that the checker accepts; without it there are only tests.
+        ``known`` has verdicts on pairs that need no test.
         """
         rest = [pair for k, pair in enumerate(pairs) if k not in known]
         tested, unsure, primes = self._tested(rest, seed, prove)
@@ -134,7 +134,7 @@ class Judge:
     def _tested(
         self, pairs: Sequence[Pair], seed: int, prove: Prove | None
     ) -> tuple[list[Verdict], list[Array], tuple[int, ...]]:
-        """Verdicts by the identity test and by proofs, what the test could not decide, and its primes."""
+        """Verdicts by the identity test and by proofs, the pairs it left undecided, and its primes."""
         nodes = [(p.left, p.right) for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.meter), nothing)
@@ -151,7 +151,7 @@ class Judge:
         return verdicts, unsure, result.primes
 
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
-        """What is computed, or something else if the budget is used up on the way."""
+        """The result of a computation, or ``otherwise`` if it uses up the budget."""
         try:
             self.meter.spend(0)
             with Guard(self.meter):
@@ -159,12 +159,12 @@ class Judge:
         except OutOfBudget:
             return otherwise
         except Exception:
-            if self.meter.stopped:  # an interruption that other code has turned into its own error
+            if self.meter.stopped:  # other code has turned an interruption into its own error
                 return otherwise
             raise
 
     def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
-        """Elements that test equal are tested, the others refuted or undecided."""
+        """The verdict of the identity test: equal elements are tested, the others refuted or undecided."""
         status = np.full(pair.left.shape, "undecided", dtype=object)
         equal = found.certain
         status[equal] = "tested"
@@ -183,7 +183,7 @@ class Judge:
         return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 
     def _by_normal_form(self, pair: Pair, verdict: Verdict) -> Verdict:
-        """The verdict with what exact normal forms prove, where the checker has said nothing."""
+        """The verdict with the proofs by exact normal forms, for elements that the checker has not proved."""
         tested = verdict.status == "tested"
         exact, proof, reason = self._prove(pair, bool(np.isin(verdict.status, ("tested", "proved")).all()))
         status = np.where(tested & exact, "proved", verdict.status)
@@ -192,7 +192,7 @@ class Judge:
     def _doubts(
         self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
     ) -> list[tuple[int, Array, list[Mapping[Node, Number]]]]:
-        """Of which pairs some elements called equal differ at real points: the elements, the points.
+        """Pairs with elements that were called equal and differ at real points: the elements, the points.
 
         ``unsure`` are the elements that the identity test could not decide.
         """
@@ -226,7 +226,7 @@ class Judge:
         return replace(withdrawn, status=status, search=hunt, blame=fault)
 
     def _prove(self, pair: Pair, whole: bool) -> tuple[Array, str, str]:
-        """Which elements are equal exactly, how that is known, and why it is not known of more."""
+        """The elements that are equal exactly, the evidence, and the reason why the others are not proved."""
         if self.proofs.steps >= self.proofs.limit:
             return np.zeros(pair.left.shape, dtype=bool), "", f"exact normal forms: {self.proofs.used_up}"
         if pair.left in self.beyond:
@@ -243,7 +243,7 @@ class Judge:
 
 
 def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
-    """What is known of a pair without a search for a witness and without a proof."""
+    """The verdict on a pair without a search for a witness and without a proof."""
     status = np.full(pair.left.shape, "undecided", dtype=object)
     status[found.certain] = "tested"
     reasons = result.reasons or ("the work allowed was used up",)
@@ -280,14 +280,14 @@ MOST_TOLD = 8
 
 
 def _drawn(result: Result) -> str:
-    """The values that integer inputs were given."""
+    """The values of the integer inputs."""
     told = " and for ".join(result.draws[:MOST_TOLD])
     more = len(result.draws) - MOST_TOLD
     return f"{told} and {more} more" if more > 0 else told
 
 
 def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
-    """What was tried."""
+    """The list of what was tried."""
     if found.equal.any() and found.log2_bound > TARGET:
         parts = [f"equal modulo primes, but with a bound of 2^{found.log2_bound:.0f} only"]
     elif not found.defined.any() and not result.reasons:
@@ -309,7 +309,7 @@ def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
 
 
 def entries_of(pair: Pair, verdict: Verdict, sizes: tuple[str, ...]) -> list[Entry]:
-    """One entry for each element, or one for each status where the array is large or of any size."""
+    """One entry for each element; one for each status if the array is large or has symbolic sizes."""
     at = f" at {' and at '.join(sizes)}" if sizes else ""
     if verdict.status.size == 0:
         return [Entry(pair.name, "proved", "there are no elements", 0.0, pair.comparison.assumes)]
@@ -353,5 +353,5 @@ def _entry(
 
 
 def power_of_two(log2_bound: float) -> float:
-    """2^log2_bound, and never 0 by underflow."""
+    """2^log2_bound, kept above 0 when it underflows."""
     return float(max(2.0 ** max(log2_bound, -1074.0), 5e-324))

@@ -1,7 +1,7 @@
-"""Claims about what has no real value anywhere: every derivative would do, so that none is certified.
+"""Claims about functions without a real value anywhere: every derivative would be correct; none is certified.
 
-log(−1 − x²) is no function on the real line, nor is 1/h for an h that is 0 by an identity. So an element is
-decided only if a point is found at which the function and both sides of the claim have values there.
+log(−1 − x²) is not a function on the real line, nor is 1/h for an h that is 0 by an identity. So an element
+is decided only if a point is found at which the function and both sides of the claim have values.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ NO_VALUE = "no point was found at which it has a real value, so that nothing is 
 NO_LEFTS: Mapping[int, Node] = {}
 
 LAST = 9
-"""Points at which balls look where floats find no value: it may be too large for them."""
+"""The number of points at which balls are tried: a value that overflows in floats may exist."""
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """Some outputs of which a claim says that both sides are equal; for a derivative, of a function."""
+    """The outputs of a claim of equality; for a claim about a derivative, with the function."""
 
     nodes: tuple[Node, ...]
-    """All that must have values: the left sides, the right sides, the function."""
+    """The nodes that must have values: the left sides, the right sides, the function."""
     count: int
-    """How many outputs there are."""
+    """The number of outputs."""
     kind: str = "value"
 
     def combined(self, found: Sequence[Array]) -> list[Array]:
-        """For each output which elements have values, from those of the nodes."""
+        """For each output the elements that have values, from those of the nodes."""
         count = self.count
         left, right, function = found[:count], found[count : 2 * count], found[2 * count :]
         return [
@@ -59,11 +59,11 @@ class Claimed:
         ]
 
     def nothing(self) -> list[Array]:
-        """That no element has a value."""
+        """Flags that say that no element has a value."""
         return [np.zeros([int(d) for d in n.shape], dtype=bool) for n in self.nodes[: self.count]]
 
     def _has_function(self, function: Sequence[Array], output: int, shape: tuple[int, ...]) -> Array:
-        """Whether the function has the values that elements of an output are derivatives of."""
+        """True where the function has the values whose derivatives are the elements of an output."""
         if self.kind in ("pushforward", "jvp"):
             return function[output].reshape(shape)
         flat = np.concatenate([f.ravel() for f in function]) if function else np.ones(1, dtype=bool)
@@ -71,7 +71,7 @@ class Claimed:
 
 
 def claimed(comparison: Comparison, lefts: Mapping[int, Node] = NO_LEFTS) -> Claimed:
-    """What a comparison claims, at the first choice of sizes; ``lefts`` as in `Valued`, by output."""
+    """The claim of a comparison, at the first choice of sizes; ``lefts`` as in `Valued`, by output."""
     left, right, claim = comparison.left, comparison.right, comparison.derivative
     function = () if claim is None or claim.kind == "value" else claim.function
     first = [lefts.get(o, node) for o, node in enumerate(left.output_nodes)]
@@ -83,7 +83,7 @@ def claimed(comparison: Comparison, lefts: Mapping[int, Node] = NO_LEFTS) -> Cla
 
 
 def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The nodes, with new inputs for functions of users that do not evaluate: they may have any values."""
+    """The nodes, with new inputs for users' functions without an implementation: they may have any values."""
     known: dict[object, bool] = {}
 
     def free(node: Node, args: tuple[Node, ...]) -> Node:
@@ -102,8 +102,8 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
 def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     """For each claim the elements of its outputs that have values at some point.
 
-    None where there is nothing to look for: all ops have values wherever their arguments have. Functions of
-    users without an implementation may have any values.
+    None if no search is needed: all ops have values wherever their arguments have. Users' functions without
+    an implementation may have any values.
     """
     claims = [replace(c, nodes=_any_values(c.nodes)) for c in claims]
     waiting = [k for k, c in enumerate(claims) if any(map(may_lack_values, topological(c.nodes)))]
@@ -126,7 +126,7 @@ def _all_have(flags: Sequence[Array] | None) -> bool:
 
 
 def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
-    """Points, and whether only balls are to look there."""
+    """Points, with a flag: true if only balls are to be tried there."""
     if not nodes:
         return
     first = list[Place]()
@@ -140,7 +140,7 @@ def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
 
 
 def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[tuple[int, list[Array]]]:
-    """Which elements of the nodes of claims have values at a point."""
+    """The elements of the nodes of claims that have values at a point."""
     look = place.precisely if precisely else place.valued
     found = look([n for c in claims.values() for n in c.nodes])
     for k, claim in claims.items():
@@ -150,7 +150,7 @@ def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[t
 
 
 def why(claim: Claimed) -> str:
-    """Why nothing is claimed."""
+    """The reason why nothing is claimed."""
     inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
     empty = nowhere(claim.nodes, promised(inputs))
     names = dict.fromkeys(str(n.op.head) if isinstance(n.op, Apply) else "a root" for n in empty)
@@ -159,7 +159,7 @@ def why(claim: Claimed) -> str:
 
 @dataclass(frozen=True)
 class Valued:
-    """Which elements of some comparisons have values; found when it is first asked."""
+    """The elements of some comparisons that have values; computed on first use."""
 
     comparisons: Sequence[Comparison]
     lefts: Mapping[tuple[int, int], Node] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class Valued:
 
     @cached_property
     def claims(self) -> list[Claimed]:
-        """What the comparisons claim."""
+        """The claims of the comparisons."""
         return [
             claimed(c, {o: node for (at, o), node in self.lefts.items() if at == k})
             for k, c in enumerate(self.comparisons)
@@ -200,7 +200,7 @@ class Valued:
 
 
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:
-    """What was measured of a program, output by output: undecided where elements have no values."""
+    """The measured entries of a program, output by output; undecided where elements have no values."""
     (found,) = with_values([claim])
     if found is None or all(flags.all() for flags in found):
         return list(entries)

@@ -94,7 +94,7 @@ def test_data_in_a_group_are_cut_by_the_names_of_its_leaves():
     f = symad.trace(lambda d, w: ((d["x"] @ w - d["t"]) ** 2).sum(), [{"x": (n, 3), "t": (n,)}, (3,)])
     kernel = distribute(f, {"d['x']": 0, "d['t']": 0}, rows=16)
     np.testing.assert_allclose(kernel({"x": A, "t": T}, W), np.sum((A @ W - T) ** 2), rtol=1e-13)
-    with pytest.raises(ShapeError, match=r"over names d, which is no input of f: it has d\['x'\], d\['t'\]"):
+    with pytest.raises(ShapeError, match=r"names d, which is not an input of f: it has d\['x'\], d\['t'\]"):
         distribute(f, {"d": 0})
 
 

@@ -205,7 +205,7 @@ def test_attention_splits_over_keys_by_the_online_rule_and_over_queries_by_rows(
 @pytest.mark.parametrize(
     ("over", "message"),
     [
-        ({"Z": 0}, "no input of sse: it has X, y, w"),
+        ({"Z": 0}, "not an input of sse: it has X, y, w"),
         ({"X": 2, "y": 0}, "X has 2 axes, and none is axis 2"),
         ({"X": True}, "none is axis True"),
         ({"X": 1, "y": 0}, "lengths d and n"),

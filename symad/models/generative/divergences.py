@@ -155,7 +155,7 @@ def check_probabilities(name: str, p: Array | Sequence[float]) -> NDArray[np.flo
     values = np.asarray(p, dtype=np.float64)
     inside = np.all((values >= 0) & (values <= 1))  # false for not a number
     if values.ndim != 1 or not inside or abs(values.sum() - 1) > 1e-9:
-        raise SymadError(f"{name} = {values} is no probability vector: its entries lie in 0..1 and sum to 1")
+        raise SymadError(f"{name} = {values} is not a probability vector: entries in 0..1 with the sum 1")
     return values
 
 

@@ -232,8 +232,8 @@ def reconstruct(matrix: Array) -> np.ndarray:
     floor = 1e-10 * max(1.0, abs(values[-1]))
     if values[0] < -floor:
         raise SymadError(
-            f"the matrix is no kernel matrix: its smallest eigenvalue is {values[0]:.3e}; add at least that "
-            "much to its diagonal (jitter), or use a positive semidefinite kernel"
+            f"the matrix is not a kernel matrix: its smallest eigenvalue is {values[0]:.3e}; add at least "
+            "that much to its diagonal (jitter), or use a positive semidefinite kernel"
         )
     kept = values > floor
     points: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])

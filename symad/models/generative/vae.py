@@ -52,7 +52,7 @@ class VAE:
 
     def __post_init__(self) -> None:
         if isinstance(self.likelihood, str) and self.likelihood not in ("bernoulli", "gaussian"):
-            raise SymadError(f"likelihood={self.likelihood!r} is no name; bernoulli, gaussian, or a function")
+            raise SymadError(f"likelihood={self.likelihood!r} is not bernoulli, gaussian, or a function")
         if self.deviation is not None and not self.deviation > 0:
             raise SymadError(f"the deviation of the pixels is positive, not {self.deviation}")
 

@@ -264,7 +264,7 @@ class Recurrent:
                 f"has the shape {format_shape(x.shape)}"
             )
         if isinstance(lengths, np.ndarray) and not np.isin(lengths, np.arange(1, x.shape[0] + 1)).all():
-            raise ShapeError(f"lengths {lengths.tolist()} are no integers in 1..{x.shape[0]}")
+            raise ShapeError(f"lengths {lengths.tolist()} are not integers in 1..{x.shape[0]}")
         return (arange(x.shape[0])[:, None] < lengths[None, :])[:, :, None]
 
 

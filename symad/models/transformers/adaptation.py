@@ -26,7 +26,7 @@ def adapter_shapes(matrices: Shapes, rank: int) -> Shapes:
     found: Shapes = {}
     for name, shape in matrices.items():
         if len(shape) < 2:
-            raise ShapeError(f"{name} of shape {shape} is no matrix; adapt parameters with two axes")
+            raise ShapeError(f"{name} of shape {shape} is not a matrix; adapt parameters with two axes")
         *lead, d_out, d_in = shape
         found[f"{name}_A"] = (*lead, rank, d_in)
         found[f"{name}_B"] = (*lead, d_out, rank)

@@ -46,7 +46,7 @@ def _dim(size: Sizes) -> Dim:
     value = sympy.sympify(size, strict=True)
     whole = value.xreplace({s: sympy.Dummy(integer=True) for s in value.free_symbols})
     if not whole.is_integer or value.is_negative:
-        raise TraceError(f"{size} is no size: sizes are integers ≥ 0; quotients round down by //")
+        raise TraceError(f"{size} is not a size: sizes are integers ≥ 0; quotients round down by //")
     return as_dim(value)
 
 

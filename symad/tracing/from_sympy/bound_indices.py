@@ -44,7 +44,7 @@ class Scope:
             if unknown := unknown_symbols(bound, self.tracer, outer):
                 name = min(map(str, unknown))
                 raise TraceError(
-                    f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is no "
+                    f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is not a "
                     "dimension of an input; "
                     f"bounds are numbers or dimensions: replace {name} with .subs, or declare "
                     f"IndexedBase(..., shape=({name},))"

@@ -112,7 +112,7 @@ def _check_chain(expression: sympy.MatrixExpr, parts: list[sympy.MatrixExpr], li
     for (left, a), (right, b) in pairwise(zip(parts, links, strict=True)):
         open_row = open_row or same_dim(a.rows, 1)
         if not same_dim(a.columns, b.rows):
-            hint = "; a 1×1 product is no number: take its element, as in (v.T*v)[0, 0]"
+            hint = "; a 1×1 product is not a number: take its element, as in (v.T*v)[0, 0]"
             raise ShapeError(
                 f"in {describe(expression)} the factors {describe(left)} and {describe(right)} do "
                 f"not fit: ({a.rows}, {a.columns})·({b.rows}, {b.columns})"

@@ -54,8 +54,8 @@ def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> No
     """A function of the bounds and of the parameters of the integrand."""
     if any(len(limit) != 3 for limit in expression.limits):
         raise OutsideError(
-            f"the integral {expression} has no bounds, and is no function of numbers; call .doit(), or give "
-            "(x, a, b)"
+            f"the integral {expression} has no bounds, and is not a function of numbers; call .doit(), or "
+            "give (x, a, b)"
         )
     return nested_ranges(expression, tracer)
 

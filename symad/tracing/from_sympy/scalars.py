@@ -218,7 +218,7 @@ def subs_lift(expression: sympy.Subs, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.DiracDelta)
 def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Node:
     raise OutsideError(
-        f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)"
+        f"{expression} is not a function of real numbers; remove it (derivatives of steps are 0 here)"
     )
 
 

@@ -1,6 +1,6 @@
 """Certificates as Coq files, and the lemmas that they rest on.
 
-The theory is in the files ``Symad*.v`` of this folder; what stands here prints models and derivatives.
+The theory is in the files ``Symad*.v`` of this folder; the modules print models and derivatives.
 """
 
 from symad.verification.coq.model import Model

@@ -1,8 +1,7 @@
-"""Branches in Coq: a choice is y + c (x − y) with c = 1 where its condition holds and 0 elsewhere.
+"""Branches in Coq: a selection is y + c (x − y) with c = 1 where its condition holds and 0 elsewhere.
 
-Conditions are made of `less`, which is 1 or 0; where both of its sides are equal nothing is claimed, so that
-< and ≤ are told apart by their values there alone. Derivatives are read away from the ties as well: of
-max(x, y) the part by x is [y < x].
+Conditions are made of `less`, which is 1 or 0. Nothing is claimed where both of its sides are equal, and <
+and ≤ differ only there. Derivatives, too, are claimed away from ties only: ∂max(x, y)/∂x is [y < x].
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def less(terms: Terms, a: Term, b: Term) -> Term:
 
 
 def no(terms: Terms, c: Term) -> Term:
-    """Not c."""
+    """1 − c: the negation of a condition."""
     return terms.sub(terms.integer(1), c)
 
 
@@ -45,7 +44,7 @@ def some(terms: Terms, parts: Sequence[Term]) -> Term:
 
 
 def choice(terms: Terms, c: Term, x: Term, y: Term) -> Term:
-    """X where c is 1, y where it is 0."""
+    """The value x where c is 1, y where c is 0."""
     zero = terms.integer(0)
     first = c if x is terms.integer(1) else terms.mul(c, x)
     rest = no(terms, c) if y is terms.integer(1) else terms.mul(no(terms, c), y)
@@ -76,7 +75,7 @@ def winner(terms: Terms, kind: str, args: Sequence[Term], number: int) -> Term:
 
 
 def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[sympy.Basic, Term]) -> Term | None:
-    """1 where a SymPy condition holds, else 0; None for what has no form here."""
+    """1 where a SymPy condition holds, else 0; None if it cannot be written."""
     if condition in (sympy.true, sympy.false):
         return terms.integer(int(condition == sympy.true))
     if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
@@ -95,7 +94,7 @@ def sympy_condition(terms: Terms, condition: sympy.Basic, found: Mapping[sympy.B
 
 
 def compared(expression: sympy.Expr) -> list[sympy.Expr]:
-    """What the conditions of a Piecewise compare."""
+    """The expressions that the conditions of a Piecewise compare."""
     sides: list[sympy.Expr] = []
     stack = [condition for _, condition in expression.args]
     while stack:
@@ -108,7 +107,7 @@ def compared(expression: sympy.Expr) -> list[sympy.Expr]:
 
 
 def node_condition(terms: Terms, node: Node, args: Sequence[Term]) -> Term | None:
-    """1 where a comparison or logic of conditions holds, else 0; None for what has no form here."""
+    """1 where a comparison or logic of conditions holds, else 0; None if it cannot be written."""
     if isinstance(node.op, Compare) and node.op.relation in ("<", "<="):
         a, b = args
         return less(terms, a, b) if node.op.relation == "<" else no(terms, less(terms, b, a))
@@ -120,7 +119,7 @@ def node_condition(terms: Terms, node: Node, args: Sequence[Term]) -> Term | Non
 
 
 def won(node: Node) -> tuple[Node, int] | None:
-    """Of [x_k = max(x_1, ..., x_n)], 1 or 0, the extreme and k."""
+    """The maximum (or minimum) and k of a node [x_k = max(x_1, ..., x_n)]; None for other nodes."""
     if not isinstance(node.op, Select) or tuple(map(constant_value, node.args[1:])) != (1, 0):
         return None
     condition = node.args[0]
@@ -138,7 +137,7 @@ def kind_of(node: Node) -> str:
 
 
 def is_count_of_winners(node: Node) -> bool:
-    """True if a sum counts the arguments that are the largest: there is one, away from ties."""
+    """True if a sum counts the arguments that are the largest: the sum is 1 away from ties."""
     parts = [won(a) for a in _summands(node)]
     known = [p for p in parts if p is not None]
     if not isinstance(node.op, Add) or len(known) < len(parts) or len({whole for whole, _ in known}) != 1:
@@ -153,7 +152,7 @@ def _summands(node: Node) -> list[Node]:
 
 
 def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:
-    """Scalar nodes in which a branch holds no selection by the condition under which it is taken."""
+    """Scalar nodes without selections that the condition of an enclosing branch decides."""
     made: dict[Node, Node] = {}
     for node in topological(tuple(outputs)):
         args = tuple(made.get(a, a) for a in node.args)
@@ -165,7 +164,7 @@ def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _facts(condition: Node, holds: bool) -> dict[Node, bool]:
-    """What is known where a condition holds, or where it does not."""
+    """The truth values of conditions that are known where a condition holds, or where it does not."""
     if isinstance(condition.op, Logic):
         if condition.op.kind == "not":
             return {condition: holds, **_facts(condition.args[0], not holds)}
@@ -178,7 +177,7 @@ def _facts(condition: Node, holds: bool) -> dict[Node, bool]:
 
 
 def _under(branch: Node, facts: Mapping[Node, bool]) -> Node:
-    """A branch, with the selections that what is known decides."""
+    """A branch in which the selections are made that the known conditions decide."""
     made: dict[Node, Node] = {}
     for node in topological((branch,)):
         args = tuple(made.get(a, a) for a in node.args)

@@ -1,4 +1,4 @@
-"""The rules of the checker, and the lemma that proves each: its name in Coq and its side condition there.
+"""The rules of the checker, each with the name of its lemma in Coq and the lemma's side condition.
 
 Derivatives are lemmas of ``SymadFunctions.v``, definitions and relations are lemmas of ``SymadRelations.v``.
 Rules of arrays, matrices and indices are not in Coq; each has a numeric test.
@@ -33,7 +33,7 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
     "Heaviside": ("c_heaviside", "a <> 0"), "pow": ("c_pow", "0 < a"), "select": ("c_select", "c * c = c"),
     "sqrt": ("c_sqrt", "0 < a"),
 }  # fmt: skip
-"""f = definition, always or by a step."""
+"""f = its definition, applied always or by a step of a proof."""
 
 RELATIONS: dict[str, tuple[str, str]] = {
     "sum: exp(a + b) = exp a exp b": ("r_exp_sum", ""),
@@ -60,7 +60,7 @@ RELATIONS: dict[str, tuple[str, str]] = {
     "parity: logcosh": ("c_logcosh_even", ""),
     "positive: π, exp, sigmoid, softplus": ("c_positive", ""),
 }
-"""What steps of a proof use, and what is known of generators."""
+"""The relations that the steps of a proof use, and the facts known of generators."""
 
 _SPECIAL = "Coquelicot has no definition of it"
 NOT_IN_COQ: dict[str, str] = {

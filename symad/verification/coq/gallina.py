@@ -59,7 +59,7 @@ def data(term: Term) -> str:
     """A term as a value of the inductive type ``term``, in parentheses where it has arguments."""
     closing = ""
     opening = ""
-    while term.head in {"Add", "Sub", "Mul", "Div"}:  # along the left side without recursion
+    while term.head in {"Add", "Sub", "Mul", "Div"}:  # a loop along the left side, not a deep recursion
         opening += f"({term.head} "
         closing = f" {data(term.args[1])})" + closing
         term = term.args[0]
@@ -117,7 +117,7 @@ def program_text(program: Program, names: Mapping[int, str], as_list: bool) -> s
 
 
 def domain_text(program: Program, names: Mapping[int, str]) -> str:
-    """The conditions as a proposition; names only where a condition comes after."""
+    """The conditions as a proposition; a name is defined only if a later condition may use it."""
     last = max((k for k, s in enumerate(program.steps) if s.need), default=-1)
     lines, number, opened = [], program.terms.inputs, 0
     for k, step in enumerate(program.steps[: last + 1]):

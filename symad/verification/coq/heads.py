@@ -78,13 +78,13 @@ POWERS = {
     "Sqrt": CoqHead("Sqrt", "sqrt", "d_sqrt"),
     "Power": CoqHead("Power", "Rpower", "d_power"),
 }
-"""What SymPy writes as a power."""
+"""The functions that SymPy writes as powers."""
 
 CONDITIONS = {"Less": CoqHead("Less", "less", "d_less")}
-"""What conditions are made of."""
+"""The functions that conditions are made of."""
 
 FUNCTIONS = {h.constructor: h.function for h in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values())}
-"""What the constructors stand for."""
+"""The functions that the constructors stand for."""
 
 STEP = "a step with many jumps; the region away from them has no form here"
 BY_DECREE = "its derivative is 0 by definition and not that of its values"
@@ -121,4 +121,4 @@ WITHOUT_LEMMA: dict[str, str] = {
         INTEGER,
     ),
 }  # fmt: skip
-"""By name, the functions of the derivative table that have no lemma, and why."""
+"""The functions of the derivative table that have no lemma, by name, with the reason."""

@@ -30,11 +30,11 @@ RESERVED = {
 """Words of Coq, of the library, and of the proofs that are printed."""
 
 MOST_ENTRIES = 200
-"""More entries than this are stated in several theorems."""
+"""The largest number of entries that one theorem states."""
 
 
 def coq_name(name: str, taken: Collection[str]) -> str:
-    """A Coq identifier for a name: Greek letters by their names, no reserved word, none that is taken."""
+    """A Coq identifier for a name: Greek letters are spelled out; reserved and taken words are avoided."""
     plain = ascii_identifier(name)
     unique, k = plain, 1
     while unique in taken or unique in RESERVED or re.fullmatch(r"t\d+", unique):
@@ -47,7 +47,7 @@ def coq_name(name: str, taken: Collection[str]) -> str:
 class Argument:
     """An argument of the function in Coq: a number, or a function of indices.
 
-    ``first`` is the number of its first element; ``varies`` says whether it is differentiated by.
+    ``first`` is the number of its first element; ``varies`` is true if the function is differentiated by it.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Argument:
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return int(np.prod(self.shape, dtype=int))
 
     @property
@@ -68,7 +68,7 @@ class Argument:
         return f"({self.name} : {'nat -> ' * len(self.shape)}R)"
 
     def elements(self) -> list[tuple[str, str]]:
-        """The text of each element, and of the argument with that element replaced by t."""
+        """For each element its text, and the text of the argument with that element replaced by t."""
         found = []
         for index in np.ndindex(*self.shape):
             at = " ".join(map(str, index))
@@ -91,7 +91,7 @@ class Part:
 
 @dataclass
 class Theory:
-    """What is in a file."""
+    """The contents of a file."""
 
     stem: str
     name: str
@@ -109,7 +109,7 @@ class Theory:
 
     @property
     def binders(self) -> str:
-        """The arguments with their types; neighbours of one type together."""
+        """The arguments with their types; neighbours of the same type share one binder."""
         groups: list[tuple[str, list[str]]] = []
         for a in self.arguments:
             kind = "nat -> " * len(a.shape) + "R"
@@ -121,7 +121,7 @@ class Theory:
 
     @property
     def names(self) -> str:
-        """The arguments."""
+        """The names of the arguments."""
         return " ".join(a.name for a in self.arguments)
 
     @property
@@ -217,7 +217,7 @@ Proof. exact_no_check (@eq_refl ({kind}) ({name} {theory.names})). Qed."""
 
 
 def _theorems(theory: Theory, part: Part) -> str:
-    """Lemma and theorems for a derivative."""
+    """The lemma and the theorems for a derivative."""
     name, of = theory.full(part.name), next(p for p in theory.parts if p.name == part.of)
     source = theory.full(of.name)
     made = [
@@ -257,7 +257,7 @@ def _columns(theory: Theory) -> list[int]:
 
 
 def _entry(theory: Theory, part: Part, of: Part, row: int, column: int) -> tuple[str, str]:
-    """What is claimed of one entry, and its proof."""
+    """The claim about one entry, and its proof."""
     name, source = theory.full(part.name), theory.full(of.name)
     moved, here = [], ""
     for a in theory.arguments:

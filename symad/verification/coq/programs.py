@@ -27,8 +27,8 @@ class Step:
 class Program:
     """Statements and outputs.
 
-    ``with_domain`` states the conditions that `SymadCertificates.enough` asks for, but those that it
-    finds itself: exp(x) > 0, sums of squares and the like. ``positive``: inputs declared positive.
+    ``with_domain`` states the conditions that `SymadCertificates.enough` requires, except those that it
+    derives itself, such as exp(x) > 0 and sums of squares. ``positive``: inputs declared positive.
     """
 
     terms: Terms
@@ -54,7 +54,7 @@ class Program:
             self.steps += [Step(t, f) for f, t in conditions.missing(term)]
 
     def _state_positive(self, conditions: _Conditions) -> None:
-        """Inputs declared positive that a condition is about."""
+        """States that inputs are positive, if they are declared so and a condition is about them."""
         arguments = [
             t for term in (*self.terms.lets, *self.outputs) for _, t in conditions.missing(term, False)
         ]
@@ -67,7 +67,7 @@ class Program:
 
     @property
     def needs(self) -> list[Need]:
-        """The conditions that are stated."""
+        """The stated conditions."""
         return [(s.need, s.term) for s in self.steps if s.need]
 
 
@@ -84,11 +84,11 @@ def _parts(term: Term) -> list[Term]:
 
 
 Sign = tuple[bool, bool, bool]
-"""Known to be positive, not negative, not zero."""
+"""Flags: known to be positive, not negative, not zero."""
 
 
 class _Conditions:
-    """What is stated so far, and the signs that follow; as ``sign_of`` computes them in Coq."""
+    """The conditions stated so far, and the signs that follow, as ``sign_of`` computes them in Coq."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -100,7 +100,7 @@ class _Conditions:
         self.signs.clear()
 
     def named(self, term: Term, variable: Term) -> None:
-        """A term gets a name: what is known of its sign is known of the name."""
+        """Give the sign of a term to the variable that names it."""
         positive, _, nonzero = self.sign(term)
         if positive:
             self.stated.add(("Log", variable))
@@ -108,7 +108,7 @@ class _Conditions:
             self.stated.add(("Inv", variable))
 
     def missing(self, term: Term, state: bool = True) -> list[Need]:
-        """The conditions of a term that do not follow from those before; they are stated by this."""
+        """The conditions of a term that do not follow from earlier ones; they count as stated from now on."""
         found = []
         for need in self._needs(term):
             if not self._covered(need):
@@ -151,7 +151,7 @@ class _Conditions:
         return known or need in self.stated
 
     def sign(self, term: Term) -> Sign:
-        """What is known of the sign of a term."""
+        """The sign of a term, as far as it is known."""
         for part in reversed(_ordered(term, self.signs)):
             positive, nonneg, nonzero = self._sign_by_parts(part)
             positive = positive or ("Log", part) in self.stated or ("Sqrt", part) in self.stated
@@ -198,7 +198,7 @@ class _Conditions:
 
 
 def _ordered(term: Term, known: dict[Term, Sign]) -> list[Term]:
-    """The parts of a term that are not known yet, each before its own parts."""
+    """The parts of a term whose signs are not known yet, each before its own parts."""
     order: list[Term] = []
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(term, False)]

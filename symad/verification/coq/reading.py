@@ -31,11 +31,11 @@ from symad.verification.coq.heads import HEADS
 from symad.verification.coq.terms import CoqError, Term, Terms
 
 WHOLE = 600
-"""Expressions of more operations than this get names for what is repeated in them."""
+"""In expressions of more operations than this, repeated parts get names."""
 
 
 def refused(what: str) -> CoqError:
-    """The error for a part that has no form in Coq."""
+    """The error for a part that cannot be written in Coq."""
     return CoqError(
         f"to_coq: {what} has no lemma in Coq yet; write the model by the functions of "
         "symad.verification.coq.heads.HEADS, powers and arithmetic, or leave this part out"
@@ -78,7 +78,7 @@ Part = TypeVar("Part", bound=Hashable)
 
 
 def repeated(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]], whole: int) -> set[Part]:
-    """What gets a name: parts used more than once, unless everything written out is small."""
+    """The parts that get a name: those used more than once, unless the whole is small when written out."""
     uses: Counter[Part] = Counter()
     sizes: dict[Part, int] = {}
     roots = list(roots)
@@ -115,7 +115,7 @@ def from_sympy(
     """The terms of scalar SymPy expressions as they are written; ``leaves`` has the numbers of the inputs.
 
     Raises:
-        CoqError: something in them has no form in Coq.
+        CoqError: a part of them cannot be written in Coq.
     """
 
     def parts_of(expression: sympy.Expr) -> Sequence[sympy.Expr]:
@@ -136,7 +136,7 @@ def from_sympy(
 
 
 def _fractional(powers: Iterable[tuple[Part, sympy.Expr]]) -> set[Part]:
-    """Bases with other fractional exponents than ±1/2: their roots are written as powers too."""
+    """Bases with fractional exponents other than ±1/2: their square roots are written as powers, too."""
     return {b for b, e in powers if e.is_Rational and e.q > 1 and abs(e) != sympy.Rational(1, 2)}
 
 
@@ -167,7 +167,7 @@ def _sympy_term(
 
 
 def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -> Term:
-    """The branches from the last to the first; the last one has to be for all other cases."""
+    """The term of a Piecewise, built from its last branch, which must cover all other cases, to the first."""
     *cases, (last, otherwise) = e.args
     if otherwise != sympy.true:
         raise refused(f"a Piecewise without a branch for all other cases, {e},")
@@ -183,7 +183,7 @@ def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -
 def _signed(
     terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
 ) -> tuple[bool, Term]:
-    """A summand without its minus, and whether it had one."""
+    """A summand without its minus sign, and a flag: true if it had one."""
     if e.is_Number and e < 0:
         return True, number(terms, -e)
     if e.is_Mul and e.args[0].is_Number and e.args[0] < 0 and found[e].head != "Var":
@@ -194,7 +194,7 @@ def _signed(
 def _sympy_product(
     terms: Terms, args: list[sympy.Expr], found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
 ) -> Term:
-    """Factors over factors, the sign in front."""
+    """A product as a quotient of products, with the sign in front."""
     over: list[Term] = []
     under: list[Term] = []
     minus = False
@@ -224,10 +224,10 @@ def _sympy_product(
 def from_graph(
     terms: Terms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int = 0
 ) -> list[Term]:
-    """The terms of scalar nodes; what is used more than once gets a name.
+    """The terms of scalar nodes; nodes that are used more than once get a name.
 
     Raises:
-        CoqError: an op has no form in Coq.
+        CoqError: an op cannot be written in Coq.
     """
     outputs = settled(outputs)
 
@@ -255,7 +255,7 @@ def _odd_root(exponent: object) -> bool:
 
 
 def _regular(node: Node) -> tuple[Node, ...]:
-    """Of a selection at y = 0, where y is a root: the branch for y ≠ 0, which is all of the domain."""
+    """The branch for y ≠ 0 of a selection at y = 0 for a root y, which is not 0 on the domain; else empty."""
     if isinstance(node.op, Select):
         condition, chosen = node.args[0], 2
         if isinstance(condition.op, Logic) and condition.op.kind == "not":

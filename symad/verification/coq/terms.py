@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from symad.errors import SymadError
 
 MOST_DEPTH = 40
-"""Deeper terms get a name: neither Python nor Coq likes to nest them."""
+"""The depth above which terms get a name: deep nesting is slow or impossible in Python and in Coq."""
 
 
 class CoqError(SymadError, ValueError):
-    """A model that cannot be written for Coq: which part, and what to do."""
+    """A model cannot be written for Coq; the message names the part and a remedy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Term:
         head: Var, Int, Pi, Add, Sub, Mul, Div, Opp, Pow, App or App2.
         args: the terms it is made of.
         value: the number of a Var, the integer of an Int, the exponent of a Pow.
-        function: of App and App2 the constructor of ``fn`` or ``fn2``.
+        function: the constructor of ``fn`` or ``fn2`` for App and App2.
     """
 
     head: str
@@ -36,7 +36,7 @@ class Term:
 class Terms:
     """Makes terms, and keeps the names given to some of them.
 
-    ``inputs`` is the number of inputs, ``lets`` what the numbers after them stand for.
+    ``inputs`` is the number of inputs; ``lets`` has the terms that the numbers after the inputs stand for.
     """
 
     inputs: int
@@ -46,7 +46,7 @@ class Terms:
 
     def make(self, head: str, *args: Term, value: int = 0, function: str = "") -> Term:
         """The term; deep arguments get names."""
-        if head not in {"Add", "Sub"}:  # chains of sums are printed without nesting
+        if head not in {"Add", "Sub"}:  # sums are printed by a loop, without nesting
             args = tuple(self.name(a) if a.depth >= MOST_DEPTH else a for a in args)
         key = (head, tuple(map(id, args)), value, function)
         if key not in self._made:
@@ -105,7 +105,7 @@ class Terms:
         return self.make("App" if len(args) == 1 else "App2", *args, function=function)
 
     def signed_sum(self, parts: list[tuple[bool, Term]]) -> Term:
-        """Terms with minus where the flag says so, from the left."""
+        """The sum of terms from the left; a term whose flag is true is subtracted."""
         (minus, total), *rest = parts
         total = self.opp(total) if minus else total
         for minus, term in rest:
@@ -113,7 +113,7 @@ class Terms:
         return total
 
     def quotient(self, over: list[Term], under: list[Term]) -> Term:
-        """A product over a product."""
+        """The quotient of two products."""
         under = [u for u in under if u is not self.integer(1)]
         below = self.product(under)
         if not over:
@@ -121,7 +121,7 @@ class Terms:
         return self.div(self.product(over), below) if under else self.product(over)
 
     def product(self, factors: list[Term]) -> Term:
-        """A product from the left; 1 of none."""
+        """The product of terms from the left; 1 if there are none."""
         if not factors:
             return self.integer(1)
         total = factors[0]

@@ -32,23 +32,23 @@ LIBRARY = ("SymadFunctions.v", "SymadPrograms.v", "SymadEquality.v", "SymadCerti
 """The theory, in the order in which it is compiled."""
 
 MOST_SECOND = 12
-"""With more inputs the Hessian is left out, unless it is asked for."""
+"""The largest number of inputs for which the Hessian is written by default."""
 
 
 def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Path:
     """Write the Coq file of a model, and the library that it needs next to it.
 
     Args:
-        model: what was certified.
+        model: the certified model.
         path: the file to write; the files ``Symad*.v`` go to the same folder.
         hessian: true if the Hessian of a scalar model is certified too; for few inputs by default.
 
     Raises:
-        CoqError: an op of the model, or its sizes, have no form in Coq.
+        CoqError: an op or a size of the model cannot be written in Coq.
     """
     path = Path(path)
     if path.suffix != ".v" or coq_name(path.stem, ()) != path.stem:
-        raise CoqError(f"to_coq: {path.name} is no name of a Coq file: letters, digits and _ before .v")
+        raise CoqError(f"to_coq: {path.name} is not a name of a Coq file: letters, digits and _ before .v")
     if path.name in LIBRARY:
         raise CoqError(f"to_coq: {path.name} is a file of the library; choose another name")
     text = as_coq(model, path.stem, hessian)
@@ -64,7 +64,7 @@ def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None)
     """The text of the Coq file of a model.
 
     Raises:
-        CoqError: an op of the model, or its sizes, have no form in Coq.
+        CoqError: an op or a size of the model cannot be written in Coq.
     """
     graph = model.graph
     if graph.dims:
@@ -119,7 +119,7 @@ def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[
 def _model_program(
     model: Model, leaves: dict[Node, int], arguments: Sequence[Argument]
 ) -> tuple[Program, str]:
-    """The model, from the SymPy expression that the user wrote where there is one, else from its graph."""
+    """The model, from the user's SymPy expression if there is one, else from its graph."""
     written = _expressions(model.given, len(model.graph.output_nodes))
     if written is not None:
         terms = Terms(len(leaves))
@@ -127,7 +127,7 @@ def _model_program(
             outputs = from_sympy(terms, written, _sympy_leaves(arguments))
         except CoqError:
             if any(a.shape for a in arguments):
-                written = None  # a matrix expression: its elements are on the graph
+                written = None  # a matrix expression: its elements are in the graph
             else:
                 raise
         else:

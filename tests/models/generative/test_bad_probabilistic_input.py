@@ -55,7 +55,7 @@ def test_data_that_are_not_finite():
 @pytest.mark.parametrize("of", [dv.kl, dv.jensen_shannon, dv.best_discriminator])
 def test_probabilities_out_of_range(p, of):
     for arguments in ((p, [0.5, 0.5]), ([0.5, 0.5], np.array(p))):
-        with pytest.raises(SymadError, match="no probability vector"):
+        with pytest.raises(SymadError, match="not a probability vector"):
             of(*arguments)
 
 

@@ -183,5 +183,5 @@ def test_gaussian_kl_is_the_integral() -> None:
 
 
 def test_what_is_no_distribution_is_refused() -> None:
-    with pytest.raises(symad.errors.SymadError, match=r"p = .* is no probability vector"):
+    with pytest.raises(symad.errors.SymadError, match=r"p = .* is not a probability vector"):
         dv.wasserstein([0, 1], [0.5, 0.6], [0.5, 0.5])

@@ -276,7 +276,7 @@ def test_other_files_are_no_certificates(tmp_path, text, capsys):
     path = tmp_path / "cert.json"
     path.write_text(text, encoding="utf-8")
     assert main(["recheck", str(path)]) == USAGE
-    assert "cert.json is no certificate" in capsys.readouterr().err
+    assert "cert.json is not a certificate" in capsys.readouterr().err
 
 
 # ---- ops -----------------------------------------------------------------------------------------
@@ -517,7 +517,7 @@ def test_derivatives_by_some_inputs(tmp_path, capsys):
         ("loss", ["--inputs", "W=4"], "takes (W, X), but --inputs gives (W)"),
         ("loss", ["--inputs", "W=4;3", "X"], "write a name and its sizes"),
         ("loss", ["--inputs", "W=4,3", "X=n,5"], "ShapeError"),
-        ("valley", ["--inputs", "x=3"], "is no function"),
+        ("valley", ["--inputs", "x=3"], "is not a function"),
         ("", ["--inputs", "x=3"], "say which"),
     ],
 )

@@ -79,5 +79,5 @@ def test_damaged_files_are_refused(tmp_path, change):
     with pytest.raises(SavingError):
         corpus.read(path)
     path.write_text("[")
-    with pytest.raises(SavingError, match="is no corpus"):
+    with pytest.raises(SavingError, match="is not a corpus"):
         corpus.read(path)

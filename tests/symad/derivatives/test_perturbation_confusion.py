@@ -247,7 +247,7 @@ def test_lowering_inside_of_a_function_is_refused():
 
 
 def test_traced_values_are_no_functions():
-    with pytest.raises(TraceError, match="is no function"):
+    with pytest.raises(TraceError, match="is not a function"):
         symad.trace(lambda x: symad.gradient(x * x, x), [()])
 
 

@@ -103,7 +103,7 @@ def test_points_that_do_not_broadcast():
     [(float("nan"),), (-3,), (3.0,), (sp.oo,), (sp.nan,), (True,), (1j,), ("n",), (sp.Rational(1, 2),)],
 )
 def test_shapes_that_are_none(shape):
-    with pytest.raises(TraceError, match=r"the input x is given as .* is no dimension"):
+    with pytest.raises(TraceError, match=r"the input x is given as .* is not a dimension"):
         symad.trace(lambda x: x, [shape])
 
 
@@ -134,11 +134,11 @@ def test_dimensions_that_are_no_lengths(number):
         (lambda x: np.sum(x, axis=(0, 0)), "name one axis twice"),
         (lambda x: np.sum(x, axis="0"), "axis '0'"),
         (lambda x: np.transpose(x, (0, 0)), "name one axis twice"),
-        (lambda x: np.transpose(x, (0,)), "no order of the 2 axes"),
+        (lambda x: np.transpose(x, (0,)), "not an order of the 2 axes"),
         (lambda x: np.split(x, 2), "3 elements of axis 0 do not part into 2"),
         (lambda x: np.repeat(x, -1), "known numbers of repeats"),
         (lambda x: np.repeat(x, [1, -2, 3], axis=0), "known numbers of repeats"),
-        (lambda x: x[1.5], "the index 1.5 is no integer"),
+        (lambda x: x[1.5], "the index 1.5 is not an integer"),
         (lambda x: functions.scan(lambda h, a: h + a, 0.0, x[:, 0], x[:, 1]), r"one tuple \(xs, ys\)"),
     ],
 )

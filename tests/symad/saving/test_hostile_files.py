@@ -355,7 +355,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     """A device has no end, a pipe waits for its writer."""
     os.mkfifo(tmp_path / "pipe")
     for path in (Path("/dev/zero"), tmp_path / "pipe", tmp_path):
-        with pytest.raises(SavingError, match="is no ordinary file"):
+        with pytest.raises(SavingError, match="is not an ordinary file"):
             load(path)
 
 

@@ -194,8 +194,8 @@ def damaged(path, value):
 
 BROKEN = {
     "not JSON": ("{", "not JSON"),
-    "another document": ("[1, 2]", "no saved graph"),
-    "another format": ('{"format": "pickle"}', "no saved graph"),
+    "another document": ("[1, 2]", "not a saved graph"),
+    "another format": ('{"format": "pickle"}', "not a saved graph"),
     "a later version": (damaged(["version"], 99), "version 99"),
     "no nodes": (damaged(["nodes"], None), "nodes are missing"),
     "an unknown op": (damaged(["nodes", 2, 0], "os.system"), "'os.system', which is not known"),
@@ -220,7 +220,7 @@ BROKEN = {
     ),
     "an output that is missing": (damaged(["outputs"], []), "0 outputs do not fill"),
     "an output out of range": (damaged(["outputs"], [9]), "9 is not the number.*output"),
-    "an input that is missing": (damaged(["inputs"], []), "uses x, which is none of its inputs"),
+    "an input that is missing": (damaged(["inputs"], []), "uses x, which is not one of its inputs"),
     "an input that stands twice": (damaged(["inputs"], [0, 0]), "one input twice"),
     "an input that is none": (damaged(["inputs"], [3]), "an input of the graph is a Add"),
     "a huge power": (
@@ -310,7 +310,7 @@ def test_what_is_kept_is_that_of_its_op(name):
 def test_errors_name_the_file(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").write_bytes(b"\x80\x04\x95\xff")
-    with pytest.raises(SavingError, match=r"a\.json: this is no saved graph"):
+    with pytest.raises(SavingError, match=r"a\.json: this is not a saved graph"):
         symad.load(tmp_path / "a.json")
     with pytest.raises(SavingError, match=r"b\.json is not text"):
         symad.load(tmp_path / "b.json")

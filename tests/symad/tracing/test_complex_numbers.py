@@ -50,7 +50,7 @@ CASES = {
     "a value of mpmath": (lambda: SQUARE(mpmath.mpc(1, 1)), "x was given"),
     "a dual value": (lambda: SQUARE(symad.Dual(1j, 1.0)), "x was given"),
     "an array of values": (lambda: VECTOR(np.ones(2) * 1j), "complex128"),
-    "an array of objects": (lambda: VECTOR(np.array([sp.I, 1], dtype=object)), "no real numbers"),
+    "an array of objects": (lambda: VECTOR(np.array([sp.I, 1], dtype=object)), "not real numbers"),
     "a dtype": (lambda: lower(SQUARE, dtype="complex128"), "complex128"),
     **{
         f"np.fft.{n}": (traced(getattr(np.fft, n)), f"np.fft.{n}.*values are real")

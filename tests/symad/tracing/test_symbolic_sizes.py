@@ -68,9 +68,9 @@ def test_like_a_traced_value():
     ("function", "message"),
     [
         (lambda a: np.empty(a.shape), "np.empty of the symbolic size"),
-        (lambda a: np.zeros(a.shape[0] * 1.5), r"1.5\*n is no size"),
-        (lambda a: np.zeros(a.shape[0] / 2), "n/2 is no size: .* quotients round down by //"),
-        (lambda a: np.ones(-a.shape[0]), "-n is no size"),
+        (lambda a: np.zeros(a.shape[0] * 1.5), r"1.5\*n is not a size"),
+        (lambda a: np.zeros(a.shape[0] / 2), "n/2 is not a size: .* quotients round down by //"),
+        (lambda a: np.ones(-a.shape[0]), "-n is not a size"),
         (lambda a: np.arange(0, a.shape[0], 2), "np.arange up to a symbolic size takes step=1, not 2"),
         (lambda a: np.eye(a.shape[0], dtype=int), r"np.eye\(..., dtype=<class 'int'>\) is not supported"),
         (lambda a: np.hanning(a.shape[0]), "sizes as numbers with one that is a symbol"),

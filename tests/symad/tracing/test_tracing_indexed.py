@@ -363,8 +363,8 @@ def refused(expression, match, **options):
 
 def test_reused_indices_are_refused():
     c = IndexedBase("c")
-    refused(Sum(c[i] * x[i], (i, 1, n)) * x[i], "i is the index of .* also stands free")
-    refused(Sum(x[i], (i, 0, n - 1)) + i, "i is the index of .* also stands free")
+    refused(Sum(c[i] * x[i], (i, 1, n)) * x[i], "i is the index of .* is also free")
+    refused(Sum(x[i], (i, 0, n - 1)) + i, "i is the index of .* is also free")
     refused(Sum(x[i] * Sum(y[i], (i, 0, n - 1)), (i, 0, n - 1)), "the index i of .* is bound twice")
     refused(Sum(A[i, i], (i, 0, 2), (i, 0, 3)), "the index i of .* is bound twice")
 

@@ -506,7 +506,7 @@ class Bad:
     [
         (Bad.v * Bad.A, r"v and A do not fit: \(n, 1\)·\(n, n\)"),
         (Bad.A * Bad.R * Bad.v, r"R and v do not fit: \(n, m\)·\(n, 1\)"),
-        ((Bad.v.T * Bad.v) * Bad.A, r"do not fit: .*1×1 product is no number.*\[0, 0\]"),
+        ((Bad.v.T * Bad.v) * Bad.A, r"do not fit: .*1×1 product is not a number.*\[0, 0\]"),
         (Bad.A + Bad.R, r"A \(n, n\), R \(n, m\)"),
         (HadamardProduct(Bad.A, Bad.R), r"A \(n, n\), R \(n, m\)"),
         (Bad.R.inv(), r"square matrix.*R \(n, m\)"),

@@ -126,7 +126,7 @@ def test_only_certificates_of_check_hold_a_model(tmp_path):
     certificate = symad.check(x**2)
     with pytest.raises(CoqError, match="holds no model"):
         symad.equal(x + x, 2 * x).to_coq(tmp_path / "f.v")
-    with pytest.raises(CoqError, match="no name of a Coq file"):
+    with pytest.raises(CoqError, match="not a name of a Coq file"):
         certificate.to_coq(tmp_path / "my proof.v")
     with pytest.raises(CoqError, match="of the library"):
         certificate.to_coq(tmp_path / LIBRARY[0])

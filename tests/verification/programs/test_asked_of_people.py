@@ -158,7 +158,7 @@ def test_a_file_without_certificates_is_an_error(tmp_path, capsys):
     path = tmp_path / "empty.json"
     path.write_text(json.dumps({"format": "symad certificates", "version": 1, "models": []}))
     assert main(["recheck", str(path)]) == 2
-    assert "no certificate" in "".join(capsys.readouterr())
+    assert "not a certificate" in "".join(capsys.readouterr())
 
 
 def test_markup_in_the_name_of_a_model_is_text(tmp_path, capsys):

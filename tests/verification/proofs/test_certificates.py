@@ -228,7 +228,7 @@ def test_recheck_of_rubbish_says_what_a_certificate_is(tmp_path, capsys):
     for text in ("", "[1]", '{"format": "symad certificates", "models": [{}]}'):
         rubbish.write_text(text, encoding="utf-8")
         assert main(["recheck", str(rubbish)]) == 2
-        assert "is no certificate" in capsys.readouterr().err
+        assert "is not a certificate" in capsys.readouterr().err
 
 
 # ---- references ---------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_dual_numbers_look_rows_up():
     E = np.array([[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]])
     counts = np.array([1, 0, 2])[:, None]
     assert np.allclose(slopes(E), 2 * counts * np.exp(2 * E), rtol=1e-14)
-    with pytest.raises(NoReference, match="no index"):
+    with pytest.raises(NoReference, match="not an index"):
         g = symad.trace(lambda E, t: np.sum(symad.functions.lookup(E, t)), [(3, 2), (2,)])
         DualReference(g.output_nodes, [g.input_nodes[0]], Meter(Budget())).first()
 

@@ -70,7 +70,7 @@ def _prepared(a: Node, key: Index) -> list[Key]:
     if not is_condition(node):
         if isinstance(node.op, Constant):
             if node.op.kind != "int":
-                raise TraceError(f"the index {key!r} is no integer")
+                raise TraceError(f"the index {key!r} is not an integer")
             return [int(node.op.value)]
         if isinstance(node.op, ArrayConstant) and np.dtype(node.op.dtype).kind == "f":
             if node.op.array.size:

@@ -156,7 +156,7 @@ def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: lis
             raise ShapeError(f"{given}: {part!r} does not fit {format_shape(node.shape)}")
     letters_of = output.replace("...", "")
     if len(set(letters_of)) < len(letters_of) or not set(letters_of) <= set("".join(parts)):
-        raise ShapeError(f"{given}: each letter of the output stands there once and in an operand")
+        raise ShapeError(f"{given}: each letter of the output occurs there once and in an operand")
 
 
 def _spelled(part: str, rank: int) -> list[str]:

@@ -106,7 +106,7 @@ def transpose(a: ArrayLike, axes: Axis = None) -> Proxy:
     rank = len(node.shape)
     order = tuple(range(rank - 1, -1, -1)) if axes is None else normal_axes(axes, rank)
     if len(order) != rank:
-        raise ShapeError(f"np.transpose: {tuple(order)} is no order of the {rank} axes of the traced value")
+        raise ShapeError(f"np.transpose: {tuple(order)} is not an order of the {rank} axes of a traced value")
     return Proxy(contract([range(rank)], order, node))
 
 
