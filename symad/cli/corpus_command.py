@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
     console = Output()
     entries = [e for e in load() if options.text.lower() in f"{e.name} {e.source}".lower()]
     if not entries:
-        raise SymadError(f"no name or source in the corpus holds {options.text!r}; 'symad corpus' shows all")
+        raise SymadError(f"no name or source in the corpus has {options.text!r}; 'symad corpus' shows all")
     table = Table(title=f"symad corpus: {len(entries)} derivatives", title_justify="left")
     for title in ("derivative", "stated", "established"):
         table.add_column(title)

@@ -253,7 +253,7 @@ examples:
   symad lower model.py:valley                           print NumPy code
   symad lower model.py:valley --of hessian -o h.py      the Hessian, in a file
   symad lower model.py:valley --backend c -o valley.c   C99, and valley.h
-  symad lower model.py:valley --style plain --passes    readable code; what each pass did
+  symad lower model.py:valley --style plain --passes    readable code and passes
   symad lower model.py:loss --inputs W=4,3 X=n,4        n stays a symbol
   symad lower model.py:loss --inputs W=4,3 X=8,4 --of gradient --wrt W
   symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c

@@ -69,7 +69,7 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
         rank = len(node.shape) + 1
         if not -rank <= axis < rank:
             raise ShapeError(
-                f"in_axes: {symbol_of(node)} has {rank} axes with that of the batch, and none is axis {axis}"
+                f"in_axes: {symbol_of(node)} has {rank} axes with the batch axis; axis {axis} is not one"
             )
         position = axis % rank
         shape = (*node.shape[:position], count, *node.shape[position:])

@@ -143,7 +143,7 @@ def loads(text: str, classes: Classes = ()) -> Graph:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise SavingError(f"{name} is not a number that a saved graph can hold")
+    raise SavingError(f"{name} is not a number that a saved graph can contain")
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ class Extent:
 
     def __post_init__(self) -> None:
         if self.bits > NUMBER_BITS or self.magnitude > NUMBER_BITS:
-            raise SavingError("an expression holds a number that is too large")
+            raise SavingError("an expression contains a number that is too large")
 
 
 SLOW = {
@@ -192,7 +192,7 @@ def extent(name: str, parts: Sequence[Extent | None]) -> Extent | None:
     """
     known = [part for part in parts if part is not None]
     if name == "^" and len(parts) == 2 and parts[1] is not None and parts[1].bits > NUMBER_BITS:
-        raise SavingError("an expression holds a number that is too large")
+        raise SavingError("an expression contains a number that is too large")
     if len(known) < len(parts):
         return None
     bits, magnitude = sum(p.bits for p in known), max(p.magnitude for p in known)
@@ -202,7 +202,7 @@ def extent(name: str, parts: Sequence[Extent | None]) -> Extent | None:
         return Extent(sum(p.magnitude for p in known), bits)
     if name in ("^", "sympy.exp"):
         if known[-1].magnitude > math.log2(NUMBER_BITS):
-            raise SavingError("an expression holds a power that is too large")
+            raise SavingError("an expression contains a power that is too large")
         size = (known[0].bits + 1 if name == "^" else 2) * 2 ** known[-1].magnitude
         return Extent(size, size + known[-1].bits)
     if name in SLOW or not name.startswith("sympy."):

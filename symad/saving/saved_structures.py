@@ -114,7 +114,7 @@ def read_calling(
     """
     arguments = tuple(_argument(entry, inputs, classes) for entry in _list(saved.get("arguments", [])))
     if arguments and sum(leaves(a.structure) for a in arguments) != inputs:
-        raise SavingError(f"the arguments do not hold the {inputs} inputs")
+        raise SavingError(f"the arguments do not contain the {inputs} inputs")
     made = saved.get("packing")
     if made is None:
         return arguments, None

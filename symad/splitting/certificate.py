@@ -132,7 +132,7 @@ def _claim(node: Node, states: Mapping[Node, State]) -> str:
 
 _WORDS = {
     Rows: "rows",
-    Whole: "a value that all data make",
+    Whole: "a value computed from all data",
     Same: "a value that no data make",
 }
 
@@ -151,7 +151,7 @@ def _given(state: State) -> str:
     if isinstance(state, Total):
         return f"the {'mean' if weighted else state.kind} over all data"
     if isinstance(state, Rows) and weighted:
-        return "rows divided by what all data add up to"
+        return "rows divided by a sum over all data"
     return next((word for kind, word in _WORDS.items() if isinstance(state, kind)), "positions of rows")
 
 

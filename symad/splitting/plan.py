@@ -85,7 +85,7 @@ def cut_of(graph: Graph, over: Over) -> Cut:
         position = names.index(str(key))
         rank = graph.input_nodes[position].ndim
         if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
-            raise ShapeError(f"over: {key} has {rank} axes, and none is axis {axis!r}")
+            raise ShapeError(f"over: {key} has {rank} axes; axis {axis!r} is not one")
         chosen[position] = axis % rank
     if not chosen:
         raise ShapeError(f"over is empty: name the axis of at least one input of {graph.name}, as {{'X': 0}}")

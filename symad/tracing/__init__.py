@@ -257,7 +257,7 @@ def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Traceable]]:
         TraceError: the nesting is too deep, possibly because a list contains itself.
     """
     if depth > MOST_NESTED:
-        raise TraceError(f"lists and dicts are nested more than {MOST_NESTED} deep; does one hold itself?")
+        raise TraceError(f"lists and dicts are nested more than {MOST_NESTED} deep; does one contain itself?")
     if isinstance(f, dict):
         items = [_flatten(value, depth + 1) for value in f.values()]
         structure: Structure = DictOf(tuple(f.keys()), tuple(s for s, _ in items))

@@ -108,7 +108,7 @@ def structure_of(
 ) -> tuple[Structure, list[Leaf]]:
     """The structure of one argument and its leaves, each named by its Python expression."""
     if depth > MOST_NESTED:
-        raise TraceError(f"an argument is nested more than {MOST_NESTED} deep; does it hold itself?")
+        raise TraceError(f"an argument is nested more than {MOST_NESTED} deep; does it contain itself?")
     if is_leaf(entry):
         return None, [(where, entry)]
     if isinstance(entry, (sympy.MatrixBase, sympy.NDimArray)):

@@ -219,8 +219,8 @@ def _with_rounded(
 def _is_numeric(candidate: object) -> bool:
     if isinstance(candidate, (str, PurePath)):
         raise TypeError(
-            f"verify: {str(candidate)!r} is text, and no text and no file is run; import the file yourself "
-            "and give its function, or the module"
+            f"verify: {str(candidate)!r} is text, and symad runs neither text nor files; import the file "
+            "yourself and give its function, or the module"
         )
     known = (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Graph)
     return isinstance(candidate, ModuleType) or (callable(candidate) and not isinstance(candidate, known))

@@ -206,8 +206,8 @@ def test_attention_splits_over_keys_by_the_online_rule_and_over_queries_by_rows(
     ("over", "message"),
     [
         ({"Z": 0}, "not an input of sse: it has X, y, w"),
-        ({"X": 2, "y": 0}, "X has 2 axes, and none is axis 2"),
-        ({"X": True}, "none is axis True"),
+        ({"X": 2, "y": 0}, "X has 2 axes; axis 2 is not one"),
+        ({"X": True}, "axis True is not one"),
         ({"X": 1, "y": 0}, "lengths d and n"),
         ({"X": 0}, "axis 0 of y has the length n too"),
         ({}, "over is empty"),

@@ -47,7 +47,7 @@ def kept(folder: Path, stages: dict[str, Stage]) -> dict[str, Outcome]:
             raise ValueError(document["format"])
         found = [_outcome(row, stages) for row in document["stages"] if row["stage"] in stages]
     except (ValueError, KeyError, TypeError) as problem:
-        raise ModelError(f"{path} holds no tour that can be resumed ({problem})") from problem
+        raise ModelError(f"{path} contains no tour that can be resumed ({problem})") from problem
     if document["symad"] != symad.__version__:
         raise ModelError(f"{path} is of symad {document['symad']}, this is {symad.__version__}: start anew")
     return {o.stage.name: o for o in found if o.ok and not o.skipped}

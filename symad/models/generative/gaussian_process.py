@@ -92,7 +92,7 @@ def condition(
     if y.ndim not in (1, 2) or len(y) != len(xs):
         raise ShapeError(f"points of shape {xs.shape} need targets (N,) or (N, T), not {y.shape}")
     if not (np.all(np.isfinite(xs)) and np.all(np.isfinite(y))):
-        raise SymadError("the points or the targets hold values that are not finite; clean the data first")
+        raise SymadError("the points or the targets contain values that are not finite; clean the data first")
     matrix = kernels.gram(kernel, xs, None, values) + noise_ * np.eye(len(xs))
     try:
         factor = np.linalg.cholesky(matrix)

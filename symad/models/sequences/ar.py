@@ -94,7 +94,7 @@ def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> Fit:
     values = np.asarray(series, dtype=np.float64)
     if not np.isfinite(values).all():
         place = int(np.argmin(np.isfinite(values)))
-        raise ShapeError(f"fit: the series holds {values[place]} at {place}; clean the data first")
+        raise ShapeError(f"fit: the series contains {values[place]} at {place}; clean the data first")
     windows = seq2col(np.asarray(series, dtype=np.float64)[:-1], lags)
     targets = np.asarray(series, dtype=np.float64)[lags:]
     design = np.column_stack([windows, np.ones(len(windows))])

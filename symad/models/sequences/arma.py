@@ -63,7 +63,7 @@ def filtered(
                 f"arma: phi={phi.tolist()} is not stationary: a root is {1 / size:.6g}, not beyond 1"
             )
     if isinstance(y, np.ndarray) and y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ShapeError(f"arma: y holds {y[~np.isfinite(y)][0]} at {int(np.argmin(np.isfinite(y)))}")
+        raise ShapeError(f"arma: y contains {y[~np.isfinite(y)][0]} at {int(np.argmin(np.isfinite(y)))}")
     T, R = state_space(phi, theta)
     Q = variance * R[:, None] * R[None, :]
     start = stationary_covariance(T, Q)

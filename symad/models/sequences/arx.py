@@ -87,7 +87,7 @@ class ARX:
         u = None if u is None else np.asarray(u, dtype=np.float64)
         self.check(y, u)
         if not np.isfinite(y).all() or (u is not None and not np.isfinite(u).all()):
-            raise ShapeError("fit: the series or its inputs hold numbers that are not finite")
+            raise ShapeError("fit: the series or its inputs contain numbers that are not finite")
         first = self.lags[-1]
         columns = [y[first - lag : len(y) - lag] for lag in self.lags]
         columns += list(u[first:].T) if u is not None else []

@@ -44,7 +44,7 @@ class NGram:
             ShapeError: an order below 1 or above this one.
         """
         if not 1 <= order <= self.order:
-            raise ShapeError(f"counts of {self.order}-grams hold the orders 1 to {self.order}, not {order}")
+            raise ShapeError(f"counts of {self.order}-grams cover the orders 1 to {self.order}, not {order}")
         return replace(self, order=order)
 
     def successors(self, context: Gram) -> int:

@@ -107,7 +107,7 @@ def _check(Q: Array, K: Array, **added: Array | None) -> None:
     if isinstance(Q.shape[-1], int) and isinstance(K.shape[-1], int) and Q.shape[-1] != K.shape[-1]:
         raise ShapeError(f"attention: queries {format_shape(Q.shape)} and keys {format_shape(K.shape)}")
     if getattr(getattr(added["additive"], "dtype", None), "kind", "") == "b":
-        raise ShapeError("attention: additive holds conditions; give them as mask, True where a key is seen")
+        raise ShapeError("attention: additive has conditions; give them as mask, True where a key is seen")
     wanted = (Q.shape[-2], K.shape[-2])
     for name, value in added.items():
         ends = tuple(getattr(value, "shape", ()))[-2:]

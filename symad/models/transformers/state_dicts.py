@@ -41,7 +41,7 @@ class Named:
             value = value.detach().cpu()
             value = value.numpy() if value.is_complex() else value.double().numpy()
         if np.asarray(value).dtype.kind not in "fiu":
-            raise ShapeError(f"{self.asked}: {full} holds {np.asarray(value).dtype}, not real numbers")
+            raise ShapeError(f"{self.asked}: {full} contains {np.asarray(value).dtype}, not real numbers")
         found = np.asarray(value, dtype=np.float64)
         if shape and found.shape != shape:
             raise ShapeError(f"{self.asked}: {full} has the shape {found.shape}, not {shape}")

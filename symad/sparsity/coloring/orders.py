@@ -192,8 +192,8 @@ def perfect_elimination(graph: Pattern) -> IntArray:
     order = incidence_degree(graph)
     if not is_perfect(graph, order):
         raise PatternError(
-            "a perfect elimination order was asked for, but the graph is not chordal: it has a "
-            "cycle of four or more vertices without a chord; use another order"
+            "only chordal graphs have a perfect elimination order: this graph has a cycle of four or more "
+            "vertices without a chord; use another order"
         )
     return order
 

@@ -107,8 +107,8 @@ def _places(found: sympy.Basic, index: sympy.Expr, tracer: Tracer) -> tuple[symp
                 a, b = affine(place, index) or (sympy.S.Zero, sympy.S.Zero)
                 if a not in (1, -1) or b.free_symbols - tracer.dims:
                     raise TraceError(
-                        f"{found} has bounds that are arguments; in {element} the index {index} may stand "
-                        "alone or beside a number"
+                        f"{found} has bounds that are arguments; in {element} a position must be "
+                        f"±{index} plus a number"
                     )
                 ends.append((-b, length - 1 - b) if a == 1 else (b - length + 1, b))
     if not ends:

@@ -77,7 +77,7 @@ def complex_infinity_lift(
 
 @lift.register(sympy.core.numbers.ImaginaryUnit)
 def imaginary_lift(expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer) -> Node:
-    raise OutsideError("the expression holds the imaginary unit I; symad works over the real numbers")
+    raise OutsideError("the expression contains the imaginary unit I; symad works over the real numbers")
 
 
 @lift.register(BooleanAtom)
@@ -132,7 +132,7 @@ def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> tuple[sympy.
 def _unevaluated(expression: sympy.Basic) -> Node:
     name = type(expression).__name__
     raise OutsideError(
-        f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first"
+        f"the expression contains the unevaluated {name} {expression}; call .doit() or evaluate it first"
     )
 
 
@@ -199,7 +199,7 @@ def hypergeometric_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) ->
 
 @lift.register(sympy.Order)
 def order_lift(expression: sympy.Order, args: Nodes, tracer: Tracer) -> Node:
-    raise OutsideError(f"the expression holds the order term {expression}; call .removeO() first")
+    raise OutsideError(f"the expression contains the order term {expression}; call .removeO() first")
 
 
 @operands.register(sympy.Subs)

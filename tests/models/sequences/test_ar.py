@@ -26,7 +26,7 @@ def test_seq2col_holds_the_windows_newest_first():
 
 def test_missing_numbers_are_named():
     series = np.array([1.0, 2, np.nan, 4, 5])
-    with pytest.raises(ShapeError, match="holds nan at 2"):
+    with pytest.raises(ShapeError, match="contains nan at 2"):
         ar.fit(series, 2)
     with pytest.raises(ShapeError, match="windows of 5"):
         ar.fit(FIBONACCI[:4], 5)

@@ -359,7 +359,7 @@ def test_the_examples_of_help_work(example, tmp_path, monkeypatch, capsys):
         (["lower", "{model}:valley", "--backend", "c", "-o", "{folder}/none/f.c"], "{folder}/none/f.c: No"),
         (["draw", "{model}:valley", "-o", "{folder}/none/f.svg"], "{folder}/none/f.svg: No such file or"),
         (["recheck", "{folder}/none.json"], "{folder}/none.json: No such file or"),
-        (["corpus", "no such entry"], "no name or source in the corpus holds 'no such entry'"),
+        (["corpus", "no such entry"], "no name or source in the corpus has 'no such entry'"),
     ],
 )
 def test_errors_name_what_was_asked_for(arguments, message, model, capsys):

@@ -62,7 +62,7 @@ def test_expressions_that_have_no_value_yet():
 def test_lists_that_hold_themselves():
     endless: list = [x]
     endless.append(endless)
-    with pytest.raises(TraceError, match="does one hold itself"):
+    with pytest.raises(TraceError, match="does one contain itself"):
         symad.trace(endless)
 
 
@@ -190,7 +190,7 @@ def test_numbers_beyond_the_floats():
 def test_batch_axes():
     graph = symad.trace(lambda w, v: np.sum(w * v), [(3,), (3,)])
     for axes, message in [
-        ((5, 0), "w has 2 axes with that of the batch, and none is axis 5"),
+        ((5, 0), "w has 2 axes with the batch axis; axis 5 is not one"),
         ((None, None), "without an input that carries the batch"),
         (("a", 0), "not an int, or a list of ints and None"),
         ("a", "not an int"),

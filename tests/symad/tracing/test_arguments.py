@@ -216,7 +216,7 @@ def test_wrong_inputs_are_named():
             symad.gradient(q, inputs=wrong)
     loop = [x]
     loop.append(loop)
-    with pytest.raises(TraceError, match="hold itself"):
+    with pytest.raises(TraceError, match="contain itself"):
         symad.trace(q, inputs=[loop, y])
 
 

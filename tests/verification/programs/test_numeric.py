@@ -224,7 +224,7 @@ def test_generated_code_and_generated_files(tmp_path):
     spec.loader.exec_module(module)
     assert symad.verify(LOSS, LOSS.inputs[0], gradient=module, hostile=False).status == "measured"
     for text in (path, str(path)):
-        with pytest.raises(TypeError, match="no text and no file is run"):
+        with pytest.raises(TypeError, match="runs neither text nor files"):
             symad.verify(LOSS, LOSS.inputs[0], gradient=text)
 
 

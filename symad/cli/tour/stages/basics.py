@@ -56,7 +56,7 @@ def descend(made: Made) -> list[Finding]:
     condition = np.linalg.cond(hessian(1.0, 1.0))
     return [
         Finding(
-            f"Newton's method from (−1.2, 1) stands at ({point[0]:.12g}, {point[1]:.12g}) after "
+            f"Newton's method from (−1.2, 1) is at ({point[0]:.12g}, {point[1]:.12g}) after "
             f"{steps} steps; the minimum is (1, 1)",
             bool(np.allclose(point, 1, rtol=0, atol=1e-12)) and steps <= 7,
         ),

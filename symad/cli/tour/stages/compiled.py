@@ -66,7 +66,7 @@ def both_ways(made: Made) -> list[Finding]:
         Finding(f"the gradients differ by {worst:.1e} relative", worst < 1e-11),
         Finding(
             f"loss and gradient take {1e3 * seconds['c']:.1f} ms compiled, {1e3 * seconds['numpy']:.1f} ms "
-            f"in NumPy; {lines} lines of C hold {functions_} loops and kernels",
+            f"in NumPy; {lines} lines of C contain {functions_} loops and kernels",
             "loop_2" in source,
         ),
     ]

@@ -112,7 +112,7 @@ def newton(made: Made) -> list[Finding]:
             f"Newton converges in {steps} steps; coefficients differ from scikit-learn's by {apart:.0e}",
             apart < 1e-8,
         ),
-        Finding(f"{np.mean(np.sign(xs @ w + b) == y):.1%} of the tumours are told right", True),
+        Finding(f"{np.mean(np.sign(xs @ w + b) == y):.1%} of the tumours are classified correctly", True),
     ]
 
 

@@ -72,7 +72,7 @@ def keep_little(made: Made) -> list[Finding]:
         draw_plans([memory_plan(400, memory) for memory in POLICIES], made.plots / "memory.png")
     return [
         Finding(f"the gradients of {len(POLICIES)} policies differ by {worst:.1e} relative", worst < 1e-12),
-        Finding(f"10⁴ steps need so many states (steps run again): {kept}", plans[1].peak < 30),
+        Finding(f"states kept for 10⁴ steps (steps run again): {kept}", plans[1].peak < 30),
         Finding(f"the report of a graph: {found}", found.peak <= 4),
     ]
 

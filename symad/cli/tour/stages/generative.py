@@ -80,7 +80,7 @@ def kernels_on_digits(made: Made) -> list[Finding]:
             set(rotated) == {"proved"},
         ),
         Finding(
-            f"ridge regression tells {shares['RBF']:.1%} of held-out digits by an RBF kernel, "
+            f"ridge regression classifies {shares['RBF']:.1%} of held-out digits correctly by an RBF kernel, "
             f"{shares['linear']:.1%} by the linear one",
             shares["RBF"] > shares["linear"],
         ),
@@ -162,7 +162,7 @@ def autoencoders_on_digits(made: Made) -> list[Finding]:
     ]
 
 
-@stage("vae", "a variational autoencoder of digits, told the class: the bound on the likelihood")
+@stage("vae", "a variational autoencoder of digits, given the class: the bound on the likelihood")
 def vae_stage() -> Model:
     """The bound of three pixels, by all parameters."""
     model = VAE(3, 2, 1, classes=2)

@@ -57,7 +57,7 @@ def tiles(made: Made) -> list[Finding]:
         found.append(Finding(f"{text}{some:5.1f} by tiles, {cached:.1f} if keys stay in cache", some < whole))
     product = symad.hvp(made.graph, wrt=[0, 1, 2])
     square = any(node.shape[-2:] == (LENGTH, LENGTH) for node in product.nodes)
-    found.append(Finding("a Hessian-vector product in q, k and v holds no N × N array", not square))
+    found.append(Finding("a Hessian-vector product in q, k and v has no N × N array", not square))
     try:
         source = lower(product, backend="cupy").source
     except LoweringError as error:

@@ -74,7 +74,7 @@ def _prepared(a: Node, key: Index) -> list[Key]:
             return [int(node.op.value)]
         if isinstance(node.op, ArrayConstant) and np.dtype(node.op.dtype).kind == "f":
             if node.op.array.size:
-                raise TraceError(f"the index {key!r} holds floating-point numbers; positions are integers")
+                raise TraceError(f"the index {key!r} contains floating-point numbers; positions are integers")
             return [array_constant(node.op.array.astype(np.int64))]
         return [node]
     if isinstance(node.op, ArrayConstant):
@@ -207,7 +207,7 @@ def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) ->
         value = _constant_array(node.op)
         if np.any((value < -length) | (value >= length)):
             raise ShapeError(
-                f"an index array holds positions outside of {-length}..{length - 1} of a traced value of "
+                f"an index array contains positions outside of {-length}..{length - 1} of a traced value of "
                 f"shape {format_shape(a.shape)}"
             )
         values.append(np.where(value < 0, value + length, value))
