@@ -114,7 +114,7 @@ def _decided(
 
 
 def _is_derived(pair: Pair, known: Replayed) -> bool:
-    """Whether the checker has derived the right side itself, so that the left side says no more."""
+    """True if the checker has derived the right side itself, so that the left side adds nothing."""
     count = 0 if has_symbolic_sizes(pair.comparison) else prod(pair.right.shape)
     return count > 0 and all((*pair.place, e) in known.derived for e in range(count))
 

@@ -1,6 +1,6 @@
-"""Arithmetic of intervals: between which numbers a value lies, and whether it exists at every point.
+"""Interval arithmetic: the bounds of a value, and if it exists at every point.
 
-Endpoints are exact Arb numbers, rounded outwards. A function without a rule may have any value. Truth values
+Endpoints are exact Arb numbers, rounded outwards. A function without a rule gets the whole line. Truth values
 are true, false or `OPEN`.
 """
 
@@ -26,7 +26,7 @@ INFINITE = arb("inf")
 
 
 class OpenTruth:
-    """The truth of a condition that holds at some points of the box, or may."""
+    """The truth value of a condition that may hold at some points of the box and not at others."""
 
     def __bool__(self) -> bool:
         raise TypeError("a condition that intervals leave open has no truth")
@@ -39,15 +39,16 @@ CLOSED: Beyond = (False, False)
 
 
 class Interval:
-    """Between ``low`` and ``high``, which are exact.
+    """The numbers from ``low`` to ``high``, which are exact.
 
-    ``beyond`` says of both whether the value never is that endpoint; ``sure``, that it exists at every point.
+    ``beyond`` has a flag for each endpoint: true if it is excluded. ``sure`` is true if the value exists at
+    every point of the box.
     """
 
     __slots__ = ("beyond", "high", "low", "sure")
 
     def __init__(self, low: flint.arb, high: flint.arb, sure: bool = True, beyond: Beyond = CLOSED) -> None:
-        """The whole line where an endpoint is not a number."""
+        """An endpoint that is not a number gives the whole line."""
         known = not (low.is_nan() or high.is_nan())
         self.low, self.high = (low, high) if known else (-INFINITE, INFINITE)
         self.sure, self.beyond = sure, beyond if known else CLOSED
@@ -79,7 +80,7 @@ class Interval:
         return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
 
     def below(self, other: Interval) -> bool:
-        """True if every value is less than every one of the other."""
+        """True if every value is less than every value of the other."""
         return bool(self.high < other.low) or (
             bool(self.high == other.low) and (self.beyond[1] or other.beyond[0])
         )
@@ -89,22 +90,22 @@ ZERO = Interval(arb(0), arb(0))
 
 
 def whole_line(sure: bool = False) -> Interval:
-    """Nothing is known of the value."""
+    """The interval of all numbers, for a value that nothing is known of."""
     return Interval(-INFINITE, INFINITE, sure)
 
 
 def above(number: Number, strict: bool) -> Interval:
-    """All that is larger than a number, or that number."""
+    """The numbers above a number, with it unless ``strict``."""
     return Interval(interval(number).low, INFINITE, True, (strict, False))
 
 
 def below(number: Number, strict: bool) -> Interval:
-    """All that is smaller than a number, or that number."""
+    """The numbers below a number, with it unless ``strict``."""
     return Interval(-INFINITE, interval(number).high, True, (False, strict))
 
 
 def both(a: Interval, b: Interval) -> Interval:
-    """What lies in both."""
+    """The intersection of two intervals."""
     low, high = max(a.low, b.low), min(a.high, b.high)
     passed = (
         any(v.beyond[0] for v in (a, b) if v.low == low),
@@ -119,7 +120,7 @@ def _sum(a: Interval, b: Interval) -> Interval:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    """An end that is 0 makes the product 0: infinite ends are no values."""
+    """The product of two intervals; 0 times an infinite endpoint is 0, because ∞ is not a value."""
     zero = arb(0)
     ends = [u * v if u != 0 and v != 0 else zero for u in (a.low, a.high) for v in (b.low, b.high)]
     low, high = _hull(ends)
@@ -128,12 +129,12 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _never_zero(a: Interval) -> bool:
-    """True if 0 is no value."""
+    """True if the interval does not contain 0."""
     return a.below(ZERO) or ZERO.below(a)
 
 
 def _hull(values: Sequence[flint.arb]) -> tuple[flint.arb, flint.arb]:
-    """The smallest and the largest of some balls; no number if one is none, as 0 times ∞."""
+    """The smallest and the largest of some balls; not a number if one of them is not, as 0 times ∞."""
     if any(v.is_nan() for v in values):
         return arb("nan"), arb("nan")
     low, high = values[0].lower(), values[0].upper()
@@ -155,16 +156,16 @@ def interval(value: Any) -> Interval:
 
 
 class Intervals(Domain["Interval | float"]):
-    """Arithmetic of intervals."""
+    """Interval arithmetic."""
 
     rank = 8
 
     def number(self, value: Any) -> Interval:
-        """Floats are their exact binary values."""
+        """The interval of one number; floats stand for their exact binary values."""
         return interval(value)
 
     def apply(self, head: sympy.FunctionClass, *values: Any) -> Interval:
-        """By endpoints for monotone functions; the whole line for others."""
+        """A function of intervals, by its monotonicity, its bounds or its definition; else the whole line."""
         given = [interval(v) for v in values]
         sure = all(v.sure for v in given)
         if head in (sympy.Max, sympy.Min):
@@ -189,13 +190,13 @@ class Intervals(Domain["Interval | float"]):
         return _defined(head, given) if issubclass(head, ScalarFunction) else whole_line()
 
     def power(self, base: Any, exponent: Any) -> Any:
-        """For constant exponents, or a positive base."""
+        """A power with a constant exponent or a positive base; the whole line for others."""
         b, e = interval(base), interval(exponent)
         sure = b.sure and e.sure
         if b.low > 0:
             low, high = _hull([u**v for u in (b.low, b.high) for v in (e.low, e.high)])
             return Interval(low, high, sure)
-        if e.low == e.high and not e.low.is_integer():  # a root has a value of numbers that are not negative
+        if e.low == e.high and not e.low.is_integer():  # roots of negative numbers have no value
             return Interval(arb(0), INFINITE, sure and bool(b.low >= 0 and e.low > 0))
         if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
             return whole_line()
@@ -206,7 +207,7 @@ class Intervals(Domain["Interval | float"]):
         return Interval(*_hull(ends), sure)
 
     def divide(self, a: Any, b: Any) -> Any:
-        """The whole line where the divisor may have both signs."""
+        """A quotient; the whole line if the divisor may have both signs."""
         a, b = interval(a), interval(b)
         if b.high <= 0:
             a, b = -a, -b
@@ -219,7 +220,7 @@ class Intervals(Domain["Interval | float"]):
         return Interval(low, high, a.sure and b.sure)
 
     def compare(self, relation: str, a: Any, b: Any) -> Truth:
-        """True or false where the intervals tell."""
+        """True or false if the intervals decide the relation, else `OPEN`."""
         a, b = interval(a), interval(b)
         if not (a.sure and b.sure):
             return OPEN
@@ -231,14 +232,14 @@ class Intervals(Domain["Interval | float"]):
         return False if more or (relation == "<" and b.high <= a.low) else OPEN
 
     def select(self, condition: Truth, a: Any, b: Any) -> Any:
-        """The branch that is taken, or both."""
+        """The branch that is taken, or the hull of both."""
         if not isinstance(condition, OpenTruth):
             return interval(a if condition else b)
         a, b = interval(a), interval(b)
         return Interval(*_hull([a.low, b.low, a.high, b.high]), a.sure and b.sure)
 
     def logic(self, kind: str, *conditions: Truth) -> Truth:
-        """And, or, xor, not, as far as they are known."""
+        """And, or, xor, not; `OPEN` if the conditions do not decide them."""
         known = [c for c in conditions if not isinstance(c, OpenTruth)]
         if kind in ("and", "or") and any(bool(c) is (kind == "or") for c in known):
             return kind == "or"
@@ -252,14 +253,14 @@ DOMAINS.append(((Interval, OpenTruth), INTERVALS))
 
 
 def _raised(end: flint.arb, count: int) -> flint.arb:
-    """A power of an end, which may be infinite."""
+    """A power of an endpoint, which may be infinite."""
     if end.is_finite() or count == 0:
         return end**count
     return -INFINITE if end < 0 and count % 2 else INFINITE
 
 
 def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
-    """The larger of the lower ends is passed if one of them is, the larger of the upper ends if all are."""
+    """The maximum of intervals; its lower end is excluded if one of theirs is, its upper end if all are."""
     if not largest:
         return -_extreme(True, [-v for v in values], sure)
     low, high = max(v.low for v in values), max(v.high for v in values)
@@ -268,7 +269,7 @@ def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
 
 
 def _defined(head: sympy.FunctionClass, values: Sequence[Interval]) -> Interval:
-    """A function by its definition."""
+    """A function of intervals by its definition."""
     inputs, meaning = definition_of(head, len(values))
     (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
     return interval(value)
@@ -284,7 +285,7 @@ MONOTONE: dict[sympy.FunctionClass, Callable[[flint.arb], flint.arb]] = {
     log1p: lambda a: _log(1 + a), expm1: arb.expm1,
     sigmoid: lambda a: 1 / (1 + (-a).exp()), softplus: lambda a: a.exp().log1p(),
 }  # fmt: skip
-"""Functions that rise, or fall, wherever they are defined."""
+"""Functions that increase, or decrease, wherever they are defined."""
 
 FALLING = {sympy.erfc}
 
@@ -292,10 +293,10 @@ ENTIRE = {sympy.sin, sympy.cos, sympy.cosh, sympy.sign, sympy.sech, sympy.floor,
 """Functions that have a value at every real number."""
 
 BOUNDED = {sympy.sin: (-1, 1), sympy.cos: (-1, 1), sympy.cosh: (1, "inf"), sympy.sech: (0, 1)}
-"""Between which numbers the values of some of them lie."""
+"""Bounds of the values of some of them."""
 
 ABOVE = {sympy.log: 0, log1p: -1}
-"""Functions that are defined above a number only."""
+"""Functions that are defined only above a number."""
 
 
 def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
@@ -303,12 +304,12 @@ def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
     falls = head in FALLING
     low, high = _hull([first, last])
     sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
-    passed = a.beyond[0] or a.low == -INFINITE, a.beyond[1] or a.high == INFINITE  # of no number exp is 0
+    passed = a.beyond[0] or a.low == -INFINITE, a.beyond[1] or a.high == INFINITE  # exp is 0 at no number
     return Interval(low, high, sure, passed[::-1] if falls else passed)
 
 
 def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:
-    """By the part of the argument that has a value, which is between −1 and 1."""
+    """Arcsine or arccosine of the part of an interval that lies in [−1, 1]."""
     low, high = max(a.low, arb(-1)), min(a.high, arb(1))
     if not low <= high:
         return whole_line()
@@ -318,7 +319,7 @@ def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:
 
 
 def _angle(y: Interval, x: Interval) -> Interval:
-    """Which quadrants the point (x, y) may be in; on the negative axis the angle is π."""
+    """The angle of the point (x, y), from the quadrants that it may be in; π on the negative axis."""
     half, zero, falls = arb.pi() / 2, arb(0), y.below(ZERO)
     if x.low >= 0:
         ends = [zero if y.low >= 0 else -half, zero if y.high <= 0 else half]

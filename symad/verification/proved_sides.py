@@ -1,8 +1,8 @@
-"""Several forms of one derivative, of which one is proved: the others are compared with that one.
+"""Compares the forms of a derivative with a form that is already proved.
 
-`check` has two gradients and four Hessians of the same function, and a reference from elsewhere that is
-written out element by element, and much longer. An equality with a form that is proved says as much, if that
-form has a value at every point: where it had none, nothing would be said.
+`check` has two gradients and four Hessians of the same function, and an independent reference that is written
+out element by element and is much longer. Equality with a proved form is an equivalent claim if that form has
+a value at every point; at points where it has none, the claim would be empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.verification.verdicts import Pair, Verdict
 
 
 def beside_proved(pairs: Sequence[Pair], proved: Mapping[int, Verdict]) -> list[Pair]:
-    """The pairs, with a proved form of the same derivative as left side where there is one."""
+    """The pairs; where there is a proved form of the same derivative, it becomes the left side."""
     found = list(pairs)
     for k, pair in enumerate(pairs):
         others = [j for j in proved if k not in proved and _is_another_form(pair, pairs[j])]
@@ -37,7 +37,7 @@ def _plain(pair: Pair) -> tuple[Node, ...]:
 
 
 def told(pair: Pair, asked: Pair, verdict: Verdict) -> Verdict:
-    """A verdict on a pair that was asked with another left side."""
+    """The verdict on a pair that was decided with another left side."""
     if asked is pair:
         return verdict
     return replace(verdict, claim=f"{verdict.claim}, to another form of it that is proved")

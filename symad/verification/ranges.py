@@ -56,7 +56,7 @@ def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, 
 
 
 def always_exist(outputs: Sequence[Node]) -> bool:
-    """Whether some outputs have values at every point, as intervals show."""
+    """True if intervals show that some outputs have values at every point."""
     inputs = [n for n in topological(outputs) if isinstance(n.op, Input)]
     found = ranges(outputs, promised(inputs))
     each = [np.asarray(found[o], dtype=object).ravel() for o in outputs if o in found]
@@ -84,10 +84,10 @@ def _value(node: Node, found: Mapping[Node, Any], box: Mapping[Node, Interval]) 
 
 
 def _indices(values: Any) -> np.ndarray:
-    """Intervals of one integer each as integers.
+    """The integers of intervals that contain one integer each.
 
     Raises:
-        ValueError: one of them may be another number.
+        ValueError: an interval contains more than one number.
     """
     each = np.asarray(values, dtype=object)
     if not all(v.low == v.high and v.low.is_integer() for v in each.ravel()):

@@ -163,7 +163,7 @@ class Valued:
 
     comparisons: Sequence[Comparison]
     lefts: Mapping[tuple[int, int], Node] = field(default_factory=dict)
-    """By comparison and output, what stands for left sides that say no more than this."""
+    """By comparison and output, the nodes that replace left sides in the search for values."""
 
     @cached_property
     def claims(self) -> list[Claimed]:
