@@ -22,9 +22,9 @@ for mode in ("forward-over-reverse", "reverse-over-forward", "reverse-over-rever
     print(f"\n{mode}: {symad.flops(hessian)} operations, {symad.memory(hessian)} bytes live at most")
     print(hessian(0.5, 1.5))
 
-# Are they right? Not 'finite differences agree', but a proof.
+# The check is a proof, not an agreement with finite differences.
 print()
 print(symad.check(g))
 
-# And as code that a person would be content to have written.
+# The derivative as code that reads like code written by hand.
 print(lower(symad.value_and_gradient(g, (x, y))).source)

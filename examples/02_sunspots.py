@@ -18,7 +18,7 @@ LAGS, HELD_OUT = 9, 50
 
 
 def newton(series: np.ndarray) -> tuple[np.ndarray, float]:
-    """Newton's method on the loss as SymPy wrote it; the loss is quadratic, so one step is enough."""
+    """The weights by Newton's method on the traced loss; it is quadratic, so that one step is enough."""
     loss = symad.trace(ar.loss(), [ar.w, ar.b, ar.x])
     gradient = lower(symad.gradient(loss, [ar.w, ar.b]))
     hessian = lower(symad.hessian(loss, [ar.w, ar.b]))

@@ -1,4 +1,4 @@
-"""Logistic regression by Newton's method, with the Hessian made in all four modes.
+"""Logistic regression by Newton's method, with the Hessian computed in all four modes.
 
 Data: scikit-learn's breast-cancer table, 569 tumours, 30 standardised measurements. The coefficients
 are compared with scikit-learn's own fit under the same penalty.

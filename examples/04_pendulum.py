@@ -1,8 +1,8 @@
 """A ten-link pendulum on a cart: SymPy derives the motion, symad its Jacobian, NumPy runs it.
 
-`sympy.physics.mechanics` writes M(q, u) u' = f(q, u). symad turns both sides and the Jacobian of f
-into NumPy code in a fraction of a second (SymPy's own Jacobian takes seconds), and the pendulum
-falls, integrated by SciPy. Energy is the check: without friction it must stay what it was.
+`sympy.physics.mechanics` derives M(q, u) u' = f(q, u). symad turns both sides and the Jacobian of f into
+NumPy code in a fraction of a second (SymPy's own Jacobian takes seconds), and SciPy integrates the fall of
+the pendulum. The energy is a check: without friction it must stay constant.
 Run: python examples/04_pendulum.py [--links 10] [--out DIR]
 """
 
@@ -21,7 +21,7 @@ from symad.numeric import lower
 
 
 def equations(links: int) -> tuple[sp.Matrix, sp.Matrix, list[sp.Symbol], dict[sp.Symbol, float]]:
-    """Mass matrix, forcing vector, states (coordinates, then speeds), values of the constants."""
+    """Mass matrix, forcing vector, states (coordinates, then speeds), and values of the constants."""
     kane = n_link_pendulum_on_cart(links, cart_force=True, joint_torques=False)
     mass, forcing = kane.mass_matrix_full, kane.forcing_full
     states = [*kane.q, *kane.u]

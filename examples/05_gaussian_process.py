@@ -20,7 +20,7 @@ HELD_OUT = 96
 
 
 def kernel() -> sp.Expr:
-    """Growth, a season of one year whose shape may drift, and irregularities."""
+    """Growth, a yearly season whose shape may drift, and irregularities."""
     b, c, d, lb, lc, ls = sp.symbols("b c d l_b l_c l_s", positive=True)
     season = sp.exp(-2 * sp.sin(sp.pi * sp.sqrt(kernels.r2)) ** 2 / ls**2)
     irregular = (1 + kernels.r2 / (2 * lc**2)) ** -1
@@ -29,7 +29,7 @@ def kernel() -> sp.Expr:
 
 
 def main() -> None:
-    """Fit, predict, compare with 'as a year ago plus the mean growth'."""
+    """Fit, predict, and compare with the value a year ago plus the mean growth."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()

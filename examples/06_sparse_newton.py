@@ -1,9 +1,9 @@
 """Newton's method with sparse Hessians: a soap film on a 100x100 grid, Rosenbrock's valley in 10000 unknowns.
 
-A soap film spans a wire frame with the least area. On a grid its area is a sum over small triangles, a
-NumPy function of one line; symad gives the gradient and the sparse Hessian, in which the pattern, the
-coefficients and the places of all entries are worked out beforehand, and SuperLU solves for the steps.
-With the frame of Scherk's surface u = log(cos y / cos x) the exact film is known.
+A soap film spans a wire frame with the least area. On a grid its area is a sum over small triangles, a NumPy
+function of one line. symad computes the gradient and the sparse Hessian; the pattern, the coefficients and
+the places of all entries are computed in advance. SuperLU solves for the steps. For the frame of Scherk's
+surface u = log(cos y / cos x) the exact film is known.
 Run: python examples/06_sparse_newton.py [--out DIR]
 """
 
@@ -19,13 +19,13 @@ from symad.numeric import lower
 
 
 def scherk(n: int) -> tuple[np.ndarray, float]:
-    """Scherk's surface at (n+2)x(n+2) points of [-1, 1]^2, the frame included, and their distance."""
+    """Scherk's surface at (n+2)x(n+2) points of [-1, 1]^2, including the frame, and the points' distance."""
     x = np.linspace(-1, 1, n + 2)
     return np.log(np.cos(x)[None, :] / np.cos(x)[:, None]), float(x[1] - x[0])
 
 
 def film_area(exact: np.ndarray, h: float):
-    """The area of a film as a function of its inner heights: each cell is cut into two triangles."""
+    """The area of a film as a function of its inner heights; each cell is cut into two triangles."""
     frame = exact.copy()
     frame[1:-1, 1:-1] = 0
 
@@ -45,7 +45,7 @@ def rosenbrock(x):
 
 
 def newton(f, start: np.ndarray, most: int = 60) -> np.ndarray:
-    """Newton's method with halved steps as long as the value does not fall."""
+    """Newton's method; steps are halved until the value does not increase."""
     begin = time.perf_counter()
     graph = symad.trace(f, [start.shape])
     hessian = symad.hessian(graph, sparse=True)
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def picture(folder: Path, film: np.ndarray, exact: np.ndarray) -> None:
-    """The film, and how far it is from the exact one."""
+    """The film, and its distance from the exact one."""
     import matplotlib
 
     matplotlib.use("Agg")

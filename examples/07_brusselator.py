@@ -1,9 +1,9 @@
-"""A stiff reaction and diffusion: the 2-D Brusselator, implicit steps with a sparse Jacobian.
+"""A stiff reaction with diffusion: the 2-D Brusselator, implicit steps with a sparse Jacobian.
 
 u' = 1 + u²v − 4.4u + αΔu + f(x, y, t),  v' = 3.4u − u²v + αΔv  on a periodic square, α = 1. From
-t = 1.1 the source f is 5 in a disc around (0.3, 0.6). The Laplacian makes it stiff: explicit methods
-take tiny steps, implicit ones solve with the Jacobian. SciPy's BDF takes our Jacobian as it is, a csr
-matrix of fixed structure; or it takes the pattern, and estimates the entries by differences.
+t = 1.1 the source f is 5 in a disc around (0.3, 0.6). The Laplacian makes the system stiff: explicit methods
+take tiny steps, implicit ones solve with the Jacobian. SciPy's BDF takes symad's Jacobian, a csr matrix of
+fixed structure; or it takes the pattern alone, and estimates the entries by differences.
 (Problem: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., section IV.10.)
 Run: python examples/07_brusselator.py [--n 32] [--out DIR]
 """
@@ -60,7 +60,7 @@ def main() -> None:
     right_side, jacobian = lower(graph), lower(derivative)
     print(f"built in {time.perf_counter() - clock:.2f} s: {derivative.report}")
     pattern = symad.jacobian_sparsity(graph, 0)
-    print(f"by colored products it would take {color(pattern).num_colors} of them: {color(pattern)}")
+    print(f"by colored products the Jacobian takes {color(pattern).num_colors} of them: {color(pattern)}")
 
     side = np.arange(n) / n
     y, x = np.meshgrid(side, side, indexing="ij")
@@ -73,7 +73,7 @@ def main() -> None:
     def slope(t, w):
         return jacobian(w.reshape(shape), quiet)
 
-    # The two Jacobians at one point: ours against differences of the right side.
+    # Both Jacobians at one point: symad's, and differences of the right-hand side.
     w, direction = start(n), np.random.default_rng(0).normal(size=shape)
     step = 1e-6
     difference = (f(0, (w + step * direction).ravel()) - f(0, (w - step * direction).ravel())) / (2 * step)
@@ -101,7 +101,7 @@ def main() -> None:
     print(f"largest distance between the two solutions: {np.abs(ours - theirs).max():.1e}")
     assert np.abs(ours - theirs).max() < 1e-2
 
-    # An explicit method pays for stiffness: its step is bounded by the largest eigenvalue, 8αn².
+    # An explicit method pays for stiffness: the largest eigenvalue, 8αn², bounds its step.
     clock = time.process_time()
     explicit = solve_ivp(f, (0, 0.1), w.ravel(), "RK45", rtol=1e-6, atol=1e-8)
     seconds = time.process_time() - clock
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def picture(folder: Path, history: np.ndarray, times: np.ndarray) -> None:
-    """The means of u and v over time, and u around its mean at three moments."""
+    """The means of u and v over time, and u minus its mean at three moments."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,10 +1,10 @@
 """Optimal control: a pendulum swings up with the least effort, by direct transcription.
 
-Angle, speed and torque at K + 1 moments are the unknowns z; the motion θ' = ω, ω' = −sin θ + τ holds by
-the trapezoidal rule between neighbouring moments, so the constraints' Jacobian has two blocks in each
-row and the Hessian of the Lagrangian is sparse as well. SciPy's trust-constr takes both as csr matrices.
-The motor is too weak to lift the pendulum at once (|τ| ≤ 0.6, gravity is 1): it has to swing.
-(Method: J. T. Betts, Practical Methods for Optimal Control, 2nd ed. (2010), section 4.5.)
+The unknowns z are angle, speed and torque at K + 1 moments. The motion θ' = ω, ω' = −sin θ + τ holds by the
+trapezoidal rule between neighbouring moments, so that the constraints' Jacobian has two blocks in each row,
+and the Hessian of the Lagrangian is sparse as well. SciPy's trust-constr takes both as csr matrices. The
+motor is too weak to lift the pendulum directly (|τ| ≤ 0.6, gravity is 1): it has to swing. (Method: J. T.
+Betts, Practical Methods for Optimal Control, 2nd ed. (2010), section 4.5.)
 Run: python examples/08_optimal_control.py [--steps 200] [--out DIR]
 """
 
@@ -65,7 +65,7 @@ def main() -> None:
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     low[2 * steps + 2 :], high[2 * steps + 2 :] = -STRONGEST, STRONGEST
     for k, value in ((0, 0.0), (steps, np.pi), (steps + 1, 0.0), (2 * steps + 1, 0.0)):
-        low[k] = high[k] = value  # from rest below to rest above
+        low[k] = high[k] = value  # from rest at the bottom to rest at the top
     guess = np.concatenate([np.linspace(0, np.pi, steps + 1), np.zeros(2 * steps + 2)])
 
     clock = time.perf_counter()
@@ -84,7 +84,7 @@ def main() -> None:
     print(f"largest defect {found.constr_violation:.1e}, slope of the Lagrangian {found.optimality:.1e}")
     assert found.constr_violation < 1e-8
 
-    # The torque, applied to the pendulum itself, brings it there.
+    # The torque, applied to a simulation of the pendulum, must bring it to the top.
     times = np.linspace(0, DURATION, steps + 1)
     run = solve_ivp(
         lambda t, y: [y[1], np.interp(t, times, torque) - np.sin(y[0])],

@@ -1,8 +1,8 @@
-"""Why colors: columns that share no row come out of one product together.
+"""Why matrices are colored: columns that share no row are computed by one product.
 
-First a 4x5 matrix by hand: two products give its eight entries. Then what colorings do for a dense
-border, for grids and for Hessians, and two lines of code for users: the pattern for SciPy's
-least_squares, and the Hessian of Rosenbrock's function of 10000 unknowns.
+First a 4x5 matrix by hand: two products give its eight entries. Then colorings of a dense border, of grids
+and of Hessians, and two uses of one line each: the pattern for SciPy's least_squares, and the Hessian of
+Rosenbrock's function of 10000 unknowns.
 Run: python examples/09_coloring_pictures.py [--out DIR]   (with --out six pictures are drawn)
 """
 
@@ -21,7 +21,7 @@ from symad.sparsity import ORDERS, color
 
 
 def by_hand() -> None:
-    """The 4x5 example: seeds, products, and where the entries stand in them."""
+    """The 4x5 example: seeds, products, and the places of the entries in them."""
     pattern = [[0, 1, 0, 1, 0], [0, 0, 0, 1, 1], [0, 1, 1, 0, 0], [1, 0, 1, 0, 0]]
     columns, rows = color(pattern, "column"), color(pattern, "row")
     matrix = np.zeros((4, 5), int)
@@ -33,7 +33,7 @@ def by_hand() -> None:
     assert rows.seeds(int).T.tolist() == [[1, 0, 0, 1], [0, 1, 1, 0]]
     assert np.array_equal(columns.decompress(columns.compress(matrix)).toarray(), matrix)
     print(f"two products instead of five: {columns}")
-    print(f"or of four rows: {rows}")
+    print(f"or of rows, instead of four: {rows}")
 
 
 def grid(n: int, offsets: list[tuple[int, int]]) -> nx.Graph:
@@ -64,8 +64,8 @@ def kinds() -> dict[str, object]:
         counts = [c.num_colors for c in found.values()]
         print(f"{name:<12} {counts[0]:6d} {counts[1]:4d} {counts[2]:11d} {counts[3]:5d} {counts[4]:8d}")
     assert made["arrow 12 bidirectional"].num_colors == 3
-    # symad's orders have NetworkX's signature, so they serve its own coloring as well. Columns of a
-    # grid share a row where points are at most two steps apart: the second power of the graph.
+    # symad's orders have NetworkX's signature, so that they also work in its coloring. Columns of a grid
+    # share a row if their points are at most two steps apart: the second power of the graph.
     near = nx.power(grid(20, [(0, 1), (1, 0)]), 2)
     ours, theirs = (
         max(nx.greedy_color(near, order).values()) + 1 for order in (ORDERS["saturation"], "largest_first")
@@ -75,7 +75,7 @@ def kinds() -> dict[str, object]:
 
 
 def for_scipy() -> None:
-    """A fit of 400 unknowns: least_squares groups the columns of our pattern, or takes our Jacobian."""
+    """A fit of 400 unknowns: least_squares groups columns by symad's pattern, or takes symad's Jacobian."""
     n = 400
     knots = np.linspace(0, 6, n)
     data = np.sin(knots) + 0.1 * np.random.default_rng(0).normal(size=n)
@@ -96,7 +96,7 @@ def for_scipy() -> None:
 
 
 def rosenbrock(n: int = 10_000) -> None:
-    """One line, and how long its value takes."""
+    """The Hessian in one line, and the time of one evaluation."""
 
     def valley(x):
         return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
@@ -127,7 +127,7 @@ def draw(folder: Path, made: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """The example, the table, the two uses, the pictures."""
+    """Run the example, the table, the two uses, and draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the pictures")
     options = parser.parse_args()

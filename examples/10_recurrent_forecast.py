@@ -1,7 +1,7 @@
 """Recurrent networks forecast the sunspot numbers a year ahead: a tanh RNN and an LSTM.
 
-Data: yearly sunspot numbers 1700-2008, shipped with statsmodels. The last 50 years are held out; no
-choice was made on them. Both networks read one number a year and predict the next.
+Data: yearly sunspot numbers 1700-2008, shipped with statsmodels. The last 50 years are held out, and no
+choice was made on them. Both networks read one number per year and predict the next.
 Run: python examples/10_recurrent_forecast.py [--out DIR] for the picture.
 """
 
@@ -9,7 +9,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import statsmodels.api as sm
@@ -25,7 +25,7 @@ WINDOW, BATCH, STEPS, HELD_OUT = 44, 32, 400, 50
 
 
 def fit(model, series):
-    """Train on all windows of the series, every year's number predicted from those before it."""
+    """Train on all windows of the series; every year's number is predicted from those before it."""
     windows = ar.seq2col(series, WINDOW + 1)[:, ::-1]  # oldest first
     x, y = windows[:, :-1, None], windows[:, 1:, None]
     shape = (WINDOW, BATCH, 1)
@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     data = sm.datasets.sunspots.load_pandas().data
     years, series = data["YEAR"].to_numpy(), data["SUNACTIVITY"].to_numpy()
-    # The square root evens out the noise; the scale comes from the training years only.
+    # The square root equalises the noise; the scale comes from the training years only.
     mean, scale = np.sqrt(series[:-HELD_OUT]).mean(), np.sqrt(series[:-HELD_OUT]).std()
     z = (np.sqrt(series) - mean) / scale
     actual = series[-HELD_OUT:]
@@ -70,7 +70,7 @@ def main() -> None:
     for name, predicted in forecasts.items():
         print(f"{name:12s} errs by {error(predicted):5.2f} on the held-out {HELD_OUT} years")
     faded = int(np.argmax(norms < 1e-3))
-    print(f"RNN: the gradient reaches back about {faded} years before it falls below 1/1000")
+    print(f"RNN: the gradient falls below 1/1000 after about {faded} years")
     if options.out:
         picture(options.out, years, series, forecasts, curves, norms)
 

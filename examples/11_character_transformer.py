@@ -1,9 +1,9 @@
 """A transformer reads the Python manual letter by letter, then writes.
 
-Data: the help texts that ship with Python itself (pydoc_data.topics), in lower case. The topics repeat
-one another, so paragraphs that occur twice are taken once; every tenth is held out. The baseline
-counts: n-grams with the same context of 16 letters, and with fewer, smoothed by the shorter ones.
-Counts of short contexts are hard to beat in a few seconds; those of all 16 letters are not.
+Data: the help texts that ship with Python (pydoc_data.topics), in lower case. Topics repeat each other, so
+that paragraphs which occur twice are used once; every tenth is held out. The baseline is counting: n-grams
+with the same context of 16 letters, and with shorter contexts, smoothed by still shorter ones. In a few
+seconds of training, counts of short contexts are hard to beat; those of all 16 letters are not.
 Run: python examples/11_character_transformer.py [--out DIR] [--steps N]
 """
 
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import sympy
@@ -31,7 +31,7 @@ CONTEXT, BATCH, LETTERS = 16, 32, 120_000
 
 
 def manual():
-    """The text to read and the held-out text: letters and stops, all else as one space."""
+    """The text to read and the held-out text: letters and full stops; everything else becomes one space."""
     whole = "\n\n".join(topics[name] for name in sorted(topics)).lower()
     paragraphs = [re.sub(r"[^a-z.,]+", " ", part) for part in re.split(r"\n\s*\n", whole)]
     distinct = list(dict.fromkeys(part for part in paragraphs if len(part) > 100))
@@ -39,7 +39,7 @@ def manual():
 
 
 def samples(tokens, rng):
-    """Batches of random pieces of the text: the letters, and those that follow them."""
+    """Batches of random pieces of the text: letters, and the letters that follow them."""
     while True:
         starts = rng.integers(0, len(tokens) - CONTEXT - 1, BATCH)
         pieces = tokens[starts[:, None] + np.arange(CONTEXT + 1)]
@@ -59,7 +59,7 @@ def perplexity(model, p, tokens):
 
 
 def write(model, p, prompt, length, temperature):
-    """The prompt and letters drawn one after the other, each from the 16 before it."""
+    """The prompt, followed by letters drawn one by one, each from the 16 before it."""
     tokens, rng = list(prompt), np.random.default_rng(0)
     for _ in range(length):
         scores = model.scores(p, np.array(tokens[-CONTEXT:]))[-1]

@@ -1,8 +1,8 @@
-"""Reverse mode through long chains in little memory, and a neural ODE trained by it.
+"""Reverse mode through long chains in little memory, and a neural ODE trained with it.
 
-First a recurrence of 600 steps with a large state: what each memory policy keeps, by its plan and as
-measured, and that the gradients agree. Then a field x' = V tanh(W x³ + b) is fitted to a spiral by the
-gradient of the solver's own steps, which the continuous adjoint meets only up to the solver's error.
+First a recurrence of 600 steps with a large state: the memory of each policy, planned and measured, and the
+agreement of the gradients. Then a field x' = V tanh(W x³ + b) is fitted to a spiral by the gradient of the
+solver's own steps, which the continuous adjoint matches only up to the solver's error.
 Run: python examples/12_memory_and_depth.py [--out DIR] for the picture.
 """
 
@@ -29,7 +29,7 @@ POLICIES = ["all", "recompute", "sqrt", "binomial", ("binomial", 5)]
 
 
 def measured(memory, start, inputs):
-    """The gradient of a sum over the last state, the peak of memory in states, and seconds."""
+    """The gradient of a sum over the last state, the peak memory in states, and the seconds."""
 
     def loss(h, xs):
         return np.sum(functions.fold(lambda h, x: np.sin(h + 0.1 * x * h), h, xs, memory))
@@ -55,7 +55,7 @@ def policies(rng):
         first = found if first is None else first
         apart = np.abs(found - first).max() / np.abs(first).max()
         plan = "" if memory == "all" else f"; {symad.memory_plan(STEPS, memory).recomputations} steps again"
-        print(f"  {memory!s:16} {peak:7.0f} states at most, {seconds:5.2f} s, apart {apart:.0e}{plan}")
+        print(f"  {memory!s:16} {peak:7.0f} states at most, {seconds:5.2f} s, differs by {apart:.0e}{plan}")
     return [symad.memory_plan(STEPS, memory) for memory in POLICIES[1:]]
 
 
@@ -73,7 +73,7 @@ def field(x, t, W, b, V):
 
 
 def fit(rng, updates=250, batch=20, ahead=10, dt=0.05):
-    """Train on short pieces of the spiral; the true path, the path found, and the losses."""
+    """Train on short pieces of the spiral; returns the true path, the fitted path, and the losses."""
     count = 400
     first, span = np.array([[2.0, 0.0]]), (0, count * dt)
     true = neural_ode.integrate(spiral, first, (), span, count, history=True)[:, 0]
@@ -99,7 +99,7 @@ def fit(rng, updates=250, batch=20, ahead=10, dt=0.05):
 
 
 def adjoints(theta):
-    """The gradient of |x(t_1)|² by V, both ways, for more and more steps."""
+    """The gradient of |x(t_1)|² with respect to V, both ways, for growing numbers of steps."""
     start, span = np.array([[2.0, 0.0]]), (0.0, 2.0)
     for steps in (10, 20, 40):
 

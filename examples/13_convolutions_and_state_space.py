@@ -1,8 +1,8 @@
 """Four tasks for sequences and images: denoise, forecast, classify, and read selectively.
 
-A temporal convolutional network takes the noise from chirps; another forecasts the sunspot numbers a year
-ahead (statsmodels, the last 50 years held out); a convolutional network reads handwritten digits
-(scikit-learn, 297 held out); a selective state space model adds up two marked numbers of twenty and learns
+A temporal convolutional network removes the noise from chirps. Another forecasts the sunspot numbers a year
+ahead (statsmodels, the last 50 years held out). A convolutional network reads handwritten digits
+(scikit-learn, 297 held out). A selective state space model adds the two marked numbers of twenty, and learns
 to keep its state in between. Each is compared with a simple baseline.
 Run: python examples/13_convolutions_and_state_space.py [--out DIR] for the picture.
 """
@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import statsmodels.api as sm
@@ -29,7 +29,7 @@ from symad.numeric.training.optimisers import Adam
 
 
 def fit(loss, model, stream, steps, rate):
-    """Train a loss whose data have the shapes of the first tuple."""
+    """Train a loss; its data have the shapes of the stream's first tuple."""
     first = next(stream)
     graph = trace_model(loss, model.shapes, *(a.shape for a in first))
     schedule = warmup_cosine(20, steps, 0.05)
@@ -39,7 +39,7 @@ def fit(loss, model, stream, steps, rate):
 
 
 def chirps(count, rng, length=96):
-    """Waves whose speed changes, clean and noisy: (T, N, 1) both."""
+    """Waves of varying frequency, clean and noisy: (T, N, 1) both."""
     t = np.linspace(0, 1, length)[:, None]
     slow, fast, phase = rng.uniform(5, 15, count), rng.uniform(15, 45, count), rng.uniform(0, 6.3, count)
     clean = np.sin(phase + slow * t + (fast - slow) * t**2 / 2)[..., None]
@@ -72,7 +72,7 @@ def denoise(rng):
 
 
 def forecast():
-    """Sunspots a year ahead, square roots, scaled by the training years."""
+    """Sunspots a year ahead, as square roots, scaled by the training years."""
     data = sm.datasets.sunspots.load_pandas().data
     years, series, held, window = data["YEAR"].to_numpy(), data["SUNACTIVITY"].to_numpy(), 50, 44
     roots = np.sqrt(series)
@@ -97,7 +97,7 @@ def forecast():
 
 
 def classify():
-    """Digits: the twelve of which the network is least certain, what it reads, and what they are."""
+    """Digits: the twelve about which the network is least certain, its answers, and the true classes."""
     table = load_digits()
     order = np.random.default_rng(0).permutation(len(table.target))
     x, y = table.images[order][..., None] / 16, table.target[order]
@@ -115,7 +115,7 @@ def classify():
 
 
 def additions(count, rng, length=20):
-    """Numbers and marks (T, N, 2), two marks a sequence, and the sums of the marked numbers (N, 1)."""
+    """Numbers and marks (T, N, 2), two marks per sequence, and the sums of the marked numbers (N, 1)."""
     values, marks = rng.uniform(0, 1, (length, count)), np.zeros((length, count))
     for half in (0, length // 2):
         marks[half + rng.integers(0, length // 2, count), np.arange(count)] = 1
@@ -153,7 +153,7 @@ def steps_of(model, p, x):
 
 
 def main() -> None:
-    """All four, and the picture."""
+    """Run all four tasks, and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -189,7 +189,7 @@ def picture(folder, denoised, forecasts, digits, sums) -> None:
 
 
 def draw_digits(axes, images, answers, truths, filters) -> None:
-    """The learned filters in a row, and the hardest digits, those read wrong in red."""
+    """The learned filters in a row, and the hardest digits; wrong answers are red."""
     axes.axis("off")
     axes.set_title("classification: eight filters, twelve hardest digits")
     for k in range(8):
@@ -205,7 +205,7 @@ def draw_digits(axes, images, answers, truths, filters) -> None:
 
 
 def draw_steps(axes, x, steps, found, wanted) -> None:
-    """The steps Δ_t of one sequence with its marks; answers against sums as an inset."""
+    """The steps Δ_t of one sequence with its marks, and answers against sums as an inset."""
     t, marked = np.arange(len(x)), x[:, 1] == 1
     axes.plot(t, steps, color="tab:blue", alpha=0.35, lw=0.9)
     axes.plot(

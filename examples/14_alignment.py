@@ -1,9 +1,9 @@
 """A model that spells words, then adapted, judged and steered: low-rank fine-tuning, DPO, GRPO.
 
-Words: those of the Python manual (pydoc_data.topics). A transformer learns to spell them letter by letter.
-Then it is fine-tuned with low-rank adapters on the words in "-ing"; a reward model learns from pairs of words
-that people who love vowels have ranked; DPO steers the speller by the same pairs; GRPO steers it by the
-share of vowels in groups of its own words, with little and with much weight on staying near the first model.
+The words are those of the Python manual (pydoc_data.topics). A transformer learns to spell them letter by
+letter. It is fine-tuned with low-rank adapters on the words in "-ing". A reward model learns from pairs of
+words ranked by the preference for vowels. DPO trains the speller on the same pairs. GRPO trains it on the
+share of vowels in groups of its own words, with a small and a large weight on staying near the first model.
 Run: python examples/14_alignment.py [--out DIR] for the picture.
 """
 
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import sympy
@@ -40,7 +40,7 @@ def words():
 
 
 def encode(chosen):
-    """Letters before, letters after, and which count: (N, LENGTH) each; a dot begins and ends a word."""
+    """Input letters, next letters, and a mask of those that count: (N, LENGTH) each; dots enclose a word."""
     rows = np.zeros((len(chosen), LENGTH + 1), dtype=int)
     for row, word in zip(rows, chosen, strict=True):
         row[1 : 1 + len(word)] = [LETTERS.index(c) for c in word]
@@ -54,21 +54,21 @@ def spell(rows):
 
 
 def vowels(rows):
-    """The share of vowels of each word (N,); 0 for the word without letters."""
+    """The share of vowels in each word (N,); 0 for a word without letters."""
     marks = np.isin(rows, [LETTERS.index(c) for c in "aeiou"])
     inside = np.cumsum(rows == 0, axis=1) == 0
     return (marks & inside).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
 
 
 def samples(data, rng, size=64):
-    """Batches without end."""
+    """Endless batches."""
     while True:
         rows = rng.integers(0, len(data[0]), size)
         yield tuple(a[rows] for a in data)
 
 
 def sft(p, tokens, targets, mask):
-    """The loss of fine-tuning, which is that of learning to spell."""
+    """The loss of fine-tuning, which is also that of learning to spell."""
     return alignment.fine_tuning_loss(MODEL.scores(p, tokens), targets, mask)
 
 
@@ -87,7 +87,7 @@ def learn(data):
 
 
 def adapt(p, data):
-    """Adapters of all attention and block matrices, trained on words in -ing; merged parameters, losses."""
+    """Adapters of all attention and block matrices, trained on words in -ing; parameters and losses."""
     matrices = {k: s for k, s in MODEL.shapes.items() if "_W_" in k}
     shapes = adaptation.adapter_shapes(matrices, RANK)
 
@@ -104,7 +104,7 @@ def adapt(p, data):
 
 
 class Speller:
-    """Draws words: the model's scores as generated code, one letter after the other."""
+    """Draws words: the model's scores as generated code, one letter after another."""
 
     def __init__(self):
         n, B = sympy.symbols("n B", integer=True, positive=True)
@@ -121,7 +121,7 @@ class Speller:
 
 
 def pairs_of(rows, rng, steepness=12.0):
-    """Pairs of rows, the preferred first: w is preferred with probability σ(steepness (v_w − v_l))."""
+    """Pairs of rows, the preferred one first: w is preferred with probability σ(steepness (v_w − v_l))."""
     share = vowels(rows)
     first, second = rng.integers(0, len(rows), (2, 3000))
     swap = rng.uniform(size=3000) > 1 / (1 + np.exp(-steepness * (share[first] - share[second])))
@@ -129,7 +129,7 @@ def pairs_of(rows, rng, steepness=12.0):
 
 
 def reward_model(data, winners, losers):
-    """A score for each letter, summed over the word: the reward that best explains the choices."""
+    """A score for each letter, summed over the word: the reward that explains the choices best."""
     counts = np.stack([((data[1] == t) & (data[2] == 1)).sum(axis=1) for t in range(len(LETTERS))], axis=1)
     shares = counts[:, 1:] / np.maximum(counts[:, 1:].sum(axis=1, keepdims=True), 1)
 
@@ -145,7 +145,7 @@ def reward_model(data, winners, losers):
 
 
 def prefer(p, data, winners, losers, beta=0.1):
-    """DPO, all parameters; the losses."""
+    """DPO on all parameters; returns parameters and losses."""
     shape, size = (32, LENGTH), 32
 
     def loss(q, x_w, y_w, m_w, x_l, y_l, m_l, ref_w, ref_l):
@@ -183,7 +183,7 @@ def steer(p, speller, beta, rounds=30, groups=8, size=16):
         batch = encode(spell(rows[:, :-1]))
         old, ref = (score(*q.values(), *batch).reshape(grouped) for q in (p, first))
         curve.append((rewards.mean(), np.mean(alignment.kl_estimate(old, ref))))
-        for _ in range(2):  # the second step leaves π_old, and the clip may act
+        for _ in range(2):  # only in the second step does π differ from π_old, so that the clip can act
             _, *slopes = kernel(*p.values(), *batch, old, ref, rewards)
             gradients = clip_gradients(dict(zip(NAMES, slopes, strict=True)), 1.0)
             p, state = optimiser.step(p, gradients, state, 1.0)
@@ -191,7 +191,7 @@ def steer(p, speller, beta, rounds=30, groups=8, size=16):
 
 
 def main() -> None:
-    """All four, and the picture."""
+    """Run all parts, and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def picture(folder, adapted, w, drawn, curves) -> None:
-    """The adapters' loss, the learned rewards, the words' vowels, and reward against divergence."""
+    """The adapters' loss, the learned rewards, the vowels in words, and reward against divergence."""
     import matplotlib
 
     matplotlib.use("Agg")

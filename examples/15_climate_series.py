@@ -1,13 +1,13 @@
 """CO₂ and El Niño a month ahead: a linear model, a tanh RNN and an LSTM against a naive forecast.
 
-Data: the CO₂ of Mauna Loa 1958-2001 (weekly, with gaps) and the sea surface temperature of the Niño
-region 1950-2010 (monthly), both shipped with statsmodels. The last ten years are held out: nothing is
-fitted, scaled or chosen on them (sizes and steps were chosen on the ten years before). All models
-forecast the change against the same month of the year before. The naive forecast is that this change
-stays as it was last month; the networks learn what is to be added to that.
+Data: CO₂ at Mauna Loa 1958-2001 (weekly, with gaps) and the sea surface temperature of the Niño region
+1950-2010 (monthly), both shipped with statsmodels. The last ten years are held out: nothing is fitted, scaled
+or chosen on them (sizes and steps were chosen on the ten years before). All models forecast the change
+against the same month of the previous year. The naive forecast is that this change stays as it was last
+month; the networks learn a correction to that.
 
-The linear model is a recurrent network too: put into a linear recurrent unit its weights give the same
-forecasts, and that this is so for all weights is proved.
+The linear model is a recurrent network too: in a linear recurrent unit its weights give the same forecasts,
+and the example proves this for all weights.
 Run: python examples/15_climate_series.py [--out DIR] for the picture.
 """
 
@@ -15,7 +15,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import statsmodels.api as sm
@@ -40,7 +40,7 @@ def carbon_dioxide():
     try:
         refuse_nan("the weekly CO₂", weekly.to_numpy())
     except EvaluationError as error:
-        print(f"refused as it comes: {error}")
+        print(f"rejected because of the gaps: {error}")
     monthly = weekly.resample("MS").mean().interpolate()
     return monthly.index.year + (monthly.index.month - 1) / YEAR, monthly.to_numpy()
 
@@ -53,7 +53,7 @@ def sea_temperature():
 
 
 def fit(model, series):
-    """Train on all windows of a series, each step to the next number predicted from those before it."""
+    """Train on all windows of a series; at each step the next number is predicted from those before it."""
     windows = ar.seq2col(series, WINDOW + 1)[:, ::-1]  # oldest first
     loss = trace_model(model.loss, model.shapes, (WINDOW, BATCH, 1), (WINDOW, BATCH, 1))
     pairs = batches(windows[:, :-1, None], np.diff(windows)[:, :, None], size=BATCH, seed=0)
@@ -62,7 +62,7 @@ def fit(model, series):
 
 
 def forecasts(series):
-    """The change against the year before, forecast a month ahead in the held-out months, by each model."""
+    """Forecasts of the yearly change, one month ahead in the held-out months, by each model."""
     change = series[YEAR:] - series[:-YEAR]
     past = change[:-HELD_OUT]
     mean, scale = past.mean(), past.std()
@@ -84,7 +84,7 @@ def forecasts(series):
 
 
 def prove(lags=4):
-    """AR(s) and the linear unit of its weights are one function of all weights and all inputs."""
+    """AR(s) and the linear unit with its weights are one function of all weights and all inputs."""
 
     def written_out(w, x):
         padded = np.concatenate([np.zeros(lags - 1), x])

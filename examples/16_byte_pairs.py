@@ -1,10 +1,10 @@
 """Byte pairs are learned from the Python manual, and a neural model reads the tokens.
 
-Data: the help texts that ship with Python itself (pydoc_data.topics), in lower case; paragraphs that
-occur twice are taken once, every tenth is held out. The most frequent pair of neighbours becomes a new
-token, again and again. A neural model of the last six tokens (shared embedding, one hidden layer) then
-competes with n-grams of the same context, and of shorter ones, smoothed by those shorter still. Both are
-told in bits a letter, which can be compared between tokens of different lengths.
+Data: the help texts that ship with Python (pydoc_data.topics), in lower case; paragraphs that occur twice are
+used once, and every tenth is held out. The most frequent pair of neighbours becomes a new token, again and
+again. A neural model of the last six tokens (shared embedding, one hidden layer) then competes with n-grams
+of the same context and of shorter ones, smoothed by still shorter ones. Both are measured in bits per letter,
+which can be compared between tokens of different lengths.
 Run: python examples/16_byte_pairs.py [--out DIR] for the picture.
 """
 
@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 
@@ -29,7 +29,7 @@ LETTERS, SIZE, CONTEXT, BATCH, STEPS = 120_000, 160, 6, 128, 1500
 
 
 def manual():
-    """The text to read and the held-out text: letters and stops, all else as one space."""
+    """The text to read and the held-out text: letters and full stops; everything else becomes one space."""
     whole = "\n\n".join(topics[name] for name in sorted(topics)).lower()
     paragraphs = [re.sub(r"[^a-z.,]+", " ", part) for part in re.split(r"\n\s*\n", whole)]
     distinct = list(dict.fromkeys(part for part in paragraphs if len(part) > 100))
@@ -37,7 +37,7 @@ def manual():
 
 
 def shortened(tokenizer, text):
-    """Letters a token after each merge: what every further token saves."""
+    """Letters per token after each merge."""
     tokens = tokenization.Tokenizer(tokenizer.characters, ()).encode(text)
     found = [1.0]
     for number, pair in enumerate(tokenizer.merges):
@@ -51,7 +51,7 @@ def neural(vocabulary, tokens, test):
     model = NeuralAR(vocabulary, CONTEXT, 24, 200)
     loss = trace_model(model.loss, model.shapes, (BATCH, CONTEXT), (BATCH,))
     start = model.init(0)
-    start["W2"] *= 0.3  # all tokens about equally likely at first
+    start["W2"] *= 0.3  # so that all tokens are about equally likely at first
     stream = batches(*contexts(tokens, CONTEXT), size=BATCH)
     pace = warmup_cosine(30, STEPS, 0.02)
     trained = train(loss, start, stream, Adam(0.006, beta2=0.99), STEPS, schedule=pace, dtype="float32")
@@ -79,19 +79,19 @@ def main() -> None:
     losses, found = neural(tokenizer.size, tokens, test)
     found /= len(held_out)
     counts = ngram.fit(tokens, CONTEXT + 1, tokenizer.size, 2.0)
-    scale = (len(test) - CONTEXT) / len(held_out)  # the first tokens are context only, for both
+    scale = (len(test) - CONTEXT) / len(held_out)  # for both models the first tokens are context only
     counted = {
         n: np.log2(counts.shorter(n).perplexity(test, CONTEXT)) * scale for n in range(2, CONTEXT + 2)
     }
     same, best = counted[CONTEXT + 1], min(counted, key=counted.get)
-    print(f"held-out bits a letter: neural {found:.3f}, {CONTEXT + 1}-grams (same context) {same:.3f}")
+    print(f"held-out bits per letter: neural {found:.3f}, {CONTEXT + 1}-grams (same context) {same:.3f}")
     print(f"the best n-grams here are {best}-grams with {counted[best]:.3f}")
     if options.out:
         picture(options.out, shortened(tokenizer, text[:30_000]), losses, found, counted)
 
 
 def picture(folder, lengths, losses, found, counted) -> None:
-    """What merges save, the falling loss, and bits a letter of both."""
+    """The effect of merges, the training loss, and the bits per letter of both models."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,13 +1,13 @@
-"""How far gradients reach through time, and what gradient descent does not find.
+"""How far gradients reach through time, and a solution that gradient descent does not find.
 
-The derivative of a recurrent state by the first one is a product with a factor for each step,
-diag(σ') W: with a small W it vanishes, with a large one and ReLU it explodes, and tanh keeps it from
-exploding only by saturating. An LSTM's cell has the additive path diag(f), which reaches as far as the
-forget gates allow. All derivatives here are symad's Jacobians of the whole recurrence; those of tanh
-are compared with the product.
+The derivative of a recurrent state with respect to the first one is a product with a factor for each step,
+diag(σ') W. With a small W it vanishes; with a large W and ReLU it explodes; tanh prevents the explosion only
+by saturating. An LSTM's cell has the additive path diag(f), which reaches as far as the forget gates allow.
+All derivatives here are symad's Jacobians of the whole recurrence; those of tanh are compared with the
+product.
 
-The second part trains a ReLU network to answer with the largest of five numbers. Weights without any
-error exist and are checked on integers; gradient descent comes close and no closer.
+The second part trains a ReLU network to return the largest of five numbers. Weights without any error exist
+and are checked on integers; gradient descent comes close but does not reach them.
 Run: python examples/17_gradients_through_time.py [--out DIR] for the picture.
 """
 
@@ -15,7 +15,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def reach(states, *point):
 
 
 def gradients():
-    """The reach of gradients in networks by the largest |eigenvalue| g of W, in LSTMs by the forget bias."""
+    """The reach of gradients: in networks by the spectral radius g of W, in LSTMs by the forget bias."""
     rng = np.random.default_rng(0)
     W, z, start = orthogonal(rng, (WIDTH, WIDTH)), 0.3 * rng.normal(size=(T, WIDTH)), np.zeros(WIDTH)
     found, apart = {}, 0.0
@@ -68,7 +68,7 @@ def gradients():
         states = np.vstack([start, tanh_states(start, gain * W, z)])
         product = jacobian_norms(gain * W, states)[1:]
         apart = max(apart, np.abs(norms / product - 1).max())
-    ahead = np.abs(W)  # with no negative weights or inputs every unit stays active
+    ahead = np.abs(W)  # without negative weights or inputs every unit stays active
     ahead *= 1.2 / np.abs(np.linalg.eigvals(ahead)).max()
     found["ReLU, g = 1.2"] = reach(relu_states, start, ahead, np.abs(z))
     W_h = 0.5 * orthogonal(rng, (4, WIDTH, WIDTH))
@@ -84,7 +84,7 @@ def gradients():
 
 
 def maxima():
-    """Train on both losses; the curves of the mean absolute error, on fresh sequences."""
+    """Train on both losses; returns the curves of the mean absolute error on fresh sequences."""
     test = np.random.default_rng(1).integers(-1000, 1000, (maximum.LENGTH, 10_000)).astype(float)
     wrong = np.abs(maximum.apply(maximum.exact_parameters(), test) - test.max(axis=0)).max()
     print(f"maximum of five: the exact weights err by {wrong:g} on {test.shape[1]} integer sequences")
@@ -103,7 +103,7 @@ def maxima():
 
 
 def main() -> None:
-    """Both parts, and the picture."""
+    """Run both parts, and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def picture(folder, norms, curves) -> None:
-    """How far gradients reach; what training finds."""
+    """The reach of gradients, and the result of training."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -125,7 +125,7 @@ def picture(folder, norms, curves) -> None:
     for name, values in norms.items():
         color = {"tanh": "tab:blue", "ReLU": "tab:red", "LSTM": "tab:green"}[name.split(",")[0]]
         left.semilogy(np.arange(1, T + 1), values, color=color, lw=1.5)
-        last = np.flatnonzero(values > 1e-17)[-1]  # the last value within the picture
+        last = np.flatnonzero(values > 1e-17)[-1]  # the last value inside the picture
         left.annotate(name, (last + 2, values[last]), va="center", fontsize=9, color=color)
     left.axhline(1, color="0.8", lw=0.8, zorder=0)
     left.set(xlim=(0, 1.27 * T), ylim=(1e-18, 1e10), xlabel="t")

@@ -1,12 +1,12 @@
-"""What attention looks at: causality proved from the graph, and the maps of a model that reverses.
+"""What attention looks at: causality proved from the graph, and the maps of a model that reverses letters.
 
-Which inputs an output depends on is read off the graph of its derivative, without any numbers: with −∞
-before the softmax no position sees a later one, with zeros multiplied after the softmax all do, through
-the denominator.
+The graph of a derivative shows which inputs an output depends on, without any numbers. With −∞ added before
+the softmax no position depends on a later one; with a mask multiplied after the softmax all do, through the
+denominator.
 
-A transformer of one layer then learns to read eight letters and to write them backwards. Nobody tells
-it where to look: the maps of its two heads show the diagonal that it found, and the same model writes
-with its cache of keys and values, letter by letter.
+A transformer of one layer then learns to read eight letters and to write them backwards. It is not told where
+to look: the maps of its two heads show the diagonal that it found. The same model writes with a cache of keys
+and values, letter by letter.
 Run: python examples/18_attention_maps.py [--out DIR] for the picture.
 """
 
@@ -14,7 +14,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from symad.numeric.training.optimisers import Adam
 
 LETTERS, LENGTH, BATCH, STEPS = 8, 8, 32, 400
 TURN = LETTERS
-"""The token that says: now backwards."""
+"""The token that asks for the letters backwards."""
 
 MODEL = Transformer(LETTERS + 1, 2 * LENGTH, 32, 1, 2, bias=False)
 
 
 def patterns(n=12):
-    """Which output positions (rows) depend on which input positions (columns), for three masks."""
+    """For three masks: which output positions (rows) depend on which input positions (columns)."""
     mask = attention.causal_mask(n)
     kinds = {
         "no mask": lambda X: attention.attention(X, X, X),
@@ -47,7 +47,7 @@ def patterns(n=12):
         pattern = symad.jacobian_sparsity(symad.trace(f, [(n, 2)])).toarray()
         found[name] = seen = pattern.reshape(n, -1, n, 2).any(axis=(1, 3))
         later = int(np.triu(seen, 1).sum())
-        print(f"{name}: {later} of {n * (n - 1) // 2} pairs see a later position")
+        print(f"{name}: in {later} of {n * (n - 1) // 2} pairs a position depends on a later one")
     return found
 
 
@@ -61,7 +61,7 @@ def sequences(rng):
 
 
 def backwards_loss(p, tokens, targets):
-    """The cross-entropy of what follows the turn; the letters before it are random."""
+    """The cross-entropy after the turn only, since the letters before it are random."""
     return cross_entropy(MODEL.scores(p, tokens)[:, LENGTH:], targets[:, LENGTH:])
 
 
@@ -75,7 +75,7 @@ def maps(p, tokens):
 
 
 def main() -> None:
-    """Prove, train, write, look."""
+    """Prove, train, write, and look at the maps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()

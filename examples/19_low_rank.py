@@ -1,9 +1,9 @@
-"""Low-rank adaptation: a small language model moves to another text by few parameters.
+"""Low-rank adaptation: a small language model is adapted to another text by few parameters.
 
-A transformer reads the Python manual (pydoc_data.topics) letter by letter. Then it is adapted to the
-descriptions of scikit-learn's data sets: all parameters, or only the factors B A of rank 2 that are
-added to its matrices. At the start B = 0, so nothing changes and A has no slope; at the end B A is
-merged into W, and the model is as fast as before. A fifth of the descriptions is held out.
+A transformer reads the Python manual (pydoc_data.topics) letter by letter. It is then adapted to the
+descriptions of scikit-learn's data sets: all parameters, or only the factors B A of rank 2 that are added to
+its matrices. At the start B = 0, so that nothing changes and A has zero gradient. At the end B A is merged
+into W, and the model is as fast as before. A fifth of the descriptions is held out.
 Run: python examples/19_low_rank.py [--out DIR] for the picture.
 """
 
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import sympy
@@ -37,7 +37,7 @@ SHAPE = (BATCH, CONTEXT)
 
 
 def letters(text):
-    """Letters and stops, all else as one space."""
+    """Letters and full stops; everything else becomes one space."""
     return np.array([ALPHABET.index(c) for c in re.sub(r"[^a-z.,]+", " ", text.lower())])
 
 
@@ -52,7 +52,7 @@ def texts():
 
 
 def samples(tokens, *before):
-    """Random pieces of a text: letters and those that follow them, after what else a loss takes."""
+    """Random pieces of a text: letters and those that follow them, after the loss's other arguments."""
     rng = np.random.default_rng(0)
     while True:
         starts = rng.integers(0, len(tokens) - CONTEXT - 1, BATCH)
@@ -83,7 +83,7 @@ def perplexity(scores, p, tokens):
 
 
 def learn(loss, start, stream, rate, steps):
-    """Adam with a warm start and a cosine."""
+    """Adam with a warm-up and a cosine schedule."""
     pace = warmup_cosine(20, steps, 0.1)
     return train(loss, start, stream, Adam(rate, beta2=0.99), steps, 1.0, pace, dtype="float32")
 
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def picture(folder, adapted, whole, results) -> None:
-    """The losses while adapting, and what it brings."""
+    """The losses during adaptation, and its result."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,14 +1,15 @@
-"""A variational autoencoder of handwritten digits: the bound, samples, and a walk between two digits.
+"""A variational autoencoder of handwritten digits: the bound, samples, and a path between two digits.
 
 Data: scikit-learn's 1797 digits of 8×8 pixels; 297 are held out. The bound is compared with the best
-model of independent pixels. Run: python examples/20_vae_digits.py [--out DIR] for the pictures.
+model of independent pixels.
+Run: python examples/20_vae_digits.py [--out DIR] for the pictures.
 """
 
 import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 from scipy.special import xlogy
@@ -59,7 +60,7 @@ def main() -> None:
 
 
 def pictures(folder: Path, model: VAE, p: dict, x: np.ndarray, c: np.ndarray) -> None:
-    """Samples of each class in rows, and a walk from one held-out digit to another."""
+    """Samples of each class in rows, and a path from one held-out digit to another."""
     import matplotlib
 
     matplotlib.use("Agg")

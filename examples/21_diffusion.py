@@ -1,8 +1,8 @@
 """Denoising diffusion on two moons: train on the noise, sample by DDPM and by DDIM, measure.
 
-Data: scikit-learn's two moons; a third is held out. Samples are compared with held-out points by the
-energy distance, beside a Gaussian of the same moments and beside more real points; the model's lower bound on
-the likelihood of held-out points is compared with the likelihood under that Gaussian.
+Data: scikit-learn's two moons; a third is held out. The energy distance compares samples with held-out
+points, next to a Gaussian with the same moments and to more real points. The model's lower bound on the
+likelihood of held-out points is compared with their likelihood under that Gaussian.
 Run: python examples/21_diffusion.py [--out DIR] for the picture.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 from scipy.stats import multivariate_normal

@@ -1,7 +1,7 @@
 """Sampling: noise from a key, inversion, and two Markov chains on a curved density and on real data.
 
-Data: scikit-learn's breast cancer table, four measurements of 569 tumours; the posterior of a logistic
-regression by Hamiltonian Monte Carlo, beside the mode and its curvature.
+Data: scikit-learn's breast cancer table, four measurements of 569 tumours. Hamiltonian Monte Carlo samples
+the posterior of a logistic regression, which is compared with the mode and its curvature.
 Run: python examples/22_sampling.py [--out DIR] for the picture.
 """
 
@@ -9,7 +9,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 import sympy as sp
@@ -29,7 +29,7 @@ u = sp.Symbol("u", positive=True)
 
 
 def noise() -> None:
-    """Random numbers are functions of a key: a gradient takes them as they are."""
+    """Random numbers are functions of a key, so that a gradient treats them as constants."""
     key = functions.key(2026)
     graph = symad.trace(lambda w, k: np.cos(w * randn(k, 1000)).mean(), [(), (4,)])
     slope = symad.gradient(graph, "w")(1.0, key)
@@ -44,13 +44,13 @@ def normal_cdf(z: sp.Expr) -> sp.Expr:
 
 
 def mixture() -> tuple[np.ndarray, sp.Expr]:
-    """Samples of a mixture by inversion, which has no closed inverse; its density."""
+    """Samples of a mixture, whose distribution function has no closed inverse, by inversion; its density."""
     print("the exponential law inverted:", quantile(1 - sp.exp(-x), x, u))
     cdf = normal_cdf(x + 2) / 3 + 2 * normal_cdf(2 * (x - 1)) / 3
     samples = invert(cdf, x, rand(1, 20_000))
     exact = -2 / 3 + 2 / 3  # one third around −2, two thirds around 1
     error = samples.std() / np.sqrt(samples.size)
-    print(f"a mixture by inversion: mean {samples.mean():.3f} ± {error:.3f}, exactly {exact:.0f}")
+    print(f"a mixture by inversion: mean {samples.mean():.3f} ± {error:.3f}, exact mean {exact:.0f}")
     assert abs(samples.mean() - exact) < 4 * error
     return samples, cdf.diff(x)
 
@@ -75,7 +75,7 @@ def curved() -> tuple[sp.Expr, dict]:
 
 
 def posterior() -> None:
-    """A logistic regression with prior N(0, 9): the chains against Newton's mode and its curvature."""
+    """A logistic regression with prior N(0, 9): the chains, and Newton's mode with its curvature."""
     table = load_breast_cancer()
     columns = [0, 1, 4, 6]  # radius, texture, smoothness, concavity
     X = (table.data[:, columns] - table.data[:, columns].mean(0)) / table.data[:, columns].std(0)
@@ -131,7 +131,7 @@ def picture(folder: Path, log_density: sp.Expr, draws: dict, samples: np.ndarray
 
 
 def main() -> None:
-    """Noise, inversion, chains, a posterior."""
+    """Run noise, inversion, chains and a posterior."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 """Optimisers: five paths down one valley, and a curve fitted to real data with certified results.
 
 Data: Meyer's thermistor (resistance against temperature), problem MGH10 of NIST's Statistical Reference
-Datasets, rated of higher difficulty; its certified parameters and standard errors are compared.
+Datasets, of higher difficulty; the fit is compared with its certified parameters and standard errors.
 Run: python examples/23_optimisers.py [--out DIR] for the picture.
 """
 
@@ -29,7 +29,7 @@ CERTIFIED_ERRORS = np.array([1.5687892471e-04, 2.3309021107e01, 7.8486103508e-01
 
 
 def descend(steps: int = 300, rate: float = 0.012) -> list:
-    """Gradient descent: the points."""
+    """Gradient descent; returns the points."""
     slope = symad.gradient(VALLEY, (x, y))
     optimiser, seen = SGD(rate), [START]
     state = optimiser.start(START)
@@ -54,7 +54,7 @@ def paths() -> dict:
 
 
 def fit() -> tuple:
-    """Levenberg–Marquardt on a exp(b/(T + c)) from NIST's harder start; the points on the way."""
+    """Levenberg–Marquardt on a exp(b/(T + c)) from NIST's harder start; returns the fit and its points."""
     a, b, c = sp.symbols("a b c", real=True)
     rows = [a * sp.exp(b / (int(t) + c)) - r for t, r in zip(TEMPERATURES, RESISTANCES, strict=True)]
     seen: list = []
@@ -70,7 +70,7 @@ def fit() -> tuple:
 
 
 def main() -> None:
-    """Walk, fit, draw."""
+    """Minimise, fit, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def picture(folder: Path, walked: dict, found: object, fits: list) -> None:
-    """The paths, how fast they come down, and the fitted curve."""
+    """The paths, the decrease of f along them, and the fitted curve."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,8 +1,8 @@
 """Adversarial networks on a ring of eight Gaussians: five games, the modes they find, and the critic's slope.
 
-Every game is two graphs and their gradients; the gradient penalty has a gradient in its loss, of which
-another is taken. Samples are compared with held-out points by the energy distance and by the share of
-samples near a mode, beside a Gaussian of the same moments and beside fresh real points.
+Every game is two graphs and their gradients; with the gradient penalty the loss contains a gradient, which is
+differentiated again. The energy distance and the share of samples near a mode compare samples with held-out
+points, next to a Gaussian with the same moments and to fresh real points.
 Run: python examples/24_gan.py [--out DIR] for the picture.
 """
 
@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 
@@ -25,7 +25,7 @@ BATCH, SPREAD = 128, 0.1
 ANGLES = np.arange(8) * np.pi / 4
 CENTRES = 2 * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 
-# name: what is contested, whether the generator saturates, λ, the bound of the critic's weights, its steps
+# name: the divergence, whether the generator saturates, λ, the bound of the critic's weights, its steps
 GAMES = {
     "GAN, saturating": (gan.JENSEN_SHANNON, True, 0.0, None, 1),
     "GAN": (gan.JENSEN_SHANNON, False, 0.0, None, 1),
@@ -42,7 +42,7 @@ def ring(count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def play(model: GAN, bound: float | None, steps: int, seed: int = 0) -> tuple[dict, list]:
-    """The averaged parameters, and both players' losses."""
+    """Returns the averaged parameters, and both players' losses."""
     rng = np.random.default_rng(seed)
     players = [
         Player(model.critic_graph(BATCH), model.critic_names, Adam(4e-3, 0.5), steps, bound),

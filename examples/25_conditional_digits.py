@@ -1,10 +1,11 @@
-"""Digits on demand: a variational autoencoder, an adversarial network and diffusion, each told the class.
+"""Digits on demand: a variational autoencoder, an adversarial network and diffusion, each given the class.
 
-Data: scikit-learn's 1797 digits of 8×8 pixels; 497 are held out. For each class the models are asked for 50
-samples. Measured against held-out digits: the share that a classifier of real digits reads as the class
-asked for, the energy distance, and coverage; beside a Gaussian per class, one Gaussian for all, and training
-digits. Diffusion runs on 24 principal components, the codes of the best linear autoencoder. The samples of
-the autoencoder are means of pixels, without their noise: smooth, and a little too much alike.
+Data: scikit-learn's 1797 digits of 8×8 pixels; 497 are held out. Each model draws 50 samples of each class.
+Three numbers compare them with held-out digits: the share that a classifier of real digits assigns to the
+requested class, the energy distance, and coverage; the same for a Gaussian per class, one Gaussian for all,
+and training digits. Diffusion runs on 24 principal components, the codes of the best linear autoencoder. The
+samples of the autoencoder are means of pixels, without their noise: smooth, and a little too similar to each
+other.
 Run: python examples/25_conditional_digits.py [--out DIR] for the picture.
 """
 
@@ -13,7 +14,7 @@ import os
 import time
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -32,12 +33,12 @@ ASKED = np.repeat(np.eye(10), EACH, axis=0)
 
 
 def in_double(parameters: dict) -> dict:
-    """Trained in single precision, used in double."""
+    """Parameters that were trained in single precision, in double precision for use."""
     return {name: value.astype(np.float64) for name, value in parameters.items()}
 
 
 def by_vae(x: np.ndarray, c: np.ndarray, steps: int = 1000) -> np.ndarray:
-    """Train on pixels x (N, 64) of classes c (N, 10); the means of the pixels of samples."""
+    """Train on pixels x (N, 64) with classes c (N, 10); returns the pixel means of samples."""
     model, rng = VAE(64, 128, CODE, classes=10, deviation=0.25), np.random.default_rng(1)
 
     def stream():
@@ -53,7 +54,7 @@ def by_vae(x: np.ndarray, c: np.ndarray, steps: int = 1000) -> np.ndarray:
 
 
 def by_gan(x: np.ndarray, c: np.ndarray, rounds: int = 500) -> np.ndarray:
-    """Wasserstein's game with the gradient penalty, two steps of the critic for one of the generator."""
+    """Wasserstein's game with the gradient penalty: two critic steps for each generator step."""
     widths, rng = (128, 128), np.random.default_rng(1)
     model = GAN(
         64, CODE, widths, widths, gan.WASSERSTEIN, penalty=1.0, classes=10, activation="tanh", pixels=True
@@ -150,7 +151,7 @@ def main() -> None:
 
 
 def picture(folder: Path, made: dict) -> None:
-    """Samples, one class a row."""
+    """Samples, one class per row."""
     import matplotlib
 
     matplotlib.use("Agg")

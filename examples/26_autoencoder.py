@@ -1,8 +1,8 @@
-"""Autoencoders of handwritten digits: the linear one is PCA, a deep one does better with the same code.
+"""Autoencoders of handwritten digits: the linear one is PCA; a deep one is better with the same code size.
 
 Data: scikit-learn's 1797 digits of 8×8 pixels; 497 are held out. The error is that of a held-out digit's
-reconstruction, ½|x − x̂|², beside the error of the mean digit and of principal components. A straight line
-between two codes is compared with one between the pixels: how far are its points from real digits?
+reconstruction, ½|x − x̂|², and is compared with the error of the mean digit and of principal components. A
+straight line between two codes is compared with a line between the pixels by the distance from real digits.
 Run: python examples/26_autoencoder.py [--out DIR] for the picture.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -38,7 +38,7 @@ def fit(model, x: np.ndarray, rate: float, steps: int = STEPS) -> dict:
 
 
 def main() -> None:
-    """Train, compare with PCA, measure lines between digits, draw."""
+    """Train, compare with PCA, measure lines between digits, and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -71,7 +71,7 @@ def main() -> None:
     planes = codes, (x @ axes[:2].T, held @ axes[:2].T)
     scores = [KNeighborsClassifier(5).fit(a, labels[:1300]).score(b, labels[1300:]) for a, b in planes]
     print(
-        f"two numbers tell the class of {scores[0]:.0%} of held-out digits; two components, {scores[1]:.0%}"
+        f"codes of two numbers classify {scores[0]:.0%} of held-out digits; two components, {scores[1]:.0%}"
     )
 
     model, p8 = found[8]
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def picture(folder: Path, found: dict, mean, held, labels, codes) -> None:
-    """Reconstructions, walks between digits, the plane of codes with its classes, and what it decodes to."""
+    """Reconstructions, paths between digits, the plane of codes with its classes, and its decoded digits."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -124,7 +124,7 @@ def picture(folder: Path, found: dict, mean, held, labels, codes) -> None:
 
 
 def tiled(images: np.ndarray) -> np.ndarray:
-    """Pictures (rows, columns, 64) side by side, with a frame of one pixel."""
+    """Images (rows, columns, 64) side by side, with a frame of one pixel."""
     rows, columns = images.shape[:2]
     framed = np.pad(images.reshape(rows, columns, 8, 8), ((0, 0), (0, 0), (1, 1), (1, 1)))
     return framed.transpose(0, 2, 1, 3).reshape(10 * rows, 10 * columns)

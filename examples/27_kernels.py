@@ -1,7 +1,8 @@
-"""Kernels on handwritten digits: matrices, features, regression, a shape from its matrix, two samples.
+"""Kernels on handwritten digits: matrices, features, regression, a shape from its matrix, a two-sample test.
 
 A kernel is a SymPy expression; so are sums and products of kernels. Data: scikit-learn's 1797 digits of 8×8
-pixels, 797 of them held out. Run: python examples/27_kernels.py [--out DIR] for the picture.
+pixels, 797 of them held out.
+Run: python examples/27_kernels.py [--out DIR] for the picture.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import os
 import time
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as fast as many threads here, and repeatable
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # here as fast as many threads, and reproducible
 
 import numpy as np
 import sympy as sp
@@ -32,7 +33,7 @@ KERNELS = {
 
 
 def features() -> None:
-    """Explicit features against the kernel: the same numbers, of very different cost."""
+    """Explicit features and the kernel: equal numbers at very different costs."""
     print("polynomial features, dimension C(n + d − 1, d):", end=" ")
     print(", ".join(f"n={n} d={d}: {kernels.feature_dimension(n, d)}" for n, d in ((2, 2), (3, 4), (64, 3))))
     x, y = sp.symbols("x1:3", real=True), sp.symbols("y1:3", real=True)
@@ -41,7 +42,7 @@ def features() -> None:
 
 
 def classify(x: np.ndarray, labels: np.ndarray, held: np.ndarray, held_labels: np.ndarray) -> dict:
-    """Kernel ridge regression on ±1 for each class; the held-out share told right, and the spectrum."""
+    """Kernel ridge regression on ±1 for each class; the accuracy on held-out digits, and the spectrum."""
     targets = 2.0 * np.eye(10)[labels] - 1
     found = {}
     for name, (kernel, values) in KERNELS.items():
@@ -57,7 +58,7 @@ def classify(x: np.ndarray, labels: np.ndarray, held: np.ndarray, held_labels: n
 
 
 def rebuild(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a spiral, and those found from their scalar products alone, turned to fit."""
+    """Points of a spiral, and points found from their scalar products alone, rotated to fit."""
     t = np.linspace(0, 4 * np.pi, 80)
     points = np.stack([t * np.cos(t), t * np.sin(t)], axis=1) / 8 + 0.02 * rng.normal(size=(80, 2))
     points = points - points.mean(axis=0)
@@ -71,7 +72,7 @@ def rebuild(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_samples(x: np.ndarray, labels: np.ndarray) -> None:
-    """MMD between classes of digits, against what splits of one class give by chance."""
+    """MMD between classes of digits, compared with random splits of one class."""
     rng, values = np.random.default_rng(0), {kernels.length: measures.median_length(x[:300], x[300:600])}
 
     def mmd2(a: np.ndarray, b: np.ndarray) -> float:
@@ -91,7 +92,7 @@ def two_samples(x: np.ndarray, labels: np.ndarray) -> None:
 
 
 def large_sums(rng: np.random.Generator, count: int = 10_000) -> None:
-    """Σ_j k(x_i, y_j) b_j for many points, in blocks: the matrix is never there."""
+    """Σ_j k(x_i, y_j) b_j for many points, in blocks, without the matrix."""
     x, y, b = rng.normal(size=(count, 3)), rng.normal(size=(count, 3)), rng.normal(size=(count, 1))
     start = time.perf_counter()
     total = pairwise(lambda u, v: sp.exp(-(u - v).dot(u - v) / 2), x, y, b)
@@ -104,7 +105,7 @@ def large_sums(rng: np.random.Generator, count: int = 10_000) -> None:
 
 
 def main() -> None:
-    """All of it, in turn."""
+    """Run all parts in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -122,7 +123,7 @@ def main() -> None:
 
 
 def picture(folder: Path, x, labels, points, found) -> None:
-    """Kernel matrices of 300 digits in order of their classes; the spiral as it was and as it was found."""
+    """Kernel matrices of 300 digits in order of their classes; the spiral, and the points found."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,8 +1,8 @@
-"""Tokens as particles: attention without end gathers them; and the error of a layer against its width.
+"""Tokens as particles: endless attention layers gather them; and the error of a layer against its width.
 
-On the sphere tokens move with the velocity dx_i/dt = Σ_j softmax_j(β ⟨x_i, x_j⟩) x_j, projected: the limit of
-many thin attention layers. All gather in one point at last; for large β they stand in several groups for
-long. Beside it the two-layer network whose neurons are drawn for a target: its error falls as 1/√n.
+On the sphere, tokens move with the velocity dx_i/dt = Σ_j softmax_j(β ⟨x_i, x_j⟩) x_j, projected: the limit
+of many thin attention layers. In the end all gather in one point; for large β they stay in several groups for
+a long time. The second part is a two-layer network with random neurons for a target: its error falls as 1/√n.
 Run: python examples/28_particles.py [--out DIR] for the picture.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def motion(beta):
 
 
 def sensitivity(beta, x):
-    """|∂(position of token 0 at time 4)/∂x_j|: who pulls it; the gradient through 100 steps."""
+    """|∂(position of token 0 at time 4)/∂x_j|, the pull of each token, by a gradient through 100 steps."""
     model = AttentionDynamics(3, beta=beta)
 
     def pulled(x):
@@ -53,7 +53,7 @@ def target(x):
 
 
 def curvature(x):
-    """Its second derivative."""
+    """The second derivative of the target."""
     return -(np.pi**2) * np.cos(np.pi * x)
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     pull = sensitivity(9.0, start())
     near = np.argsort(np.linalg.norm(start() - start()[0], axis=1))
     share = pull[near[:15]].sum() / pull.sum()
-    print(f"β = 9: the nearest 15 of 60 tokens make {share:.0%} of the pull on token 0 until t = 4")
+    print(f"β = 9: until t = 4 the nearest 15 of 60 tokens make {share:.0%} of the pull on token 0")
     widths = np.array([4, 16, 64, 256, 1024, 4096])
     found = errors(target, curvature, list(widths), draws=100)
     slope = np.polyfit(np.log(widths), np.log(found), 1)[0]
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def picture(folder, paths, pull, widths, found) -> None:
-    """Both motions, the number of groups, who pulls, and error against width."""
+    """Both motions, the number of groups, the pull of each token, and error against width."""
     import matplotlib
 
     matplotlib.use("Agg")

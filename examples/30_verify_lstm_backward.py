@@ -1,10 +1,10 @@
-"""Two backward passes derived by hand, certified; two mistakes in them, found and named.
+"""Two backward passes derived by hand are certified; mistakes in them are found and named.
 
-The backward pass of an LSTM over a few steps and that of an attention layer are written in NumPy as a
-paper prints them. `symad.verify` compares them with the derivative of the forward pass: not at some
-points and to some digits, but as identities, by evaluation at random points of random prime fields, with
-a bound on the probability of a false 'equal'. Then a sign is turned, a transpose is left out, and one of
-the paths of a gradient is forgotten: each is refuted with a point, both values, and the place.
+The backward pass of an LSTM over a few steps and that of an attention layer are written in NumPy, as a paper
+prints them. `symad.verify` compares them with the derivative of the forward pass: not at some points and to
+some digits, but as identities, by evaluation at random points of random prime fields, with a bound on the
+probability of a false 'equal'. Then a sign is changed, a transpose is left out, and one path of a gradient is
+forgotten: each mistake is refuted with a point, both values, and its place.
 Run: python examples/30_verify_lstm_backward.py [--steps 3]
 """
 
@@ -81,7 +81,7 @@ def attend_backward(Q, K, V, mistake=""):
 
 
 def report(title, certificate, seconds):
-    """A line, and for a mistake where it is."""
+    """Print one line, and for a mistake its place."""
     print(f"{title}: {certificate.status}, bound {certificate.bound:.1e}, {seconds:.2f} s")
     if certificate.status == "refuted":
         wrong = [e for e in certificate.entries if e.status == "refuted"]
@@ -90,11 +90,11 @@ def report(title, certificate, seconds):
         print(f"  {wrong[0].label} should be {witness.left}")
         print(f"  {' ' * len(wrong[0].label)} but is    {witness.right}")
         named = next((e.blame.mistake for e in wrong if e.blame and e.blame.mistake), "")
-        print(f"  the mistake: {named or 'has no name'}")
+        print(f"  the mistake: {named or 'not identified'}")
 
 
 def main() -> None:
-    """Certify both; then plant mistakes."""
+    """Certify both, then plant mistakes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()

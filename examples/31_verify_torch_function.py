@@ -1,10 +1,10 @@
-"""Programs against mathematics: a function of PyTorch, and a gradient as it is printed.
+"""Programs against mathematics: a function of PyTorch, and a published gradient formula.
 
-The gradient of a focal loss by PyTorch's own reverse mode, and the one printed with it (Lin et al., "Focal
-Loss for Dense Object Detection", 2017, appendix B), are both compared with the derivative of the
-definition. The printed formula is mathematics and is proved or tested as an identity. The program is
-measured against 50-digit values, in ulps, at ordinary points and at hostile ones. Then each is given a
-mistake. Without PyTorch the same is shown with NumPy.
+The gradient of a focal loss by PyTorch's own reverse mode, and the published formula (Lin et al., "Focal Loss
+for Dense Object Detection", 2017, appendix B), are both compared with the derivative of the definition. The
+formula is mathematics, and is proved or tested as an identity. The program is measured against 50-digit
+values, in ulps, at ordinary and at hostile points. Then a mistake is put into each. Without PyTorch the same
+is shown with NumPy.
 Run: python examples/31_verify_torch_function.py
 """
 
@@ -25,7 +25,7 @@ misprinted = (1 - p) ** GAMMA * (GAMMA * p * sp.log(p) - p + 1)
 
 
 def by_torch(value):
-    """The gradient by PyTorch, in its stable forms."""
+    """The gradient by PyTorch, in numerically stable forms."""
     import torch
 
     score = torch.as_tensor(value, dtype=torch.float64).requires_grad_()
@@ -35,13 +35,13 @@ def by_torch(value):
 
 
 def by_numpy(value):
-    """The printed formula, in stable forms."""
+    """The published formula, in numerically stable forms."""
     log_p, rest = -np.logaddexp(0.0, -value), 1 / (1 + np.exp(value))
     return rest**GAMMA * (GAMMA * np.exp(log_p) * log_p - rest)
 
 
 def halved(gradient):
-    """A program with a factor lost."""
+    """A program in which a factor is missing."""
     return lambda value: gradient(value) / 2
 
 

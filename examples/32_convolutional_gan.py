@@ -1,8 +1,8 @@
 """A convolutional generator learns to write digits against a convolutional discriminator.
 
-Data: scikit-learn's 1797 digits of 8×8 pixels. The generator is made of transposed convolutions, the
-pullbacks of the discriminator's. What it writes is compared with the data by pixel, and with the nearest
-digit of the data: it should be neither far from all nor a copy of one.
+Data: scikit-learn's 1797 digits of 8×8 pixels. The generator consists of transposed convolutions, the
+pullbacks of the discriminator's. Its images are compared with the data by pixel, and with the nearest digit
+of the data: they should be neither far from all digits nor copies of one.
 Run: python examples/32_convolutional_gan.py [--out DIR] for the picture.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products are fastest on one thread
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -35,7 +35,7 @@ def deceive(p, z):
 
 
 def play(p, x, rounds, seed):
-    """Some rounds of the game; smoothed parameters, parameters, and both losses."""
+    """Some rounds of the game; returns smoothed parameters, parameters, and both losses."""
     rng = np.random.default_rng(seed)
 
     def images():
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def picture(folder, x, made, p, losses) -> None:
-    """Samples of each stage from the same codes, a walk between two codes, and the losses."""
+    """Samples of each stage from the same codes, a path between two codes, and the losses."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -98,7 +98,7 @@ def picture(folder, x, made, p, losses) -> None:
     rng = np.random.default_rng(5)
     ends = rng.normal(size=(2, CODE))
     steps = np.linspace(0, 1, 18)[:, None]
-    # On a sphere, so that the codes between are as likely as the ends.
+    # The path is on a sphere, so that its codes are as likely as its ends.
     angle = np.arccos(ends[0] @ ends[1] / np.prod(np.linalg.norm(ends, axis=1)))
     between = (np.sin((1 - steps) * angle) * ends[0] + np.sin(steps * angle) * ends[1]) / np.sin(angle)
     rows = {"data": x[rng.integers(0, len(x), 18)]} | {k: v[:18] for k, v in made.items()}

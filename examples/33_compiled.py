@@ -1,8 +1,8 @@
-"""Compiled array code: the loss of an LSTM network and its gradient as NumPy code and with its loops in C.
+"""Compiled array code: the loss of an LSTM network and its gradient, as NumPy code and with loops in C.
 
-The same graph is printed twice. NumPy's version runs one Python statement for each operation of each step;
-the compiled one runs the whole recurrence, forwards and back, in two C functions that call BLAS for the
-matrix products. Without a C compiler, backend "c" says so and runs in NumPy.
+The same graph is printed twice. The NumPy version runs one Python statement for each operation of each step.
+The compiled version runs the whole recurrence, forward and backward, in two C functions that call BLAS for
+the matrix products. Without a C compiler, backend "c" gives a warning and runs in NumPy.
 Run: python examples/33_compiled.py [--hidden 48] [--steps 80]
 """
 

@@ -1,8 +1,8 @@
-"""Data that stay the same: an autoregression on 10⁵ samples fitted by L-BFGS, with the Gram matrix held.
+"""Fixed data: an autoregression on 10⁵ samples, fitted by L-BFGS with the Gram matrix computed once.
 
-A training set does not change from step to step. `given` computes once what depends on the data alone; of
-a least-squares loss on n samples with p weights that is a p×p matrix and a vector, so that a step no longer
-reads the data. The fit is compared with numpy.linalg.lstsq on the same lagged columns.
+A training set does not change from step to step. `given` computes once everything that depends on the data
+alone. For a least-squares loss on n samples with p weights this is a p×p matrix and a vector, so that a step
+no longer reads the data. The fit is compared with numpy.linalg.lstsq on the same lagged columns.
 Run: python examples/34_given_data.py [--samples 100000] [--order 16]
 """
 

@@ -1,8 +1,8 @@
-"""Fits on two worker processes: proved splits, the same bits, a worker that dies, and the coefficients.
+"""Fits on two worker processes: proved splits, equal bits, a worker that dies, and the coefficients.
 
 Data: the RAND health insurance experiment (20 190 person-years, statsmodels' copy): visits to a doctor, by
-coinsurance, income, health. The coefficients of the Poisson model are compared with statsmodels' own fit.
-All processes are on this machine and talk over its loopback.
+coinsurance, income and health. The coefficients of the Poisson model are compared with statsmodels' fit. All
+processes are on this machine and communicate over its loopback.
 Run: python examples/35_beyond_one_core.py
 """
 
@@ -31,7 +31,7 @@ def loss(X, y, beta):
 
 
 def normalised(X, y, beta):
-    """The same after batch normalisation, which needs the mean over all rows."""
+    """The loss after batch normalisation, which needs the mean over all rows."""
     return loss((X - X.mean(axis=0)) / X.std(axis=0), y, beta)
 
 
@@ -43,7 +43,7 @@ def read_data():
 
 
 def dies_once(block, flag, block_info=None):
-    """A block of data that costs the worker its life the first time that it is read."""
+    """A block of data that kills the worker when it is read for the first time."""
     if block_info and block_info[0]["chunk-location"][0] == 2 and not os.path.exists(flag):
         Path(flag).touch()
         os._exit(1)
@@ -51,7 +51,7 @@ def dies_once(block, flag, block_info=None):
 
 
 def certificates(g):
-    """What splits, and what does not."""
+    """Certificates of a loss that can be split, and of one that cannot."""
     print(symad.splits(g, OVER))
     refuted = symad.splits(symad.trace(normalised, [X, y, beta]), OVER)
     print(refuted.status, "-", refuted.entries[0].claim)
@@ -65,12 +65,12 @@ def threads(g, x, counts):
     print(plan(kernel, X=x, y=counts, beta=start))
     one, two = (kernel.on(threads=k)(x, counts, start) for k in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    print("one thread and two: the same bits")
+    print("one thread and two give the same bits")
     return one
 
 
 def cluster(g, x, counts, names, expected):
-    """The same on two workers, one of which dies on the way; then the fit."""
+    """The loss on two workers, one of which dies during the computation; then the fit."""
     lazy_x, lazy_y = da.from_array(x, chunks=(2000, -1)), da.from_array(counts, chunks=2000)
     settings = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": ":0"}
     with (
@@ -83,7 +83,7 @@ def cluster(g, x, counts, names, expected):
         found = kernel(deadly, lazy_y, np.zeros(x.shape[1]))
         assert (Path(folder) / "died").exists()
         assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-        print("two workers, one of which died on the way: the same bits")
+        print("two workers, one of which died during the computation, give the same bits")
         model = glm(lazy_x, lazy_y, "poisson", client=client)
         # Ensembles: the growth of a population at 1000 rates; an integral over Gaussian paths.
         r, z = sp.symbols("r z", real=True)
@@ -103,7 +103,7 @@ def cluster(g, x, counts, names, expected):
 
 
 def main() -> None:
-    """All of it."""
+    """Run all parts."""
     dask.config.set({"distributed.scheduler.allowed-failures": 3})
     x, counts, names = read_data()
     g = symad.value_and_gradient(symad.trace(loss, [X, y, beta]), "beta")

@@ -1,8 +1,8 @@
-"""Attention with any score function and mask: each a line of SymPy, each with its derivatives.
+"""Attention with any score function and mask: each is a line of SymPy, and each has its derivatives.
 
-A score function changes s = scale ⟨q_i, k_j⟩, a mask tells which pairs take part. Linear biases
-(ALiBi), soft caps, sliding windows, prefixes and documents are one line each. The same call runs
-tile by tile in NumPy and, where CuPy finds a device, in CUDA kernels; no N × N array is formed.
+A score function changes s = scale ⟨q_i, k_j⟩; a mask selects the visible pairs. Linear biases (ALiBi), soft
+caps, sliding windows, prefixes and documents take one line each. The same call runs tile by tile in NumPy
+and, if CuPy finds a device, in CUDA kernels; no N × N array is formed.
 Run: python examples/40_attention_scores.py [--out DIR] for the picture.
 """
 
@@ -40,7 +40,7 @@ VARIANTS = {
     },
 }
 
-# The same by hand in NumPy, for head 1: scores, and which pairs take part.
+# The same by hand in NumPy, for head 1: scores, and the visible pairs.
 BY_HAND = {
     "causal": lambda s, i, j: (s, j <= i),
     "ALiBi": lambda s, i, j: (s + SLOPES[1] * (j - i), j <= i),
@@ -52,7 +52,7 @@ BY_HAND = {
 
 
 def library():
-    """CuPy where it finds a device, otherwise NumPy."""
+    """CuPy if it finds a device, otherwise NumPy."""
     try:
         import cupy
     except Exception:
@@ -69,7 +69,7 @@ def probabilities(q, k, by_hand):
 
 
 def learned_slopes(q, k, v):
-    """The gradient by the slopes, from a graph and from lowered code."""
+    """The gradient with respect to the slopes, from a graph and from lowered code."""
     def loss(q, k, v, slope):
         out = graph_attention(q, k, v, causal=True, score=alibi, params={"slope": slope})
         return (out**2).sum()
@@ -97,10 +97,10 @@ def main() -> None:
         weights[name] = probabilities(q, k, BY_HAND[name])
         apart = np.abs(out[0, 1] - weights[name] @ v[0, 1]).max()
         share = (weights[name] > 0).mean()
-        print(f"{name:15s} {share:4.0%} of the pairs, {apart:.0e} from the definition")
+        print(f"{name:15s} {share:4.0%} of the pairs, differs by {apart:.0e} from the definition")
         assert apart < 1e-12
     slope_bar, products = learned_slopes(q, k, v)
-    print("gradient by the slopes:", np.array2string(slope_bar, precision=3))
+    print("gradient with respect to the slopes:", np.array2string(slope_bar, precision=3))
     print(f"a Hessian-vector product in q, k and v: norm {np.linalg.norm(products[0]):.3f}")
     traffic = attention_traffic(16384, 128, 128)
     print("16384 positions of width 128, millions of numbers between slow and fast memory:")

@@ -1,10 +1,10 @@
 """A symad graph as a PyTorch function, differentiable any number of times.
 
-`symad.torch.as_function` wraps a graph as `torch.autograd.Function`: forward is the lowered graph, backward
-the lowered pullback, which is such a function again, so a gradient of a gradient works too. Tensors share
-memory with NumPy arrays on the CPU and with CuPy arrays on a CUDA device, by DLPack; nothing is copied.
-The function here is attention with a soft cap: PyTorch's fused attention has neither the cap nor second
-derivatives.
+`symad.torch.as_function` wraps a graph as a `torch.autograd.Function`: its forward is the lowered graph, its
+backward the lowered pullback, which is such a function again, so that a gradient of a gradient works too.
+Tensors share memory with NumPy arrays on the CPU and with CuPy arrays on a CUDA device, by DLPack; nothing is
+copied. The function here is attention with a soft cap: PyTorch's fused attention has neither the cap nor
+second derivatives.
 Run: python examples/41_torch_bridge.py
 """
 
@@ -24,7 +24,7 @@ def capped(q, k, v, cap):
 
 
 def reference(q, k, v, cap):
-    """The same in PyTorch, over all pairs."""
+    """The same function in PyTorch, over all pairs."""
     n = q.shape[2]
     t = cap * torch.tanh(q @ k.transpose(-1, -2) / q.shape[3] ** 0.5 / cap)
     hidden = torch.ones(n, n, dtype=torch.bool, device=q.device).triu(1)

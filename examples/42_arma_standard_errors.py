@@ -1,9 +1,9 @@
 """Sunspots as an ARMA(2, 1) process: Newton's method, and standard errors from the exact Hessian.
 
-The likelihood is a Kalman filter, written as a scan; symad differentiates it twice. At the maximum
+The likelihood is a Kalman filter, written as a scan, which symad differentiates twice. At the maximum
 H = −∇² log p is the observed information, and the roots of the diagonal of H⁻¹ are the standard errors.
-statsmodels finds the same maximum; its score, by complex steps, carries the rounding of its first covariance.
-Data: yearly sunspot numbers 1700-2008, shipped with statsmodels.
+statsmodels finds the same maximum; its score, by complex steps, contains the rounding of its first
+covariance. Data: yearly sunspot numbers 1700-2008, shipped with statsmodels.
 Run: python examples/42_arma_standard_errors.py
 """
 
@@ -33,7 +33,7 @@ def main() -> None:
         value, *gradient = slopes(*parts(v), y)
         slope = np.concatenate([np.ravel(g) for g in gradient])
         move = np.linalg.solve(hessian(*parts(v), y), -slope)
-        # A step out of the stationary region has no likelihood, and one downhill is too long.
+        # Outside of the stationary region there is no likelihood; a step that goes there, or up, is too long.
         while not slopes(*parts(v + move), y)[0] >= value - 1e-9:
             move /= 2
         v = v + move
@@ -50,7 +50,7 @@ def main() -> None:
     print(f"statsmodels: log p = {theirs.llf:.6f}, ours {value:.6f}")
     at = np.array([v[3], *v[:3], v[4]])
     score = model.score(at, approx_complex_step=True, approx_centered=False)
-    print(f"at our maximum its slope is {np.abs(score).max():.1e}, ours {np.abs(slope).max():.1e}")
+    print(f"score at symad's maximum: statsmodels {np.abs(score).max():.1e}, symad {np.abs(slope).max():.1e}")
 
     means, variances = arma.forecast(*parts(v), y, 11)
     for year, mean, spread in list(zip(range(2009, 2020), means, np.sqrt(variances), strict=True))[::5]:

@@ -1,12 +1,12 @@
 """Taylor mode: many derivatives along a line at once, and Laplacians without Hessians.
 
-1. How graphs grow with the order: pushforwards of pushforwards double, `symad.jet` adds a row to a triangle.
-2. Kepler's equation E − e sin E = M by Householder's methods: with g = 1/f, E ← E + d g⁽ᵈ⁻¹⁾/g⁽ᵈ⁾ makes
-   d + 1 times as many digits of each.
-3. Quantum mechanics: ψ(x, y) = e^{−2|x|−2|y|} e^{|x−y|/2} of helium's two electrons at x, y. The local energy
-   −Δψ/(2ψ) + V is averaged over |ψ|²: a variational bound on the energy, −2.9037. Δψ comes from six second
-   derivatives along axes. Sources:
-   Householder (1970), section 4.4; Hylleraas (1929); Griewank & Walther (2008), chapter 13.
+1. Growth of graphs with the order: nested pushforwards double in size, `symad.jet` adds a row to a triangle.
+2. Kepler's equation E − e sin E = M by Householder's methods: with g = 1/f, a step E ← E + d g⁽ᵈ⁻¹⁾/g⁽ᵈ⁾
+   multiplies the number of correct digits by d + 1.
+3. Quantum mechanics: ψ(x, y) = e^{−2|x|−2|y|} e^{|x−y|/2} for helium's two electrons at x and y. The local
+   energy −Δψ/(2ψ) + V is averaged over |ψ|², which bounds the energy, −2.9037, from above. Δψ is computed
+   from six second derivatives along axes. Sources: Householder (1970), section 4.4; Hylleraas (1929);
+   Griewank & Walther (2008), chapter 13.
 Run: python examples/43_taylor_mode.py
 """
 
@@ -59,7 +59,7 @@ def helium(walkers=4000, steps=200):
         return np.exp(-2 * np.sqrt((x * x).sum()) - 2 * np.sqrt((y * y).sum()) + apart / 2)
 
     graph = symad.trace(psi, [(6,)])
-    directions = symad.vmap(symad.jet(graph, 2), (None, 0))  # one direction a row
+    directions = symad.vmap(symad.jet(graph, 2), (None, 0))  # one direction per row
     laplacian = symad.trace(lambda r: directions(r, np.eye(6))[2].sum(), [(6,)])
     curve, value = (lower(symad.vmap(f)) for f in (laplacian, graph))
     rng = np.random.default_rng(1)
@@ -78,7 +78,7 @@ def helium(walkers=4000, steps=200):
 def main() -> None:
     """All three."""
     growth()
-    for d, digits in kepler().items():  # each step has d + 1 times the digits of the one before
+    for d, digits in kepler().items():  # each step multiplies the digits by d + 1
         assert all(abs(b / a - (d + 1)) < 0.5 * (d + 1) for a, b in pairwise(digits[1:]))
     mean, error = helium()
     assert -2.904 - 4 * error < mean < -2.75

@@ -1,10 +1,11 @@
-"""Grouped-query attention: what it is, what it saves, and weights in the layout of published models.
+"""Grouped-query attention: its definition, its savings, and weights in the layout of published models.
 
-1. Attention with G key heads is attention with H, of which H/G in a row are equal: a certificate says so.
-2. A state dict with the names and shapes of a Llama model, here with random weights, becomes a model of
-   symad: its scores, the gradient of its loss, and text token by token with a cache of keys and values.
-3. The cache holds G heads: 1/8 of the numbers for G = 1 of 8. A window bounds what a position sees, which is
-   read off the pattern of the derivative.
+1. Attention with G key heads is attention with H key heads, of which each H/G in a row are equal; a
+   certificate shows it.
+2. A state dict with the names and shapes of a Llama model, here with random weights, becomes a symad model:
+   its scores, the gradient of its loss, and text token by token with a cache of keys and values.
+3. The cache holds G heads: 1/8 of the numbers for G = 1 of 8. A window limits the positions that a position
+   depends on, as the pattern of the derivative shows.
 Run: python examples/44_grouped_queries.py
 """
 
@@ -54,7 +55,7 @@ def state_dict(groups, seed=0):
 
 
 def written(groups, count=12):
-    """Tokens by a cache, against the scores of the whole text; the numbers that the cache holds."""
+    """Tokens by a cache, compared with the scores of the whole text; prints the size of the cache."""
     model, p = llama(state_dict(groups), HEADS)
     text, (K, V), apart = [7], model.empty_cache(), 0.0
     for _ in range(count):
@@ -66,7 +67,7 @@ def written(groups, count=12):
 
 
 def slope():
-    """The gradient of the loss by compiled code, and one entry by a difference."""
+    """The gradient of the loss by compiled code, and one entry by a finite difference."""
     model, p = llama(state_dict(2), HEADS)
     tokens, targets = (sp.IndexedBase(sp.Symbol(n, integer=True), shape=(10,)) for n in ("tokens", "targets"))
     loss = trace_model(model.loss, model.shapes, tokens, targets)
@@ -81,12 +82,12 @@ def slope():
     value, gradient = at(p["layer1_W_K"])
     slope = (at(p["layer1_W_K"] + moved)[0] - at(p["layer1_W_K"] - moved)[0]) / 2e-5
     found = np.reshape(gradient, moved.shape)[1, 3, 2]
-    print(f"loss {value:.6f}; one slope in the shared keys {found:.9f}, by a difference {slope:.9f}")
+    print(f"loss {value:.6f}; one slope in the shared keys {found:.9f}, by a finite difference {slope:.9f}")
     return abs(found - slope)
 
 
 def seen(n=8, width=3):
-    """How many positions each position depends on with a window."""
+    """The number of positions on which each position depends, with a window."""
     graph = symad.trace(lambda X: attention(X, X, X, window_mask(n, width)), [(n, 2)])
     pattern = symad.jacobian_sparsity(graph).toarray().reshape(n, -1, n, 2).any(axis=(1, 3))
     print(f"a window of {width}: positions seen {pattern.sum(axis=1).tolist()}")
