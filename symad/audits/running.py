@@ -145,7 +145,7 @@ def _add(row: Row, group: int, progress: Progress, report: Report) -> None:
 
 
 def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Connection) -> None:
-    """In the new process: announce each group and each target, then send its row; at the end send None."""
+    """Runs in the new process: announces each group and target, sends its row, and sends None at the end."""
     with open(os.devnull, "w") as nowhere:  # the output of libraries, also from C, is discarded
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)

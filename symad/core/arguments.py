@@ -35,7 +35,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Packing:
-    """What ``packed=True`` flattens; numbers are positions of inputs.
+    """The inputs that ``packed=True`` flattens; numbers are positions of inputs.
 
     Attributes:
         x: the inputs of ``wrt``, in its order.
@@ -54,7 +54,7 @@ Results: TypeAlias = "Part | tuple[Results, ...]"
 
 @dataclass(frozen=True)
 class Part:
-    """Some outputs that are one result of packed code.
+    """Outputs that form one result of packed code.
 
     ``kind`` is "value" (a number if its size is 1, else a flat vector), "vector" (one flat vector of all of
     them), or "matrix" (unchanged).

@@ -52,7 +52,7 @@ class _Pauses:
                 gc.enable()
 
     def forget_others(self) -> None:
-        """In the child of a fork, keep the pauses of this thread only: no other thread exists there."""
+        """Keeps only the pauses of this thread in the child of a fork: no other thread exists there."""
         self.count = getattr(self.here, "count", 0)
         if self.count == 0 and self.was_on:
             gc.enable()

@@ -233,7 +233,7 @@ class Graph(metaclass=Interned):
     grouping: tuple[Argument, ...] = ()
     """The arguments, if some of them hold several inputs; empty if each input is one argument."""
     packing: Packing | None = None
-    """What packed code of this derivative flattens; None if the graph is not a derivative."""
+    """The inputs that packed code of this derivative flattens; None if the graph is not a derivative."""
 
     __signature__ = SignatureOf()
 

@@ -147,7 +147,7 @@ def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
 
 @question
 def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
-    """How to compute the value of y on all data from its values on parts of the data: a state, or None.
+    """The rule that computes y on all data from its values on parts of the data: a state, or None.
 
     ``states[k]`` is the same for argument k; see `symad.splitting.states`. The length n is split. None means
     that no rule says more than that y is a function of its arguments.
@@ -156,7 +156,7 @@ def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
 
 @definition.dispatch
 def primitive_definition(op: Op, y: Node) -> None:
-    """By default an op is a primitive."""
+    """None by default: an op is a primitive."""
     return None
 
 

@@ -17,7 +17,7 @@ Traceable: TypeAlias = (
     "Graph | sympy.Basic | sympy.MatrixBase | float | Callable[..., object] "
     "| Sequence[Traceable] | Mapping[str, Traceable]"
 )
-"""What `symad.trace` accepts."""
+"""The objects that `symad.trace` accepts."""
 
 Wrt: TypeAlias = "sympy.Basic | sympy.MatrixBase | str | int | Sequence[Wrt] | Mapping[str, Wrt]"
 """An input, several, or a structure of them: by its symbol, its name, or its position."""
@@ -35,10 +35,10 @@ Over: TypeAlias = "Mapping[sympy.Basic | str, int]"
 """For each input that data are cut along, by its symbol or name, the axis."""
 
 Memory: TypeAlias = "str | int | tuple[str, int]"
-"""What reverse mode keeps of a loop: "all", "sqrt", ..., every k-th state, or a policy with its parameter."""
+"""The states of a loop that reverse mode keeps: "all", "sqrt", ..., every k-th, or (policy, parameter)."""
 
 Where: TypeAlias = "sympy.Basic | Callable[..., ArrayLike] | bool | None"
 """A condition on the inputs of a graph: SymPy's, or a function of them; None for everywhere."""
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
-"""What a file in JSON holds."""
+"""The contents of a JSON file."""

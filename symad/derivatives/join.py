@@ -68,7 +68,7 @@ def _grouping(graphs: Sequence[Graph]) -> tuple[Argument, ...]:
 
 
 def _packing(graphs: Sequence[Graph], nodes: Sequence[Node]) -> Packing | None:
-    """What packed code flattens, if all derivatives among the functions are by the same inputs."""
+    """The inputs that packed code flattens, if all derivatives among the functions are by the same inputs."""
     place = {node: k for k, node in enumerate(nodes)}
     kept = [(g, g.packing) for g in graphs if g.packing is not None]
     x = {tuple(place[g.input_nodes[k]] for k in p.x) for g, p in kept}

@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selection:
-    """What ``wrt`` selects."""
+    """The inputs that ``wrt`` selects."""
 
     entries: tuple[Entry, ...]
     bare: bool
@@ -262,7 +262,7 @@ def value_labels(graph: Graph) -> tuple[str, ...]:
 
 
 def packing_of(graph: Graph, selection: Selection, results: Results, extra: int = 0) -> Packing:
-    """What packed code of a derivative flattens; ``extra`` directions follow the inputs of the graph."""
+    """The inputs that packed code of a derivative flattens; ``extra`` directions follow those of the graph."""
     place = {node: k for k, node in enumerate(graph.input_nodes)}
     count = len(graph.input_nodes)
     x = tuple(place[node] for node in selection.nodes)

@@ -53,7 +53,7 @@ def call(name: str, names: Sequence[sympy.Expr], *options: str) -> Math:
 
 @singledispatch
 def _formula(op: Op, node: Node, names: tuple[sympy.Expr, ...]) -> Math:
-    """By default the name of the op, with its fields."""
+    """The formula of an op; by default its name with its fields."""
     options = [f"{f.name}={_short(getattr(op, f.name))}" for f in fields(op)]
     return call(type(op).__name__.lower(), names, *options)
 

@@ -93,7 +93,7 @@ def slots(node: Node) -> list[Node]:
 
 @singledispatch
 def _label(op: Op, node: Node) -> str:
-    """By default the name of the op."""
+    """The label of an op; by default its name."""
     return details(node).split("(", 1)[0]
 
 

@@ -131,7 +131,7 @@ class Floats(Domain["Array | float"]):
         return as_float(value)
 
     def apply(self, head: sympy.FunctionClass, *values: Array | float) -> Array | float:
-        """By NumPy or SciPy."""
+        """Calls NumPy or SciPy."""
         return numpy_function(head)(*values)
 
     def power(self, base: Array | float, exponent: Array | float) -> Array | float:
@@ -148,7 +148,7 @@ class Floats(Domain["Array | float"]):
         return np.true_divide(a, b)
 
     def select(self, condition: Truth, a: Array | float, b: Array | float) -> Array | float:
-        """By numpy.where."""
+        """Calls numpy.where."""
         return np.where(condition, a, b)[()]
 
 
@@ -219,7 +219,7 @@ class HighPrecision(Domain[mpmath.mpf]):
         return _mp(value)
 
     def apply(self, head: sympy.FunctionClass, *values: mpmath.mpf) -> mpmath.mpf:
-        """By Arb where it has the function, else by mpmath."""
+        """Calls Arb if it has the function, else mpmath."""
         numbers = tuple([_mp(v) for v in values])
         found = by_arb(head, numbers)
         if found is not None:

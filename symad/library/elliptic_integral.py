@@ -18,7 +18,7 @@ class elliptic_moment(SpecialFunction):
     nargs = (5, 6)
 
     def fdiff(self, argindex: int = 6) -> sympy.Expr:
-        """By n: r I(p+1, r+1, q); by m: (q + 1/2) I(p+1, r, q+1); by z the integrand."""
+        """∂I/∂n = r I(p+1, r+1, q), ∂I/∂m = (q + 1/2) I(p+1, r, q+1); ∂I/∂z is the integrand."""
         p, r, q, n, *z, m = self.args
         if argindex == len(self.args):
             return (q + sympy.Rational(1, 2)) * elliptic_moment(p + 1, r, q + 1, n, *z, m)

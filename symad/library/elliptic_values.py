@@ -176,7 +176,7 @@ def _moment_by_arb(p: arb, r: arb, q: arb, n: arb, *rest: arb) -> arb:
 
 
 def _by_integral(orders: tuple[int, int, int], n: arb, z: arb, m: arb) -> arb:
-    """By Arb's quadrature, which bounds its error."""
+    """The integral by Arb's quadrature, which bounds its error."""
     p, r, q = orders
 
     def integrand(t: acb, analytic: bool) -> acb:

@@ -39,7 +39,7 @@ NUMBER_SYMBOLS = {
 
 LARGEST_POWER = 64
 LARGEST_INT = 2**53
-"""Larger integers are written in hexadecimal."""
+"""The largest integer that is written in decimal; larger ones are written in hexadecimal."""
 
 
 # ---- symbols -------------------------------------------------------------------------------------

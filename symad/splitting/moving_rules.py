@@ -289,7 +289,7 @@ def kept_splitting(op: Kept, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def chain_tangent_splitting(op: ChainTangent, y: Node, states: States, n: Length) -> Split:
-    """By the tangent of the chain's definition, a `Scan`: a recurrence of c_dot beside the states c.
+    """Uses the tangent of the chain's definition, a `Scan`: a recurrence of c_dot beside the states c.
 
     The definition, one recurrence of (c, c_dot), would concatenate the rows of both.
     """

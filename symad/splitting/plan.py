@@ -117,7 +117,7 @@ def _common_length(graph: Graph, names: list[str], chosen: Mapping[int, int]) ->
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a function is computed part by part.
+    """The plan by which a function is computed part by part.
 
     Attributes:
         graph: the function.

@@ -37,7 +37,7 @@ from symad.splitting.states import (
 
 @splitting.dispatch
 def general_splitting(op: Op, y: Node, states: States, n: Length) -> Split:
-    """By the definition; without one no rule is known."""
+    """The rule that follows from an op's definition; without a definition no rule is known."""
     return by_definition(y, states, n)
 
 

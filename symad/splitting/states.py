@@ -1,4 +1,4 @@
-"""How the value of a node on all data follows from its values on parts of the data.
+"""States: rules that combine a node's values on parts of the data into its value on all data.
 
 The data are cut along named axes into parts p = 1, ..., P. A node has the value V on all data and v_p on
 part p. Its state says how V follows from the v_p:
@@ -47,7 +47,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class State:
-    """How V follows from the v_p."""
+    """The rule that computes V from the v_p."""
 
 
 @dataclass(frozen=True)

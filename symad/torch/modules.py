@@ -56,7 +56,7 @@ def layer(module: nn.Module, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def unknown_layer(module: nn.Module, at: Weights, *data: Array) -> Result:
-    """No rule."""
+    """Raises the error for a kind of module without a rule."""
     kind = type(module).__name__
     raise TraceError(
         f"from_torch has no rule for the module {kind}; write one, a function {kind.lower()}(module: {kind}, "

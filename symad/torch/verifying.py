@@ -99,7 +99,7 @@ def cotangents(graph: Graph, wrt: Wrt | None) -> Graph:
 
 
 def _joined(title: str, parts: Sequence[Certificate]) -> Certificate:
-    """One certificate with the entries of several."""
+    """A certificate with the entries of several."""
     entries = tuple(e for part in parts for e in part.entries)
     return replace(
         parts[0],

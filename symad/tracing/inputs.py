@@ -234,7 +234,7 @@ def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: F
 
 
 def _end(index: sympy.Expr, ranges: Ranges, arguments: Iterable[sympy.Basic]) -> sympy.Expr | str | None:
-    """One more than the maximum of an index; `GIVEN` if data or arguments determine it."""
+    """The maximum of an index plus one; `GIVEN` if data or arguments determine it."""
     if index.has(sympy.Indexed, *arguments):
         return GIVEN
     known = {

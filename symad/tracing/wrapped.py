@@ -118,7 +118,7 @@ _SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
 @cache
 def _kind(op_class: Any) -> str:
-    """How an op determines if its elements are truth values."""
+    """The name of the rule that determines if the elements of an op are truth values."""
     if issubclass(op_class, ScatterAdd):
         return "number"
     kinds = {

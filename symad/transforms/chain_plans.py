@@ -29,7 +29,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class Advance:
-    """From s_start, which is kept or has just been computed, compute s_stop, by stop − start steps."""
+    """Computes s_stop from s_start, which is kept or has just been computed, by stop − start steps."""
 
     start: int
     stop: int
@@ -50,7 +50,7 @@ POLICIES = ("all", "none", "every", "binomial")
 
 @dataclass(frozen=True)
 class Plan:
-    """What to keep, advance and reverse, in order, for a chain of ``length`` steps."""
+    """The actions for a chain of ``length`` steps in order: keep, advance and reverse."""
 
     policy: str
     length: int

@@ -57,12 +57,12 @@ class Autoencoder:
 
     @property
     def encoder(self) -> FeedForward:
-        """From x to the code."""
+        """Maps x to the code."""
         return FeedForward(self.widths, self.activation)
 
     @property
     def decoder(self) -> FeedForward:
-        """From the code to x̂."""
+        """Maps the code to x̂."""
         return FeedForward(self.widths[::-1], self.activation)
 
     @property

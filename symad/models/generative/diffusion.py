@@ -167,7 +167,7 @@ class Diffusion:
 
     @property
     def network(self) -> FeedForward:
-        """From (x_t, features, class) to ε."""
+        """Maps (x_t, features, class) to ε."""
         return FeedForward(
             (self.inputs + self.features + self.classes, *self.hidden, self.inputs), self.activation
         )

@@ -111,12 +111,12 @@ class GAN:
 
     @property
     def generator_network(self) -> FeedForward:
-        """From (z, c) to x, before the bias."""
+        """Maps (z, c) to x, before the bias."""
         return FeedForward((self.code + self.classes, *self.generator, self.data), self.activation)
 
     @property
     def critic_network(self) -> FeedForward:
-        """From (x, c) to the score, before the bias."""
+        """Maps (x, c) to the score, before the bias."""
         return FeedForward((self.data + self.classes, *self.critic, 1), self.activation)
 
     @property

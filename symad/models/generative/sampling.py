@@ -25,7 +25,7 @@ from symad.core.arrays import Array
 from symad.errors import SymadError
 
 Force = Callable[[Any], Array]
-"""From a position to ∇ log π there."""
+"""A function that maps a position to ∇ log π there."""
 
 
 def location_scale(location: sympy.Expr, scale: sympy.Expr, noise: sympy.Expr) -> sympy.Expr:

@@ -58,12 +58,12 @@ class VAE:
 
     @property
     def encoder(self) -> FeedForward:
-        """From (x, c) to (μ, log σ)."""
+        """Maps (x, c) to (μ, log σ)."""
         return FeedForward((self.pixels + self.classes, self.hidden, 2 * self.code), self.activation)
 
     @property
     def decoder(self) -> FeedForward:
-        """From (z, c) to the logits of the pixels."""
+        """Maps (z, c) to the logits of the pixels."""
         return FeedForward((self.code + self.classes, self.hidden, self.pixels), self.activation)
 
     @property

@@ -85,7 +85,7 @@ class Encoder:
 
 
 def pool(x: Array, kind: str, seen: Array | None = None) -> Array:
-    """One vector for several: (..., n, d) -> (..., d), over visible positions, of which there must be one."""
+    """Pools the visible positions, at least one, to one vector: (..., n, d) -> (..., d)."""
     if kind == "first":
         return x[..., 0, :]
     if seen is None:

@@ -359,7 +359,7 @@ def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Count) -> Node:
 
 @flops.dispatch
 def einsum_flops(op: Einsum, y: Node) -> Count:
-    """One multiply per operand beyond the first and one add per summed element: 2mnk for a product."""
+    """A multiplication per operand after the first and an addition per summed element: 2mnk for a product."""
     dims = _label_dims(op, y.args)
     per_term = len(y.args) - 1 + (1 if set(dims) - set(op.output) else 0)
     return size(dims.values()) * per_term

@@ -131,7 +131,7 @@ def _from_start(op: Positions, value: Array, length: int, axis: int) -> Array:
 
 @definition.dispatch
 def positions_definition(op: Positions, y: Node) -> Node:
-    """In primitives, for indices that are in range."""
+    """The definition in primitives, for indices that are in range."""
     whole = constant(0)
     for arg, length in zip(y.args, op.shape, strict=True):
         n = dimension(length)

@@ -58,7 +58,7 @@ class Reshape(ShapingOp):
 
 @dataclass(frozen=True, eq=False)
 class Slice(ShapingOp):
-    """On each axis ``count`` elements from ``start`` with ``step`` (which may be negative)."""
+    """A slice: on each axis ``count`` elements from ``start`` with ``step`` (which may be negative)."""
 
     start: Shape
     count: Shape
@@ -130,7 +130,7 @@ def flatten(a: Node) -> Node:
 def slice_axes(
     a: Node, start: Sequence[Dim], count: Sequence[Dim], step: Sequence[int] | None = None
 ) -> Node:
-    """On each axis ``count[k]`` elements from ``start[k]`` with ``step[k]``."""
+    """A slice: on each axis k, ``count[k]`` elements from ``start[k]`` with ``step[k]``."""
     steps = tuple(step) if step is not None else (1,) * len(a.shape)
     starts, counts = as_shape(start), as_shape(count)
     if all(s == 0 for s in starts) and same_shape(counts, a.shape) and all(s == 1 for s in steps):

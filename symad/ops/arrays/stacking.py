@@ -53,7 +53,7 @@ class Stack(ShapingOp):
 
 
 def take(a: Node, axis: int, position: Dim) -> Node:
-    """One position along an axis, which disappears."""
+    """The part of an array at one position of an axis, without that axis."""
     if isinstance(a.op, Stack) and isinstance(position, int) and a.op.axis == axis:
         return a.args[position]
     if isinstance(a.op, Reshape) and axis == 0 and len(a.args[0].shape) == 1 and isinstance(position, int):

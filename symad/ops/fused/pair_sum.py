@@ -311,7 +311,7 @@ def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear:
 
 @batch.dispatch
 def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Count) -> Node:
-    """By the definition: kernels support one pair of point sets only."""
+    """Batches the definition: kernels support one pair of point sets only."""
     shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
     fresh, made = _on_fresh(op, shapes)
     pairs = list(zip(fresh, args, batched, strict=True))

@@ -118,7 +118,7 @@ def eigen_system_flops(op: EigenSystem, y: Node) -> Count:
 
 @evaluate.dispatch
 def eigen_system_evaluate(op: EigenSystem, values: Values) -> Array:
-    """By LAPACK, or by mpmath to its working precision, with the signs of LAPACK's vectors.
+    """The decomposition by LAPACK, or by mpmath to its working precision with the signs of LAPACK's vectors.
 
     Raises:
         EvaluationError: entries are not floating-point numbers; eigenvalues of rational matrices are
@@ -136,7 +136,7 @@ def eigen_system_evaluate(op: EigenSystem, values: Values) -> Array:
 
 
 def _of_duals(op: EigenSystem, a: Array) -> Any:
-    """Of dual numbers: λ̇ = diag(Vᵀ Ȧ V) and V̇ = V (F ∘ Vᵀ Ȧ V), where F_ij = 1/(λ_j − λ_i) and F_ii = 0."""
+    """For dual numbers: λ̇ = diag(Vᵀ Ȧ V) and V̇ = V (F ∘ Vᵀ Ȧ V), where F_ij = 1/(λ_j − λ_i) and F_ii = 0."""
     primal, dot = split(a)
     found, n = eigen_system_evaluate(op, (np.asarray(primal),)), a.shape[-1]
     diagonal, below = np.eye(n, dtype=int), np.tri(n, dtype=bool)
@@ -151,7 +151,7 @@ def _of_duals(op: EigenSystem, a: Array) -> Any:
 
 
 def _precisely(a: Any) -> Array:
-    """One matrix of mpmath's or SymPy's numbers, some of which are floating-point numbers."""
+    """Decomposes one matrix of mpmath or SymPy numbers, some of which are floating-point numbers."""
     import mpmath
 
     numbers, floats = a.ravel(), (float, mpmath.mpf, sympy.Float)

@@ -197,7 +197,7 @@ def root_batch(op: Root, args: Nodes, batched: Flags, count: Count) -> Node:
 
 @flops.dispatch
 def root_flops(op: Root, y: Node) -> Count:
-    """One Newton step: a residual, a Jacobian, a solve; the number of steps is not known."""
+    """The cost of one Newton step (residual, Jacobian, solve): the number of steps is not known."""
     n = y.shape[-1]
     once = sum(flops(node.op, node) for node in topological(op.residual.output_nodes))
     return (n + 1) * once + sympy.Rational(2, 3) * n**3
@@ -216,7 +216,7 @@ def root_evaluate(op: Root, values: Values) -> Array:
 
 
 def _solve(op: Root, values: Sequence[Number]) -> Array:
-    """By the user's solver, or by Newton with our Jacobian and step halving."""
+    """The root by the user's solver, or by Newton's method with symad's Jacobian and step halving."""
     if op.solver is not None:
         return np.asarray(op.solver(*values)).reshape(-1)
     x_node, *parameters = op.residual.input_nodes

@@ -148,7 +148,7 @@ def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Count)
 
 @definition.dispatch
 def affine_scan_definition(op: AffineScan, y: Node) -> Node:
-    """One step after the other."""
+    """Computes the states in a loop over the steps."""
     a, b = (_reversed(x) if op.backward else x for x in y.args)
     zero = broadcast_to(constant(0), b.shape[1:])
     h = scan(lambda c, a_t, b_t: add(_product(op, a_t, c), b_t), zero, [a, b])

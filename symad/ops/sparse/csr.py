@@ -204,7 +204,7 @@ def compressed_rows_batch(op: CompressedRows, args: Nodes, batched: Flags, count
 
 @flops.dispatch
 def compressed_rows_flops(op: CompressedRows, y: Node) -> Count:
-    """No operations: entries are moved."""
+    """0: entries are only moved."""
     return 0
 
 

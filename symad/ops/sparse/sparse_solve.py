@@ -137,7 +137,7 @@ def sparse_solve_batch(op: SparseSolve, args: Nodes, batched: Flags, count: Coun
 
 @definition.dispatch
 def sparse_solve_definition(op: SparseSolve, y: Node) -> Node:
-    """With the dense matrix."""
+    """The definition: a solve with the dense matrix."""
     entries, b = y.args
     n, lead = len(op.starts) - 1, len(entries.shape) - 1
     flat = op.rows * n + op.columns
@@ -170,7 +170,7 @@ def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Array:
 
 
 def solve_sparse(entries: Array, b: Array, starts: Array, columns: Array, transposed: bool) -> Array:
-    """By SuperLU; generated code contains the same function.
+    """The solution of a sparse system by SuperLU; generated code contains the same function.
 
     Raises:
         LinAlgError: the matrix is singular.

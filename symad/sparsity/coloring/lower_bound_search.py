@@ -51,7 +51,7 @@ def _renumbered(graph: Pattern, order: IntArray) -> list[list[int]]:
 
 
 def middle_vertex(graph: Pattern) -> int:
-    """Of the vertices of maximum degree, the one whose number is in the middle."""
+    """A vertex of maximum degree whose number is near the middle."""
     fullest = np.flatnonzero(graph.row_degrees == graph.row_degrees.max())
     n = graph.shape[0]
     side = int(np.sqrt(n))  # half a side further, so as not to start at the edge of a square grid

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Order: TypeAlias = "Callable[..., IntArray]"
-"""From a pattern to its vertices in order; from a graph of NetworkX to a list of its nodes."""
+"""A function that orders the vertices of a pattern, or the nodes of a NetworkX graph."""
 
 OrderLike: TypeAlias = "str | Callable[..., Any] | Sequence[int] | IntArray"
 """An order by its name, a function that makes one, or the vertices in order."""
@@ -59,7 +59,7 @@ def natural(graph: Pattern) -> IntArray:
 
 @_order
 def largest_first(graph: Pattern) -> IntArray:
-    """By descending degree, ties by number."""
+    """The vertices by descending degree; ties by number."""
     return np.argsort(-graph.row_degrees, kind="stable")
 
 

@@ -59,7 +59,7 @@ def propagate(outputs: list[Node], known: dict[Node, Pattern | None], inputs: in
 
 @sparsity.dispatch
 def general_sparsity(op: Op, y: Node, patterns: Patterns) -> Pattern | None:
-    """By the definition; without one, every element depends on all inputs of all arguments."""
+    """The rule of an op's definition; without one, every element depends on all inputs of all arguments."""
     meaning = definition(op, y)
     inputs = next(p.shape[1] for p in patterns if p is not None)
     if meaning is not None:

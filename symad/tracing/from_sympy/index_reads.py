@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fixed:
-    """One position of an axis."""
+    """A position of an axis."""
 
     position: Dim
 

@@ -158,7 +158,7 @@ def widths(made: Made) -> list[Finding]:
 
 @stage("smooth maximum", "log-sum-exp with a temperature: its slope is the softmax")
 def smooth() -> Model:
-    """Of three numbers, the temperature a variable too."""
+    """The softmax of three numbers, with the temperature as a variable."""
     return Model(soft.maximum, (np.array([0.3, 1.1, -0.4]), 0.7), inputs=[(3,), ()], use=cool)
 
 

@@ -73,7 +73,7 @@ TARGET = (0.9, 1.2)
 
 
 def hand(angles: tuple[sympy.Symbol, ...]) -> tuple[sympy.Expr, sympy.Expr]:
-    """Where the hand of a planar arm is; each angle is relative to the link before."""
+    """The position of the hand of a planar arm; each angle is relative to the previous link."""
     total, x, y = 0, 0, 0
     for length, angle in zip(LINKS, angles, strict=True):
         total = total + angle

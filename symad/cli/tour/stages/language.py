@@ -165,7 +165,7 @@ def blocks() -> Model:
 
 
 def normalise(made: Made) -> list[Finding]:
-    """What a layer norm does not see, proved; the published sizes."""
+    """Proves the invariances of a layer norm, and compares the published sizes."""
     norm = symad.trace(lambda x, g: normalization.layer_norm(x, g), [(3,), (3,)])
     raised = symad.trace(lambda x, g: normalization.layer_norm(x + 7, g), [(3,), (3,)])
     blind = symad.equal(norm, raised).status

@@ -72,7 +72,7 @@ def recurrent() -> Model:
 
 
 def vanish(made: Made) -> list[Finding]:
-    """How fast gradients decay, and that the size of the graph does not depend on T."""
+    """Measures how fast gradients decay, and checks that the size of the graph does not depend on T."""
     model = RNN(1, 8, 1)
     p = model.init(0)
     norms = jacobian_norms(0.9 * p["W_hh1"], model.states(p, numbers(60, 1)))
@@ -219,7 +219,7 @@ def attend() -> Model:
 
 
 def causality(made: Made) -> list[Finding]:
-    """Which positions see which, from the graph alone."""
+    """The positions that each position depends on, from the graph alone."""
     mask, n = attention.causal_mask(5), 5
 
     def seen(f: Traceable) -> Array:

@@ -77,7 +77,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False) -> Proxy:
 
 
 class EighResult(NamedTuple):
-    """What np.linalg.eigh returns."""
+    """The result of np.linalg.eigh."""
 
     eigenvalues: Proxy
     eigenvectors: Proxy

@@ -125,7 +125,7 @@ def quantile(
 
 @implements(np.searchsorted)
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Array | None = None) -> Proxy:
-    """Where v belongs in the ascending a: the number of elements that are smaller ("right": not larger)."""
+    """The position of v in the ascending a: the number of elements that are smaller ("right": not larger)."""
     table, values = number(a if sorter is None else np.take(Proxy(number(a)), sorter)), number(v)
     if len(table.shape) != 1 or side not in ("left", "right"):
         raise TraceError(

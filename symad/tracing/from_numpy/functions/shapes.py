@@ -224,7 +224,7 @@ def ones_like(a: ArrayLike, shape: Sizes | None = None) -> Proxy:
 
 @implements(np.full_like, layout=True)
 def full_like(a: ArrayLike, fill_value: ArrayLike, shape: Any = None) -> Proxy:
-    """One value everywhere."""
+    """An array with the same value everywhere."""
     return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
 
