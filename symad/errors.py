@@ -1,4 +1,4 @@
-"""The errors symad raises. Each message says what was asked, what was given, and what to do."""
+"""The errors of symad. Each message says what was requested, what was given, and what to do."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p
 `hypot`, `gammainc`, `gammaincc`, `hyp0f1`, `hyp1f1`, `hyp2f1`, `ive`, `log_ndtr`, `owens_t`, `voigt_profile`,
 `stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`, `logsumexp`,
 `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `softmax` and `log_softmax`
-run over the last axis unless told otherwise, as in JAX; `logsumexp` over all elements, as sums do. Random
+run over the last axis by default, as in JAX; `logsumexp` over all elements, as sums do. Random
 numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
 """
 

@@ -21,15 +21,15 @@ from symad.tracing.wrapped import number
 def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., object]:
     """``f`` with the same values and derivatives in less memory: its intermediate values are computed twice.
 
-    Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
-    backward sweep comes back. Inside ``f`` nothing is kept but the arguments; the derivative runs ``f``
+    Without `remat`, reverse mode keeps every value that a derivative reads from the forward sweep until the
+    backward sweep reaches it. With it, only the arguments of ``f`` are kept, and the derivative runs ``f``
     again (Griewank and Walther 2008, chapter 12). A chain of n such functions keeps n states.
 
     Args:
         f: a Python function of arrays, or of tuples, lists and dicts of arrays, which returns such values; it
-            is used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
-        inputs: order and grouping of the arguments, as in `trace`; if given, a Graph is made of a Python
-            function too.
+            is used inside functions that are traced. Or a Graph, or a SymPy object, which becomes a Graph.
+        inputs: order and grouping of the arguments, as in `trace`; with them a Python function becomes a
+            Graph, too.
 
     Returns:
         A function with the arguments of ``f``, or a Graph.

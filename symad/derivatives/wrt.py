@@ -262,7 +262,7 @@ def value_labels(graph: Graph) -> tuple[str, ...]:
 
 
 def packing_of(graph: Graph, selection: Selection, results: Results, extra: int = 0) -> Packing:
-    """The inputs that packed code of a derivative flattens; ``extra`` directions follow those of the graph."""
+    """The inputs that packed derivative code flattens; ``extra`` directions follow those of the graph."""
     place = {node: k for k, node in enumerate(graph.input_nodes)}
     count = len(graph.input_nodes)
     x = tuple(place[node] for node in selection.nodes)

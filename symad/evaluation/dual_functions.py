@@ -37,7 +37,7 @@ from symad.transforms.values import unchecked
 
 
 def slope(head: sympy.FunctionClass, i: int, primals: tuple[Number, ...], result: Number) -> Number:
-    """∂head/∂x_i at the primals, of which ``result`` is the value.
+    """∂head/∂x_i at the primals; ``result`` is the value of the function there.
 
     Raises:
         DerivativeError: neither SymPy nor the user defines the derivative.

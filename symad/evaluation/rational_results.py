@@ -54,7 +54,7 @@ class Exact(NamedTuple):
 
 
 def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> Exact | None:
-    """The evaluation at integers; None if a value is no integer, or an output no fraction, such as 1/0."""
+    """The evaluation at integers; None if a value is not an integer, or an output not a fraction, as 1/0."""
     whole = {node: value for node, value in point.items() if type(value) is int}
     if not point or len(whole) < len(point) or not _are_rational(outputs, whole):
         return None

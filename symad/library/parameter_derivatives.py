@@ -2,7 +2,8 @@
 
 Each function f(p_1, ..., p_k, x) has a companion f^(m_1, ..., m_k), the mixed derivative of order m_j by
 parameter p_j, whose orders are its first arguments. Its values come from numerical differentiation of f at
-more than twice the digits asked for; its derivatives are companions again, and by x those of the formula.
+more than twice the requested digits. Its derivatives by parameters are companions again; the derivative by x
+follows from the formula.
 """
 
 from __future__ import annotations

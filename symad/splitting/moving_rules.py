@@ -67,7 +67,7 @@ def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Length) -> Sp
 
 @splitting.dispatch
 def reshape_splitting(op: Reshape, y: Node, states: States, n: Length) -> Split:
-    """Rows stay rows if their axis has as many elements before it as it had."""
+    """Rows stay rows if the number of elements before their axis does not change."""
     before, state = y.args[0].shape, states[0]
     to: dict[int, int] = {}
     for axis in range(len(before)):

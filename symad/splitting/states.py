@@ -115,11 +115,11 @@ def split_axes(shape: Shape, n: Dim) -> list[int]:
 
 
 def axis_after_reshape(before: Shape, after: Shape, axis: int, exactly: bool = True) -> int | None:
-    """The axis that ``axis`` becomes: the one with as many elements before it.
+    """The axis that ``axis`` becomes: the one with the same number of elements before it.
 
     Args:
         before: the shape.
-        after: the new shape, with as many elements.
+        after: the new shape, with the same number of elements.
         axis: an axis of ``before``.
         exactly: true if it has to keep its length.
     """

@@ -1,10 +1,10 @@
-"""The names in a traced function: names of SymPy's functions refer to versions for traced values.
+"""Names in a traced function: names of SymPy functions refer to versions for traced values.
 
-The function itself is not run, but a copy with the same code. The copy looks names up in the same scopes and
-at the same time as the original; if the value is a function of SymPy (or SymPy itself, ``float``, or another
-Python function that names one), the copy gets a stand-in. Neither SymPy nor the user's function nor its
-module is changed, so other threads are not affected. A function of SymPy that is reached in another way, in a
-method or a list, accepts traced scalars, of which it makes an expression, and refuses traced arrays.
+A copy of the function with the same code is run. The copy looks names up in the same scopes and at the same
+time as the original; if the value is a SymPy function (or SymPy itself, ``float``, or another Python function
+that names one), the copy gets a replacement. SymPy, the user's function and its module are not changed, so
+other threads are not affected. A SymPy function that is reached in another way, in a method or a list, makes
+an expression of traced scalars and refuses traced arrays.
 """
 
 from __future__ import annotations

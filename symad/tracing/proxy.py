@@ -220,7 +220,7 @@ class Proxy(Valueless):
         if not is_concrete(self.shape) or self.size > LARGEST:
             self._no_value(
                 "a conversion to a NumPy array",
-                "use np.stack or np.concatenate instead of np.array; functions that speak NumPy's protocols "
+                "use np.stack or np.concatenate instead of np.array; functions that use NumPy's protocols "
                 "(np.linalg, SciPy's ufuncs; symad.functions has softmax, logsumexp and others); and "
                 "functions.lookup to read a constant array at traced positions",
             )

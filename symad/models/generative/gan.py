@@ -84,7 +84,7 @@ class GAN:
         generator: widths of the generator's hidden layers.
         critic: widths of the critic's hidden layers.
         game: the contest.
-        saturating: true if the generator minimises what the critic maximises.
+        saturating: true if the generator minimises the function that the critic maximises.
         penalty: λ of the gradient penalty; 0 for none.
         classes: C to condition on; 0 for none.
         activation: of both networks; see `symad.models.activations`.

@@ -84,7 +84,7 @@ def undefined_flops(op: Undefined, y: Node) -> Count:
 
 @evaluate.dispatch
 def undefined_evaluate(op: Undefined, values: Values) -> Array:
-    """0 or NaN in the arguments' number type: exact numbers are undefined, dual numbers have derivative NaN."""
+    """0 or NaN in the arguments' number type: exact ones are undefined, dual numbers have derivative NaN."""
     from symad.evaluation.number_domains import domain_of
     from symad.evaluation.number_domains import select as select_values
 

@@ -73,7 +73,7 @@ def key_of(seed: int) -> np.ndarray:
     """The key (4,) of a seed of 64 bits.
 
     Raises:
-        ShapeError: the seed is no integer in 0 … 2⁶⁴ − 1.
+        ShapeError: the seed is not an integer in 0 … 2⁶⁴ − 1.
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
         raise ShapeError(f"the seed of a key is an integer in 0..2**64 - 1, not {seed!r}")

@@ -134,7 +134,7 @@ def compressed_rows(
 
 @shape(CompressedRows)
 def compressed_rows_shape(op: CompressedRows, args: Nodes) -> Shape:
-    """The matrix's; every part must have as many elements as positions, or no axes."""
+    """The shape of the matrix; every part must have as many elements as positions, or no axes."""
     lengths = [len(place) // np.dtype(INDEX).itemsize for place in op.places]
     if len(args) != len(lengths) or not all(
         not a.shape or same_dim(size(a.shape), k) for a, k in zip(args, lengths, strict=True)

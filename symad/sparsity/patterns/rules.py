@@ -1,8 +1,7 @@
-"""How linear ops propagate dependencies: the answers to the question `symad.core.questions.sparsity`.
+"""The rules by which linear ops propagate dependencies: `symad.core.questions.sparsity`.
 
-Only linear ops are asked, since detection runs on linearized graphs. An op without a rule is
-treated as its definition, and an op without a definition as dense, which is always correct but may have
-too many entries.
+Only linear ops need rules, since detection runs on linearized graphs. An op without a rule is treated by its
+definition, and an op without a definition as dense, which is always correct but may have too many entries.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def play(made: Made) -> list[Finding]:
     return [Finding(text, after < 0.5 * before)]
 
 
-@stage("temporal convolution", "dilated causal convolutions: what an output sees, from the pattern")
+@stage("temporal convolution", "dilated causal convolutions: the inputs of each output, from the pattern")
 def temporal() -> Model:
     """One block on four steps."""
     small = TCN(1, 1, 1, levels=1, taps=2)
@@ -202,7 +202,7 @@ def slopes(made: Made) -> list[Finding]:
 
 @stage("masked tokens", "an encoder reads both ways; learned from hidden tokens, pooled to one answer")
 def hidden_tokens() -> Model:
-    """Three tokens of which one is hidden."""
+    """A sequence of three tokens, one of them hidden."""
     model = Encoder(Transformer(3, 3, 2, 1, 1, hidden=2, mask="none", order="post", bias=False))
     tokens, chosen = np.array([[2, 0, 1]]), np.array([[0.0, 1, 0]])
     targets = np.array([[2, 1, 1]])

@@ -58,7 +58,7 @@ def memory_policies() -> Model:
 
 
 def keep_little(made: Made) -> list[Finding]:
-    """All policies give one gradient; what they cost at 10⁴ steps."""
+    """Compares the gradients of all policies, and their costs at 10⁴ steps."""
     point = numbers(3, 3) / 2, numbers(3, 2), numbers(3), numbers(24, 2)
     expected = symad.gradient(last_state(24, "all"), wrt="W")(*point)
     worst = 0.0

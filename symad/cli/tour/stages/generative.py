@@ -1,4 +1,4 @@
-"""Stages of kernels and generative models: what is proved, learned, and how near samples come to data."""
+"""Stages of kernels and generative models: proofs, training, and the distance of samples from data."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def bound_of_digits(made: Made) -> list[Finding]:
 
 @stage("gan", "a critic with a gradient in its loss, and a generator: eight modes on a ring")
 def gan_stage() -> Model:
-    """The critic's loss of Wasserstein's game, whose penalty is made of slopes."""
+    """The critic's loss of Wasserstein's game, with a penalty on its gradient."""
     model = GAN(2, 1, (2,), (2,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
     rng, p = np.random.default_rng(0), model.init(3)
     data = (rng.normal(size=(2, 2)), rng.normal(size=(2, 1)), rng.uniform(size=2))

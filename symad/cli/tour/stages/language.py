@@ -1,4 +1,4 @@
-"""Stages of what language models are made of: linear units, embeddings, heads, positions, blocks."""
+"""Stages of the parts of language models: linear units, embeddings, heads, positions, blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def autoregression(made: Made) -> list[Finding]:
 
 @stage("embedding", "a vector for each token, tied to the scores; counting as the baseline")
 def vectors() -> Model:
-    """The cross-entropy of the next token from a shared table, of which both ends are made."""
+    """The cross-entropy of the next token with a table shared by the embedding and the scores."""
     tokens, targets = np.array([0, 2, 1]), np.array([2, 1, 0])
 
     def loss(C: Array) -> Array | float:
@@ -127,7 +127,7 @@ def places() -> Model:
 
 
 def turn(made: Made) -> list[Finding]:
-    """A shift is a rotation; rotary scores know the distance alone; ALiBi's slopes."""
+    """A shift is a rotation; rotary scores depend on the distance only; ALiBi's slopes."""
     t, delta = sympy.symbols("t Delta", real=True)
     base = sympy.Symbol("base", positive=True)
     shifted = positions.sinusoidal(t + delta, 4, base)

@@ -1,4 +1,4 @@
-"""Random numbers, Markov chains and minimisers, each against what is known exactly."""
+"""Random numbers, Markov chains and minimisers, each compared with exact results."""
 
 from __future__ import annotations
 

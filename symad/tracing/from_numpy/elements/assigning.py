@@ -1,9 +1,8 @@
 """Assignment to elements of traced values, ``y[key] = value``: a new value with exchanged elements.
 
 In NumPy an assignment also changes the arrays that share memory with y. A slice of a traced value is a view
-of it: an assignment to one changes both. Reshaped and transposed forms are not views here, so an assignment
-whose result could differ from NumPy's is refused: to such a form, and to a value of which such a form is in
-use.
+of it: an assignment to one changes both. Reshaped and transposed forms are not views here. So an assignment
+to such a form, or to a value with such a form in use, is refused: its result could differ from NumPy's.
 """
 
 from __future__ import annotations
