@@ -89,7 +89,7 @@ def _solve(a: Array, b: Array) -> Array:
 
 
 def solve(a: Array, b: Array) -> Array:
-    """X with A X = B."""
+    """The solution X of A X = B."""
     return _over_stack(_solve, a, b)
 
 

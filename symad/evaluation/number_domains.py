@@ -91,7 +91,7 @@ class Domain(Generic[Kind]):
         return RELATIONS[relation](a, b)
 
     def select(self, condition: Truth, a: Kind, b: Kind) -> Kind:
-        """A where the condition holds, else b."""
+        """The value a where the condition holds, else b."""
         return a if condition else b
 
     def logic(self, kind: str, *conditions: Truth) -> Truth:
@@ -374,6 +374,6 @@ def logic(kind: str, conditions: tuple[Number, ...]) -> Array:
 
 
 def select(condition: Number, a: Number, b: Number) -> Array:
-    """A where the condition holds and b elsewhere."""
+    """The value a where the condition holds and b elsewhere."""
     domain = domain_of((condition, a, b))
     return _spread(domain.select, domain, (condition, a, b))

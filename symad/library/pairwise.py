@@ -92,7 +92,7 @@ def _at(op: PairSum, args: tuple[Node, ...]) -> Any:
 
 
 def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
-    """F at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
+    """The expression of f at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
     if not callable(f):
         raise TraceError(f"pairwise: f is {f!r}; give a function f(x, y, **params)")
     points = [

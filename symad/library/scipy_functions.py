@@ -57,13 +57,13 @@ def log_softmax(x: Array, axis: int | None = None) -> Array:
 def solve_triangular(
     a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Array:
-    """X with T X = B; options that only concern memory (``overwrite_b``, ``check_finite``) are ignored."""
+    """The solution X of T X = B; ``overwrite_b`` and ``check_finite`` are ignored."""
     return functions.solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
 @in_place_of("scipy.linalg", "cho_solve")
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **options: Any) -> Array:
-    """X with A X = B from a Cholesky factor of A."""
+    """The solution X of A X = B from a Cholesky factor of A."""
     return functions.cho_solve(c_and_lower, b)
 
 

@@ -22,7 +22,7 @@ TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 def solve_triangular(
     a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Array:
-    """X with T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
+    """The solution X of T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
 
     Args:
         a: (..., n, n), of which one triangle is read.
@@ -66,7 +66,7 @@ def _solved(matrix: Node, right: Node, lower: bool) -> Node:
 
 
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
-    """X with A X = B from (c, lower): the Cholesky factor c with c cᵀ = A (lower) or cᵀ c = A (upper).
+    """The solution X of A X = B from (c, lower): a Cholesky factor c with c cᵀ = A (lower) or cᵀ c = A.
 
     Raises:
         TraceError: the argument is not a pair.

@@ -94,7 +94,7 @@ def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Array) -> Result:
-    """X where y = 1, max(0, m − x) where y = −1."""
+    """Elementwise x where y = 1, max(0, m − x) where y = −1."""
     return reduced(module, margin.hinge_embedding(data[0], data[1], margin=module.margin))
 
 

@@ -99,7 +99,7 @@ def posterior_variance(alpha_bar: Array | float, before: Array | float) -> Array
 
 
 def velocity(clean: Array, noise: Array, alpha_bar: Array) -> Array:
-    """V = √ᾱ ε − √(1 − ᾱ) x_0."""
+    """The velocity v = √ᾱ ε − √(1 − ᾱ) x_0."""
     alpha_bar = per_sample(alpha_bar, clean, noise)
     return np.sqrt(alpha_bar) * noise - np.sqrt(1 - alpha_bar) * clean
 

@@ -19,12 +19,12 @@ from symad.functions import gelu, relu, sigmoid, silu, softplus
 
 
 def leaky_relu(x: Array, slope: Array | float = 0.01) -> Array:
-    """X where x > 0, a x elsewhere."""
+    """x if x > 0, else a x."""
     return np.where(x > 0, x, slope * x)
 
 
 def elu(x: Array, alpha: Array | float = 1.0) -> Array:
-    """X where x > 0, α (eˣ − 1) elsewhere; nothing overflows."""
+    """x if x > 0, else α (eˣ − 1); nothing overflows."""
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0.0)))
 
 

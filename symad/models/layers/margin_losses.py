@@ -35,7 +35,7 @@ def soft_margin(score: Array, sign: Array) -> Array:
 
 
 def hinge_embedding(distance: Array, sign: Any, margin: float = 1.0) -> Array:
-    """X where y = 1, max(0, m − x) where y = −1, elementwise."""
+    """Elementwise x where y = 1, max(0, m − x) where y = −1."""
     refuse_complex("a loss", distance, sign)
     return np.where(sign == 1, distance, relu(margin - distance))
 

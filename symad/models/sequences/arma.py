@@ -34,7 +34,7 @@ def state_space(phi: Array, theta: Array) -> tuple[Array, ...]:
 
 
 def stationary_covariance(T: Array, Q: Array) -> Array:
-    """P with P = T P Tᵀ + Q."""
+    """The solution P of P = T P Tᵀ + Q."""
     r = T.shape[0]
     both = np.einsum("ij,kl->ikjl", T, T).reshape(r * r, r * r)
     return np.linalg.solve(np.eye(r * r) - both, Q.reshape(r * r)).reshape(r, r)

@@ -54,7 +54,7 @@ class Logic(Condition):
 
 @dataclass(frozen=True, eq=False)
 class Select(ElementwiseOp):
-    """A where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
+    """The value a where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
 
 
 HOLDS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne}
@@ -99,7 +99,7 @@ def logic(kind: str, *conditions: Node) -> Node:
 
 
 def select(condition: Node, a: Node, b: Node) -> Node:
-    """A where the condition holds, else b."""
+    """The value a where the condition holds, else b."""
     value = constant_value(condition)
     if value is not None:
         return broadcast_to(a if value else b, common_shape("a selection", (a, b)))

@@ -41,7 +41,7 @@ from symad.ops.linalg.solve_det import (
 
 @dataclass(frozen=True, eq=False)
 class TriangularSolve(MatrixOp):
-    """X with T X = B, T the lower or upper triangle of A. Linear in B."""
+    """The solution X of T X = B, T the lower or upper triangle of A. Linear in B."""
 
     lower: bool
 
@@ -65,7 +65,7 @@ def cholesky(a: Node) -> Node:
 
 
 def triangular_solve(a: Node, b: Node, lower: bool = True) -> Node:
-    """X with T X = B for the lower (upper) triangle T of A."""
+    """The solution X of T X = B for the lower (upper) triangle T of A."""
     return Node.of(TriangularSolve(lower), (a, b))
 
 

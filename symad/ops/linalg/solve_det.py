@@ -45,7 +45,7 @@ class MatrixOp(Op):
 
 @dataclass(frozen=True, eq=False)
 class Solve(MatrixOp):
-    """X with A X = B: A (..., n, n), B (..., n, k). Linear in B."""
+    """The solution X of A X = B: A (..., n, n), B (..., n, k). Linear in B."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class LogDeterminant(MatrixOp):
 
 
 def solve(a: Node, b: Node) -> Node:
-    """X with A X = B; a vector B (n,) gives a vector."""
+    """The solution X of A X = B; a vector B (n,) gives a vector."""
     if len(b.shape) == 1:
         return reshape(solve(a, reshape(b, (b.shape[0], 1))), b.shape)
     return Node.of(Solve(), (a, b))

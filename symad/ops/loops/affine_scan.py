@@ -82,7 +82,7 @@ def affine_scan(a: Node, b: Node, initial: Node | None = None, backward: bool = 
 
 
 def _started(a: Node, b: Node, initial: Node, matrices: bool, backward: bool) -> Node:
-    """B with a_1 h_0 added to its first element (a_T h_{T+1} to its last)."""
+    """The array b with a_1 h_0 added to its first element (a_T h_{T+1} to its last)."""
     rest = plus(b.shape[0], -1)
     place = rest if backward else 0
     first, at = take(a, 0, place), reshape(take(b, 0, place), initial.shape)

@@ -40,7 +40,7 @@ from symad.transforms.values import unchecked
 
 @dataclass(frozen=True, eq=False)
 class SparseSolve(Op):
-    """X with A x = b (Aᵀ x = b if ``transposed``), A (n, n) given by its entries in compressed rows.
+    """The solution x of A x = b (Aᵀ x = b if ``transposed``), A (n, n) given by its compressed rows.
 
     Arguments: the entries (..., nnz) and b (..., n), whose leading axes are those of the entries, and
     possibly more: several right-hand sides for one matrix. Linear in b.
@@ -67,7 +67,7 @@ class SparseSolve(Op):
 
 
 def sparse_solve(matrix: Node, b: Node) -> Node:
-    """X with A x = b for the node of a sparse matrix."""
+    """The solution x of A x = b for the node of a sparse matrix."""
     op: Any = matrix.op
     return Node.of(SparseSolve(op.indptr, op.indices), (stored_entries(matrix), b))
 
@@ -122,7 +122,7 @@ def _times(op: SparseSolve, entries: Node, x: Node) -> Node:
 
 @transpose.dispatch
 def sparse_solve_transpose(op: SparseSolve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """B_bar = A⁻ᵀ y_bar."""
+    """The cotangent b_bar = A⁻ᵀ y_bar."""
     return ZERO, Node.of(SparseSolve(op.indptr, op.indices, not op.transposed), (y.args[0], y_bar))
 
 

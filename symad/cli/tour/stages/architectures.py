@@ -95,7 +95,7 @@ def temporal() -> Model:
 
 
 def field(made: Made) -> list[Finding]:
-    """R = 1 + 2 (K − 1)(2^L − 1)."""
+    """The length r = 1 + 2 (K − 1)(2^L − 1)."""
     model, n = TCN(1, 1, 1, levels=2, taps=2), 12
     p = {name: np.ones(shape) for name, shape in model.shapes.items()}
     graph = symad.trace(lambda x: model.apply(p, x), [(n, 1)])

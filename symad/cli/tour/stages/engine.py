@@ -162,12 +162,12 @@ def blocks(depth: int, n: int) -> symad.Graph:
 
 
 def tanh_part(x: Array, W: Array, V: Array) -> Array:
-    """F = tanh(W x)."""
+    """The function f = tanh(W x)."""
     return np.tanh(W @ x)
 
 
 def sine_part(y: Array, W: Array, V: Array) -> Array:
-    """G = sin(V y)."""
+    """The function g = sin(V y)."""
     return np.sin(V @ y)
 
 

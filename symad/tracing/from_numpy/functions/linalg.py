@@ -36,7 +36,7 @@ from symad.tracing.wrapped import as_node, number
 
 @implements(np.linalg.solve)
 def solve(a: ArrayLike, b: ArrayLike) -> Proxy:
-    """X with a X = b; stacks of matrices broadcast."""
+    """The solution X of a X = b; stacks of matrices broadcast."""
     matrix, right = number(a), number(b)
     if len(right.shape) == 1 and len(matrix.shape) == 2:
         return Proxy(solve_det.solve(matrix, right))

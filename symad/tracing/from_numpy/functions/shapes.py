@@ -233,7 +233,7 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, shape: Any = None) -> Proxy:
 
 @implements(np.where)
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Any:
-    """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
+    """x where the condition holds, else y; with the condition alone, the positions at which it holds."""
     if x is None or y is None:
         return nonzero(condition)
     return Proxy(select(*broadcast(condition_node(condition), *map(number, (x, y)))))
