@@ -57,7 +57,7 @@ def moved(state: State, to: Mapping[int, int]) -> State | None:
 
 @splitting.dispatch
 def broadcast_splitting(op: Broadcast, y: Node, states: States, n: Length) -> Split:
-    """A value that is the same on every part and is repeated along the split axis is rows."""
+    """The state with its axes moved; a value repeated along the split axis becomes `Rows`."""
     state = moved(states[0], dict(enumerate(op.axes)))
     new = [k for k in split_axes(op.shape, n) if k not in op.axes]
     if not new:
@@ -88,7 +88,7 @@ def _kept_axes(whole: Callable[[int], bool], rank: int) -> dict[int, int]:
 
 @splitting.dispatch
 def slice_splitting(op: Slice, y: Node, states: States, n: Length) -> Split:
-    """The same elements of every row; there is no rule for some of the rows only, or for another order."""
+    """A slice of every row keeps the state; a slice along the split axis has no rule."""
     before = y.args[0].shape
     if any(has(start, n) for start in op.start):
         return None
@@ -101,7 +101,7 @@ def slice_splitting(op: Slice, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def pad_splitting(op: Pad, y: Node, states: States, n: Length) -> Split:
-    """Zeros around every row; log Σ exp of zeros is not zero."""
+    """Padding of every row keeps the state, except log Σ exp: its value for zeros is not zero."""
     before = y.args[0].shape
     if isinstance(states[0], Positions) or getattr(states[0], "kind", "") == "logsumexp":
         return None
@@ -116,14 +116,14 @@ def pad_splitting(op: Pad, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def concatenate_splitting(op: Concatenate, y: Node, states: States, n: Length) -> Split:
-    """Concatenation along another axis; along the axis of rows it mixes the order of the parts."""
+    """The common state of the arguments; None along the axis of rows, where parts would be interleaved."""
     state = _together(y, states)
     gone = state is not None and not _keeps(state, op.axis)
     return None if gone else state
 
 
 def _together(y: Node, states: tuple[State, ...]) -> State | None:
-    """The state of several values in one array."""
+    """The state of several values joined in one array."""
     if len(set(states)) == 1 and not isinstance(states[0], Positions):
         return states[0]
     return added(y.args, states)
@@ -138,7 +138,7 @@ def _keeps(state: State, axis: int) -> bool:
 
 @splitting.dispatch
 def stack_splitting(op: Stack, y: Node, states: States, n: Length) -> Split:
-    """Along a new axis."""
+    """The common state of the arguments, with axes behind the new one moved by one."""
     state = _together(y, states)
     rank = len(y.shape) - 1
     return None if state is None else moved(state, {k: k + (k >= op.axis) for k in range(rank)})
@@ -146,7 +146,7 @@ def stack_splitting(op: Stack, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
-    """Rows of indices into one table, or a table whose rows are all read in the same way."""
+    """The state of the indices if the table is the same on every part, or of the table if the indices are."""
     (table, indices), lead = states, len(y.args[1].shape)
     if table == SAME:
         return indices if isinstance(indices, Rows) and indices.weight is None else None
@@ -160,13 +160,13 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
 
 
 def _reads(positions: Positions, length: Dim, n: Dim) -> bool:
-    """True if positions run through an axis in step with the rows: length = n stride."""
+    """True if the positions advance with the rows through an axis: length = n stride."""
     return same_dim(length, times(n, positions.stride))
 
 
 @splitting.dispatch
 def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) -> Split:
-    """Rows added into one table: the tables of the parts add up."""
+    """Rows that are added into one table are a sum: the tables of the parts add up."""
     (indices, updates), lead = states, len(y.args[0].shape)
     to = {k: 1 + k - lead for k in range(lead, len(y.args[1].shape))}
     if indices == SAME:
@@ -185,7 +185,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) ->
 
 @splitting.dispatch
 def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> Split:
-    """The number of a row among all rows, combined with further indices: strides are added."""
+    """The number of a row among all rows combined with further indices, whose sizes multiply the stride."""
     axes: set[int] = set()
     stride: Dim = 0
     for k, (arg, state) in enumerate(zip(y.args, states, strict=True)):
@@ -207,12 +207,12 @@ def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> 
 
 @splitting.dispatch
 def sorting_positions_splitting(op: SortingPositions, y: Node, states: States, n: Length) -> Split:
-    """Each line of the last axis separately."""
+    """`Rows` along any axis but the last: each line of the last axis is sorted separately."""
     return _lines(states, len(y.shape) - 1)
 
 
 def _lines(states: tuple[State, ...], rank: int) -> State | None:
-    """Rows along the first ``rank`` axes, which are a stack."""
+    """The state `Rows` along one of the first ``rank`` axes, which are a stack; None for other states."""
     distinct = {s for s in states if s != SAME}
     good = len(distinct) == 1 and all(
         isinstance(s, Rows) and s.weight is None and s.axis < rank for s in distinct
@@ -222,7 +222,7 @@ def _lines(states: tuple[State, ...], rank: int) -> State | None:
 
 @splitting.dispatch
 def compressed_rows_splitting(op: CompressedRows, y: Node, states: States, n: Length) -> Split:
-    """A sparse matrix is linear in its entries."""
+    """The state of a sum: a sparse matrix is linear in its entries."""
     state = added(y.args, states)
     return state if isinstance(state, (Same, Total)) and _is_sum(state) else None
 
@@ -237,12 +237,12 @@ def _is_sum(state: State) -> bool:
 
 @splitting.dispatch
 def matrix_splitting(op: MatrixOp, y: Node, states: States, n: Length) -> Split:
-    """Each matrix of a stack separately."""
+    """`Rows` along an axis of the stack: each matrix is processed separately."""
     return _lines(states, min(rank for arg in y.args if (rank := len(arg.shape)) >= 2) - 2)
 
 
 def _in_columns(y: Node, states: tuple[State, ...], n: sympy.Symbol) -> State | None:
-    """A solution is linear in the right-hand sides, column by column."""
+    """The state of the right-hand sides: a solution is linear in them, column by column."""
     matrix, right = states
     rank = len(y.shape)
     if matrix != SAME:
@@ -266,7 +266,7 @@ def triangular_solve_splitting(op: TriangularSolve, y: Node, states: States, n: 
 
 @splitting.dispatch
 def triangle_splitting(op: Triangle, y: Node, states: States, n: Length) -> Split:
-    """Linear, and elementwise except for the zeros; the rows of a matrix have no triangle part by part."""
+    """Sums keep their state, since a triangle is linear; `Rows` only along an axis of the stack."""
     (state,) = states
     if isinstance(state, Rows):
         return _lines(states, len(y.shape) - 2)
@@ -283,7 +283,7 @@ def scan_splitting(op: Scan, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def kept_splitting(op: Kept, y: Node, states: States, n: Length) -> Split:
-    """Some states of a recurrence."""
+    """The state of a recurrence's carried values, of which some are kept."""
     return None if has(y.shape[0], n) else _history(op, y, states, n)
 
 
@@ -303,7 +303,7 @@ def chain_tangent_splitting(op: ChainTangent, y: Node, states: States, n: Length
 
 
 def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: sympy.Symbol) -> State | None:
-    """Row by row in every step: the state is rows, and remains rows in the body."""
+    """`Rows` if the carried value is `Rows` in every step: initially, and after the body."""
     inner = [_in_step(s) if 1 <= k <= op.slices else s for k, s in enumerate(states)]
     if any(s is None for s in inner):
         return None
@@ -316,7 +316,7 @@ def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: sympy.Sy
 
 
 def _first_states(y: Node, inner: Sequence[State | None]) -> list[Rows]:
-    """The possible states of the carried value in every step: the initial one; zeros may be weighted rows."""
+    """The possible states of the carried value in every step: its initial one; zeros may be weighted rows."""
     first = inner[0]
     if not isinstance(first, Rows):
         return []
@@ -335,7 +335,7 @@ def _in_step(state: State) -> State | None:
 
 @splitting.dispatch
 def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Length) -> Split:
-    """Every axis except time separately; linear in the summand."""
+    """The state of the summand, in which the recurrence is linear; `Rows` along any axis except time."""
     rank = len(y.shape)
     if states[0] == SAME:
         state = states[1]
@@ -351,7 +351,7 @@ def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Length) ->
 
 @splitting.dispatch
 def root_splitting(op: Root, y: Node, states: States, n: Length) -> Split:
-    """Independent problems along the batch axis."""
+    """`Rows` along the batch axis, whose problems are independent."""
     shared = all(s == SAME or (flag and s == Rows(0)) for s, flag in zip(states, op.batched, strict=True))
     return Rows(0) if shared else None
 
@@ -361,11 +361,11 @@ def root_splitting(op: Root, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def uniform_splitting(op: Uniform, y: Node, states: States, n: Length) -> Split:
-    """One stream for each key; numbers of one stream depend on their position in it."""
+    """`Rows` along the axes of the keys; numbers of one stream depend on their position in it."""
     return None if any(has(d, n) for d in op.shape) else _lines(states, len(y.args[0].shape) - 1)
 
 
 @splitting.dispatch
 def fold_in_splitting(op: FoldIn, y: Node, states: States, n: Length) -> Split:
-    """One key for each key and number."""
+    """`Rows` along the axes of the keys and numbers."""
     return _lines(states, len(y.shape) - 1)

@@ -125,7 +125,7 @@ def iota_splitting(op: Iota, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def eye_splitting(op: Eye, y: Node, states: States, n: Length) -> Split:
-    """A matrix over pairs of rows."""
+    """None: a matrix over pairs of rows has no rule."""
     return None
 
 
@@ -138,7 +138,7 @@ def elementwise_splitting(op: ElementwiseOp, y: Node, states: States, n: Length)
 
 
 def _row_by_row(states: Sequence[State]) -> State | None:
-    """Rows, beside values that are the same on every part."""
+    """`Rows` if all arguments are rows along one axis or the same on every part; else None."""
     rows = {s for s in states if s != SAME}
     alike = len(rows) == 1 and all(isinstance(s, Rows) and s.weight is None for s in rows)
     return next(iter(rows)) if alike else None
@@ -158,7 +158,7 @@ def add_splitting(op: Add, y: Node, states: States, n: Length) -> Split:
 
 
 def _positions_added(op: Add, states: Sequence[State]) -> State | None:
-    """The strides are added; rows without a weight and constants do not change them."""
+    """The sum of positions: strides are added; rows without a weight and constants do not change them."""
     moving = [(sign, s) for sign, s in zip(op.signs, states, strict=True) if s != SAME]
     if not all(isinstance(s, Positions) or (isinstance(s, Rows) and s.weight is None) for _, s in moving):
         return None
@@ -175,7 +175,7 @@ def _with_sign(sign: int, kind: str) -> State | None:
 
 @splitting.dispatch
 def mul_splitting(op: Mul, y: Node, states: States, n: Length) -> Split:
-    """Linear in each factor; 1/n is (1/n_p) weighted by n_p/n, which makes means of sums."""
+    """A product is linear in each factor; 1/n is (1/n_p) weighted by n_p/n, which turns sums into means."""
     factors: list[State] = []
     for power, arg, state in zip(op.powers, y.args, states, strict=True):
         if power == 1 or state == SAME or (isinstance(state, Rows) and state.weight is None):
@@ -193,7 +193,7 @@ def mul_splitting(op: Mul, y: Node, states: States, n: Length) -> Split:
 
 
 def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | None:
-    """A known factor multiplies the stride."""
+    """The product of positions and a known factor, which multiplies the stride."""
     if set(op.powers) != {1}:
         return None
     stride: Dim = 1
@@ -211,7 +211,7 @@ def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | 
 
 @splitting.dispatch
 def select_splitting(op: Select, y: Node, states: States, n: Length) -> Split:
-    """Linear in its branches, under a condition on the same row."""
+    """A selection is linear in its branches if the condition depends on the same row."""
     condition, branches = states[0], states[1:]
     if condition != SAME and not (isinstance(condition, Rows) and condition.weight is None):
         return None
@@ -231,7 +231,7 @@ GROWING = (sympy.exp, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh
 
 @splitting.dispatch
 def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
-    """Row by row; a monotonically increasing function preserves extremes; exp log Σ exp = Σ exp."""
+    """A function acts row by row; an increasing function preserves extremes; exp log Σ exp = Σ exp."""
     (state, *rest) = states
     if rest or not isinstance(state, Total):
         return _row_by_row(states)
@@ -247,7 +247,7 @@ def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def einsum_splitting(op: Einsum, y: Node, states: States, n: Length) -> Split:
-    """Linear in each operand; a sum over the split axis is the sum of the parts' sums."""
+    """A contraction is linear in each operand; a sum over the split axis is the sum of the parts' sums."""
     split: set[int] = set()
     named: list[State] = []
     for labels, state in zip(op.inputs, states, strict=True):
@@ -323,7 +323,7 @@ def logsumexp_splitting(op: LogSumExp, y: Node, states: States, n: Length) -> Sp
 
 @splitting.dispatch
 def softmax_splitting(op: Softmax, y: Node, states: States, n: Length) -> Split:
-    """Over the split axis: rows exp(x − L) = exp(x − L_p) exp(L_p − L), the online rule."""
+    """Over the split axis, exp(x − L) = exp(x − L_p) exp(L_p − L): weighted rows, as in online softmax."""
     (state,) = states
     if not isinstance(state, Rows) or state.weight is not None:
         return None
@@ -336,7 +336,7 @@ def softmax_splitting(op: Softmax, y: Node, states: States, n: Length) -> Split:
 
 @splitting.dispatch
 def softmax_tangent_splitting(op: SoftmaxTangent, y: Node, states: States, n: Length) -> Split:
-    """Linear in its second argument, row by row unless its sum runs over the rows."""
+    """The tangent is linear in its second argument, and acts row by row unless its sum runs over the rows."""
     state = multiplied(states)
     return state if isinstance(state, Rows) and state.axis not in op.axes and _same_axes(state, op) else None
 

@@ -171,7 +171,7 @@ def chain_pullback_flops(op: ChainPullback, y: Node) -> Count:
 
 @transpose.dispatch
 def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """Segment by segment, from the kept states."""
+    """The cotangents of the tangents, by `ChainPullback`."""
     args, kept, _ = arguments(op, y.args)
     flags = iter(linear[len(args) + 1 :])
     active = tuple([flag and next(flags) for flag in op.active])
