@@ -157,7 +157,7 @@ def _whole_power(x: Series, p: int) -> Series:
 
 @series.dispatch
 def condition_series(op: Condition, y: Node, k: int, coefficient: Given) -> Tangent:
-    """Conditions are constant."""
+    """0: conditions are constant."""
     return ZERO
 
 

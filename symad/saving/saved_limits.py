@@ -20,37 +20,37 @@ from symad.core.signatures import Json
 from symad.errors import SavingError
 
 LARGEST_TEXT = 2**30
-"""Characters of a file."""
+"""The largest number of characters of a file."""
 
 LONGEST_ERROR = 2000
-"""Characters of an error; names and texts of a damaged file may be of any length."""
+"""The largest number of characters of an error: texts of a damaged file may have any length."""
 
 DEEPEST = 150
-"""The nesting depth of lists."""
+"""The largest nesting depth of lists."""
 
 LONGEST_NAME = 1000
-"""Characters of a symbol's name."""
+"""The largest number of characters of a symbol's name."""
 
 NUMBER_BITS = 2**16
-"""Bits of a number in an expression, or of a number computed from those in it."""
+"""The largest number of bits of a number in an expression, or of a number computed from those in it."""
 
 DIM_BITS = 63
-"""Bits of a dimension."""
+"""The largest number of bits of a dimension."""
 
 MOST_TERMS = 4096
-"""Terms of the expanded product of the dimensions of an array."""
+"""The largest number of terms of the expanded product of the dimensions of an array."""
 
 MOST_HARD = 6
-"""Functions such as max and floor in one dimension: SymPy compares their arguments in pairs."""
+"""The largest number of functions such as max and floor in a dimension: SymPy compares pairs of arguments."""
 
 MOST_ARGUMENTS = 50
-"""Arguments of logical functions and of max and min in an expression; SymPy compares them in pairs."""
+"""The largest number of arguments of logical functions, max and min: SymPy compares them in pairs."""
 
 FORMULA_PARTS = 2000
-"""Parts of one expression."""
+"""The largest number of parts of an expression."""
 
 ALL_TERMS = 20_000
-"""Terms and weighted functions of all different dimensions of a file."""
+"""The largest sum of terms and weighted functions over the different dimensions of a file."""
 
 HARD_WEIGHT = 50
 """The weight of a function such as max in this sum."""

@@ -24,14 +24,14 @@ def relu(x: Array | float) -> Array | float:
 
 
 def silu(x: Array | float) -> Array | float:
-    """X/(1 + exp(−x))."""
+    """x/(1 + exp(−x))."""
     from scipy.special import expit
 
     return x * expit(x)
 
 
 def gelu(x: Array | float) -> Array | float:
-    """X erfc(−x/√2)/2: accurate also where 1 + erf would cancel."""
+    """x erfc(−x/√2)/2: accurate also where 1 + erf would cancel."""
     from scipy.special import erfc
 
     return 0.5 * x * erfc(-np.asarray(x) * 0.7071067811865476)

@@ -34,7 +34,7 @@ def identity(module: nn.Identity, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def linear(module: nn.Linear, at: Weights, *data: Array) -> Result:
-    """X Wᵀ + b."""
+    """x Wᵀ + b."""
     return affine(data[0], at(module.weight), at(module.bias))
 
 
@@ -125,19 +125,19 @@ def elu(module: nn.ELU, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def gelu(module: nn.GELU, at: Weights, *data: Array) -> Result:
-    """X Φ(x), or its approximation by tanh."""
+    """x Φ(x), or its approximation by tanh."""
     return (activations.gelu_tanh if module.approximate == "tanh" else functions.gelu)(data[0])
 
 
 @layer.dispatch
 def silu(module: nn.SiLU, at: Weights, *data: Array) -> Result:
-    """X σ(x)."""
+    """x σ(x)."""
     return functions.silu(data[0])
 
 
 @layer.dispatch
 def mish(module: nn.Mish, at: Weights, *data: Array) -> Result:
-    """X tanh(log(1 + eˣ))."""
+    """x tanh(log(1 + eˣ))."""
     return activations.mish(data[0])
 
 

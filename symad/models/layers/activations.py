@@ -29,12 +29,12 @@ def elu(x: Array, alpha: Array | float = 1.0) -> Array:
 
 
 def mish(x: Array) -> Array:
-    """X tanh(log(1 + eˣ))."""
+    """x tanh(log(1 + eˣ))."""
     return x * np.tanh(softplus(x))
 
 
 def gelu_tanh(x: Array) -> Array:
-    """X (1 + tanh(√(2/π) (x + 0.044715 x³)))/2."""
+    """x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2."""
     return x * (1 + np.tanh(float(np.sqrt(2 / np.pi)) * (x + 0.044715 * x**3))) / 2
 
 

@@ -269,6 +269,6 @@ class Recurrent:
 
 
 def affine(x: Array, weight: Array, bias: Array | None) -> Array:
-    """X Wᵀ + b; without b if it is None."""
+    """x Wᵀ + b; without b if it is None."""
     made = x @ weight.T
     return made if bias is None else made + bias

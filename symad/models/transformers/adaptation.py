@@ -48,7 +48,7 @@ def merged(W: Array, A: Array, B: Array, alpha: float) -> Array:
 
 
 def apply(x: Array, W: Array, A: Array, B: Array, alpha: float) -> Array:
-    """X W'ᵀ (..., d_out) by x Wᵀ + (α/r) (x Aᵀ) Bᵀ, without forming W': x (..., d_in)."""
+    """x W'ᵀ (..., d_out) by x Wᵀ + (α/r) (x Aᵀ) Bᵀ, without forming W': x (..., d_in)."""
     return x @ W.T + (alpha / A.shape[0]) * ((x @ A.T) @ B.T)
 
 

@@ -71,7 +71,7 @@ def compare(relation: str, a: Node, b: Node) -> Node:
 
 
 def equal(a: Node, b: Node) -> Node:
-    """A == b."""
+    """The condition a == b."""
     return compare("==", a, b)
 
 

@@ -145,7 +145,7 @@ def log_determinant_jvp(op: LogDeterminant, y: Node, tangents: Tangents) -> Tang
 
 @transpose.dispatch
 def solve_transpose(op: Solve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """B_bar = A⁻ᵀ X_bar."""
+    """The cotangent B_bar = A⁻ᵀ X_bar."""
     return ZERO, solve(matrix_transpose(y.args[0]), y_bar)
 
 

@@ -99,7 +99,7 @@ def sparse_solve_shape(op: SparseSolve, args: Nodes) -> Shape:
 
 @jvp.dispatch
 def sparse_solve_jvp(op: SparseSolve, y: Node, tangents: Tangents) -> Tangent:
-    """A x_dot = b_dot − A_dot x."""
+    """The tangent with A x_dot = b_dot − A_dot x."""
     entries_dot, b_dot = tangents
     moved: Tangent = ZERO
     if isinstance(entries_dot, Node):
