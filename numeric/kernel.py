@@ -263,7 +263,7 @@ class Kernel:
         text = self._c_text(suffix) if suffix in (".c", ".h") else self.source
         if not text:
             raise LoweringError(
-                f"{path}: there is no C of {self.name}; backend='c' prints C where C has all functions in it"
+                f"{path}: {self.name} has no C; backend='c' prints C if C has all functions of the graph"
             )
         if self.origin is not None:
             check_importable(self.origin.graph, path)
@@ -277,7 +277,7 @@ class Kernel:
             if made.backend != "c":
                 return ""
             if made.dtype != "float64":
-                raise LoweringError(f"C that stands alone is in float64, and {self.name} is in {made.dtype}")
+                raise LoweringError(f"C that stands alone is in float64, but {self.name} is in {made.dtype}")
             texts = made.standalone(made.graph)
         return texts[suffix == ".h"]
 

@@ -79,12 +79,12 @@ def lower(
     """
     if not isinstance(backend, str):
         raise LoweringError(
-            f"backend={backend!r} is no name of a backend; arguments are given as lower(f, inputs=[x, y])"
+            f"backend={backend!r} is not a backend's name; give the arguments as lower(f, inputs=[x, y])"
         )
     if log is not None and backend not in TELLING:
-        raise LoweringError(f"log tells of the passes for backends {', '.join(TELLING)}, not {backend!r}")
+        raise LoweringError(f"log reports the passes of backends {', '.join(TELLING)}, not of {backend!r}")
     if wrt is not None and not packed:
-        raise LoweringError("wrt says what is packed in one vector; give packed=True, or leave it out")
+        raise LoweringError("wrt selects the inputs of the packed vector; give packed=True, or leave wrt out")
     if style not in STYLES or (style == "plain" and backend != "numpy"):
         raise LoweringError(
             f"style={style!r} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, and "

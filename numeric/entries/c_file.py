@@ -107,7 +107,7 @@ def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[
     if missing:
         given = ", ".join(f'"{name}": 4' for name in missing)
         raise LoweringError(
-            f"C that stands alone needs a number for each size, and {graph.name} leaves {', '.join(missing)} "
+            f"C that stands alone needs a number for each size, but {graph.name} leaves {', '.join(missing)} "
             f"open; give c_file(f, sizes={{{given}}}), or --sizes {' '.join(f'{name}=4' for name in missing)}"
         )
     short = [need for need in needed_sizes(graph) if bind(need, found) < 0]

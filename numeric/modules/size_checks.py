@@ -68,8 +68,8 @@ def check_sizes_known(graph: Graph) -> None:
     if free:
         names = ", ".join(map(one_line, free))
         raise LoweringError(
-            f"{graph.name} depends on the size {names}, which is that of no input, so that no call would "
-            f"know it; give it a number, as in f.at({{{one_line(free[0])}: 4}})"
+            f"{graph.name} depends on the size {names}, which no input has, so that a call cannot determine "
+            f"it; give it a number, as in f.at({{{one_line(free[0])}: 4}})"
         )
 
 

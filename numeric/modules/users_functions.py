@@ -104,9 +104,9 @@ def check_importable(graph: Graph, path: Path | str) -> None:
         function = implementation(head)
         if function is not None and import_path(function) is None and not issubclass(head, Ranged):
             raise LoweringError(
-                f"{path}: the function {head.__name__} is implemented by {function!r}, which no module has "
-                "under its name, so that a file cannot import it; define it at the top of a module that is "
-                "imported, and register it from there"
+                f"{path}: the function {head.__name__} is implemented by {function!r}, which a file cannot "
+                "import, because no module has it under its name; define it at the top level of a module, "
+                "and register it from there"
             )
 
 

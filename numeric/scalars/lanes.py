@@ -98,7 +98,7 @@ def lane_plan(graph: Graph) -> LanePlan:
     for node in order:
         if not node.shape and node not in number:
             if any(a.shape for a in node.args):
-                raise LoweringError(f"the op {type(node.op).__name__} makes a scalar of an array")
+                raise LoweringError(f"the op {type(node.op).__name__} makes a scalar from an array")
             number[node] = scalar_steps.node(node, [number[a] for a in node.args])
     scalar = placed(scalar_steps, list(number.values()), len(graph.input_nodes))
     at = dict(zip(number, scalar.results.tolist(), strict=True))
@@ -200,7 +200,7 @@ def _places(
             continue
         permutes = isinstance(node.op, Einsum) and len(node.args) == 1
         if not (isinstance(node.op, MOVING) or permutes) or any(a not in known for a in node.args):
-            raise LoweringError(f"the op {type(node.op).__name__} puts no lanes together")
+            raise LoweringError(f"the op {type(node.op).__name__} does not only move elements of lanes")
         known[node] = np.asarray(evaluate(node.op, tuple(known[a] for a in node.args))).astype(np.int64)
     missing = [o for o in graph.output_nodes if o not in known]
     if missing:

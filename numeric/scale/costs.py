@@ -90,7 +90,7 @@ def plan(kernel: Distributed, **values: Tree) -> Forecast:
     graph = kernel.graph.ungrouped()
     for argument, value in zip(graph.arguments, given, strict=True):
         if isinstance(value, tuple) and not all(is_count(length) or length == 0 for length in value):
-            raise ShapeError(f"{argument.name}: the shape {value} holds what is no length")
+            raise ShapeError(f"{argument.name}: the shape {value} has an entry that is no length")
     arrays = [
         Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
     ]

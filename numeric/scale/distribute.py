@@ -167,13 +167,13 @@ def _check_places(
     if client is not None and scheduler is not None:
         raise EvaluationError("give a client or a scheduler, not both")
     if client is not None and not (hasattr(client, "nthreads") and hasattr(client, "compute")):
-        raise EvaluationError(f"client={client!r} is no distributed.Client: give Client(address)")
+        raise EvaluationError(f"client={client!r} is not a distributed.Client: give Client(address)")
     thread_count(threads)
     if rows is not None and not is_count(rows):
-        raise ShapeError(f"rows={rows!r} is no number of rows: give an int ≥ 1")
+        raise ShapeError(f"rows={rows!r} is not a number of rows: give an int ≥ 1")
     seconds = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if timeout is not None and not (seconds and timeout > 0):
-        raise EvaluationError(f"timeout={timeout!r} is no time: give seconds > 0")
+        raise EvaluationError(f"timeout={timeout!r} is not a time: give seconds > 0")
 
 
 def _first_block(values: tuple[Array, ...], k: int) -> Array:

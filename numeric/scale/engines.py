@@ -273,7 +273,7 @@ def _result(job: Job, client: Client, future: Future, timeout: float | None) -> 
             now = monotonic()
             alive = now if client.nthreads() else alive
         if now - alive > WORKER_GRACE:
-            why = f"all workers of the cluster are gone since {WORKER_GRACE:.0f} seconds"
+            why = f"all workers of the cluster have been gone for {WORKER_GRACE:.0f} seconds"
         elif timeout is not None and now >= began + timeout:
             why = f"not done within {timeout} seconds"
         else:

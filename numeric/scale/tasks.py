@@ -143,7 +143,7 @@ def part(
             if np.shape(block) != tuple(shape):
                 raise ShapeError(
                     f"{job.names[position]} has the shape {np.shape(block)} in this chunk, where Dask was "
-                    f"told {tuple(shape)}: give chunks= to what made it"
+                    f"told {tuple(shape)}: give chunks= to the function that made it"
                 )
         values: list[Any] = list(shared)
         for position, block in zip(job.cut, blocks, strict=True):

@@ -21,7 +21,7 @@ def ranged_source(head: type[sympy.Basic], name: str, writer: Writer) -> str:
         LoweringError: the library is not NumPy.
     """
     if writer.np != "np":
-        raise LoweringError(f"a {head.kind} over a range that is known in a call has no form for {writer.np}")
+        raise LoweringError(f"a {head.kind} whose range is only known in a call has no form for {writer.np}")
     program = plain_program(head.body)
     terms = writer.beside()
     variable, *parameters = map(terms.name, program.inputs)

@@ -46,7 +46,7 @@ def read_checkpoint(path: str | Path, parameters: Tree, state: State) -> tuple[A
     found = _arrays(path)
     losses = found.pop("losses", None)
     if losses is None:
-        raise EvaluationError(f"{path} holds no losses; it is no checkpoint of symad")
+        raise EvaluationError(f"{path} holds no losses; it is not a checkpoint of symad")
     _compare(path, wanted, found)
     made: State = {
         group: {k: found[f"state/{group}/{k}"] for k in members} for group, members in state.items()
@@ -60,7 +60,7 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise EvaluationError(f"{path} is no checkpoint that can be read: {error}") from None
+        raise EvaluationError(f"{path} is not a checkpoint that can be read: {error}") from None
 
 
 def _compare(path: str | Path, wanted: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> None:

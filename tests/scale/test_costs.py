@@ -51,7 +51,7 @@ def fail(block):
 def test_shapes_that_are_none_are_named():
     kernel = distribute(traced(lambda x, y, w: ((x @ w - y) ** 2).sum()), OVER)
     for wrong in ((-10, 4), (10.5, 4), ("10", 4)):
-        with pytest.raises(ShapeError, match=r"X: the shape .* holds what is no length"):
+        with pytest.raises(ShapeError, match=r"X: the shape .* has an entry that is no length"):
             plan(kernel, X=wrong, y=(10, 1), w=(4, 1))
 
 

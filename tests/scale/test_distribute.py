@@ -101,9 +101,9 @@ def test_a_function_that_mixes_rows_is_refused_with_its_certificate():
         ({"nan": "ignore"}, "nan='ignore' is not one of"),
         ({"threads": 0}, "threads=0: give an int"),
         ({"threads": True}, "threads=True"),
-        ({"client": "tcp://127.0.0.1:1"}, "client='tcp://127.0.0.1:1' is no distributed.Client"),
-        ({"timeout": -1}, "timeout=-1 is no time: give seconds > 0"),
-        ({"timeout": "5"}, "timeout='5' is no time"),
+        ({"client": "tcp://127.0.0.1:1"}, "client='tcp://127.0.0.1:1' is not a distributed.Client"),
+        ({"timeout": -1}, "timeout=-1 is not a time: give seconds > 0"),
+        ({"timeout": "5"}, "timeout='5' is not a time"),
     ],
 )
 def test_options_that_do_not_exist_are_named(options, message):
@@ -122,7 +122,7 @@ def test_data_that_do_not_fit_are_named():
         kernel(x, y[1:], w)
     with pytest.raises(ShapeError, match="there are no rows"):
         kernel(x[:0], y[:0], w)
-    with pytest.raises(ShapeError, match="rows=0 is no number of rows"):
+    with pytest.raises(ShapeError, match="rows=0 is not a number of rows"):
         kernel.on(rows=0)
     assert kernel.on(rows=np.int64(7))(x, y, w) == kernel.on(rows=7)(x, y, w)
     with pytest.raises(EvaluationError, match="masked"):

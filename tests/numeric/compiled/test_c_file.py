@@ -344,7 +344,7 @@ def test_kernels_of_arrays_are_saved_as_c(tmp_path: Path) -> None:
     kernel.save(tmp_path / "f.h")
     made = c_file(graph)
     assert ((tmp_path / "f.c").read_text(), (tmp_path / "f.h").read_text()) == (made.source, made.header)
-    with pytest.raises(LoweringError, match="is in float64, and layer is in float32"):
+    with pytest.raises(LoweringError, match="is in float64, but layer is in float32"):
         lower(graph, backend="c", dtype="float32").save(tmp_path / "g.c")
     with pytest.raises(LoweringError, match="backend='c' prints C"):
         lower(graph).save(tmp_path / "g.c")

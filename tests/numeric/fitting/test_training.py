@@ -159,14 +159,14 @@ def test_checkpoints_of_another_model_are_refused(tmp_path):
     with pytest.raises(EvaluationError, match="NaN or infinity in parameter/b1"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
     path.write_bytes(b"not a checkpoint")
-    with pytest.raises(EvaluationError, match="no checkpoint that can be read"):
+    with pytest.raises(EvaluationError, match="not a checkpoint that can be read"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
 
 
 def test_pickles_are_never_read(tmp_path):
     path = tmp_path / "evil.npz"
     np.savez(path, losses=np.array([{}], dtype=object))
-    with pytest.raises(EvaluationError, match="no checkpoint"):
+    with pytest.raises(EvaluationError, match="not a checkpoint"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
 
 
