@@ -41,7 +41,7 @@ from symad.verification.proof.with_proofs import (
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
-from symad.verification.without_values import Valued
+from symad.verification.without_values import Valued, without_function
 
 
 def decide(
@@ -84,8 +84,11 @@ def _decided(
     """The entries of each pair, and the primes of the last identity test."""
     found, at = dict[int, Verdict](), dict[int, Sizes]()
     groups: dict[Sizes, list[int]] = {(): []}
+    nothing = judge.within(partial(without_function, pairs), dict[int, Verdict]())
     same, lefts = list[Goal](), dict[tuple[int, int], Node]()
     for k, pair in enumerate(pairs):
+        if k in nothing:
+            continue
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
         if proof is not None:
             found[k] = proof
@@ -107,10 +110,8 @@ def _decided(
         at |= dict.fromkeys(group, sizes)
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
     valued = Valued(known.comparisons, lefts)
-    return [
-        entries_of(pair, valued.verdict(pair.place, found[k]), _size_texts(at.get(k, ())))
-        for k, pair in enumerate(pairs)
-    ], primes
+    found = {k: valued.verdict(pairs[k].place, verdict) for k, verdict in found.items()} | nothing
+    return [entries_of(pair, found[k], _size_texts(at.get(k, ()))) for k, pair in enumerate(pairs)], primes
 
 
 def _is_derived(pair: Pair, known: Replayed) -> bool:

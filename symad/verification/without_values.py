@@ -29,7 +29,7 @@ from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.ranges import promised
-from symad.verification.verdicts import Verdict
+from symad.verification.verdicts import Pair, Verdict
 
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
 
@@ -197,6 +197,30 @@ class Valued:
             reason = f"{verdict.reason}; of {int(lacks.sum())} elements {reason}"
         status = np.where(lacks, "undecided", verdict.status).astype(object)
         return replace(verdict, status=status, reason=reason)
+
+
+def without_function(pairs: Sequence[Pair]) -> dict[int, Verdict]:
+    """Which claims are about a derivative of a function that has no value: the function alone is looked at.
+
+    The inverse of a singular matrix ends a claim so, before anything is tested.
+    """
+    reasons = {f: _nowhere_defined(f) for f in {pair.function for pair in pairs}}
+    return {k: _nothing(pair, why) for k, pair in enumerate(pairs) if (why := reasons[pair.function])}
+
+
+def _nowhere_defined(function: tuple[Node, ...]) -> str:
+    """Why a function of known sizes has no value; empty where it may have one."""
+    if not function or any(not all(isinstance(d, int) for d in n.shape) for n in topological(function)):
+        return ""
+    claim = Claimed((*function, *function), len(function))
+    (found,) = with_values([claim])
+    return why(claim) if found is not None and not any(f.any() for f in found) else ""
+
+
+def _nothing(pair: Pair, reason: str) -> Verdict:
+    """Every element is undecided."""
+    shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
+    return Verdict(np.full(shape, "undecided", dtype=object), "", 0.0, reason=reason)
 
 
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:

@@ -22,8 +22,9 @@ DIFFER = "the normal forms differ"
 LONG = 1000
 """Claims of few elements and of so many terms are cut at once: without, their polynomials are too long."""
 
-WORK_OF_A_TERM = 4
-"""Steps that a term of a claim that is cut counts for, of those that an attempt may take."""
+WORK_OF_A_TERM, WORK_OF_ANOTHER = 4, 20
+"""Steps that a term of a claim that is cut counts for, of those that an attempt may take. The second is
+for other forms of a derivative that has a proof: a test that they are equal to that form takes less."""
 
 MOST_GOALS = 4
 """Claims about more elements are not cut: a product with a direction says as much of all of them."""
@@ -124,8 +125,13 @@ def find_long(
     ``sweeps`` are how claims were made, as `Proof` says it, where that is known.
     """
     search, covered = Search(claims, limits, list(wanted), [], [], []), set[int]()
-    for group in _groups(claims, wanted, sweeps):
-        covered |= _cut(search, *group, LONG)
+    proved = set[Derivative]()
+    for group, sweep in sorted(_groups(claims, wanted, sweeps), key=lambda g: not g[1].islower()):
+        derivative = claims[group[0]].derivative
+        each = WORK_OF_ANOTHER if derivative in proved else WORK_OF_A_TERM
+        covered |= _cut(search, group, sweep, LONG, each)
+        if not {k for k, _, _ in search.left}.issuperset(group):
+            proved.add(derivative)
     left = [*search.last, *search.reasons] if not covered.isdisjoint(k for k, _, _ in search.left) else []
     return Found(tuple(search.proofs), search.steps, tuple(dict.fromkeys(left)), frozenset(covered))
 
@@ -145,6 +151,10 @@ def find(
         before = find_long(claims, wanted, limits, sweeps)
         rest = find(claims, [goal for goal in wanted if goal not in before.goals], limits, sweeps, before)
         return before.and_more(rest)
+    if EXHAUSTED in before.reasons:  # without cuts they are longer still
+        wanted = [goal for goal in wanted if goal[0] not in before.covered]
+    if not wanted:
+        return Found((), 0, before.reasons)
     chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
     search = Search(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
     for strategy in STRATEGIES:
@@ -180,7 +190,9 @@ def _groups(claims: Sequence[Claim], goals: Sequence[Goal], sweeps: Mapping[int,
     return [(tuple(group), min((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
 
 
-def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[int]:
+def _cut(
+    search: Search, group: Sequence[int], sweeps: str, least: int, each: int = WORK_OF_A_TERM
+) -> set[int]:
     """Proofs of the goals of some claims, with names for values that both sides go through.
 
     Returns the claims that were looked at: not those of less than that many terms, or of too many.
@@ -190,7 +202,10 @@ def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[i
         board = Board(search.claims, group, sweeps)
     except UNUSABLE:
         board = None
-    if board is None or len(board.writing.terms.known) * WORK_OF_A_TERM > limits.work:
+    if board is not None and each > WORK_OF_A_TERM and len(board.writing.terms.known) * each > limits.work:
+        search.last = [EXHAUSTED]
+        return set(group)
+    if board is None or len(board.writing.terms.known) * each > limits.work:
         return set[int]().union(*[_cut(search, [k], sweeps, least) for k in group if len(group) > 1])
     if len(board.writing.terms.known) < least:
         return set()

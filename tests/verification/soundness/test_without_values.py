@@ -7,7 +7,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.verification.measuring.instance_sizes import sizes_of
-from symad.verification.without_values import Valued
+from symad.verification.without_values import NO_VALUE, Valued
 
 x, y = sp.symbols("x y", real=True)
 p = sp.Symbol("p", positive=True)
@@ -109,6 +109,7 @@ def test_domains_are_found(name):
 def test_a_file_cannot_claim_what_has_no_values(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Valued, "everywhere", lambda self, comparison: True)
+        patch.setattr("symad.verification.decide.without_function", lambda pairs: {})
         forged = symad.verify(sp.log(-1 - x**2), x, gradient=2 * x / (1 + x**2))
         assert forged.status == "proved" and forged.proofs
     again = symad.Certificate.from_json(forged.to_json()).recheck()
@@ -181,3 +182,12 @@ def test_sizes_are_chosen_at_which_there_are_values():
 def test_outputs_without_values_leave_the_others_theirs():
     f = symad.trace(lambda a: (np.linalg.cholesky(-a @ a.T - np.eye(2)), a @ a), [(2, 2)])
     assert {e.status for e in symad.equal(f, f).entries} == {"undecided", "proved"}
+
+
+def test_a_function_without_values_ends_a_claim_before_anything_is_tested():
+    """A Aᵀ of a 20×3 matrix A is singular; with 3 columns of 3 rows it is not."""
+    f, g = (symad.trace(lambda A: np.linalg.inv(A @ A.T).sum(), [(rows, 3)]) for rows in (20, 3))
+    certificate = symad.check(f, seed=1)
+    assert {e.status for e in certificate.entries} == {"undecided"}
+    assert NO_VALUE in certificate.entries[0].reason and certificate.steps < 1_000_000
+    assert symad.check(g, seed=1).status in ("proved", "tested")
