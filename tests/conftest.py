@@ -1,4 +1,4 @@
-"""What every test shares: numbers that can be had again, and a skip where there is no GPU."""
+"""Fixtures of all tests: reproducible random numbers, and a skip of GPU tests on machines without a GPU."""
 
 import importlib.util
 from zlib import crc32

@@ -1,4 +1,4 @@
-"""Work that can be counted, and that a busy machine does not change."""
+"""Counts of the work that code does, which do not depend on how busy the machine is."""
 
 from __future__ import annotations
 

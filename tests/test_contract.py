@@ -1,4 +1,4 @@
-"""The public names and their meanings, each used once as the documentation promises."""
+"""The public names, each used once as the documentation says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example runs to its end and prints what it found."""
+"""Every example runs to its end and prints its results."""
 
 import ast
 import importlib.util

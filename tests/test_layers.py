@@ -1,4 +1,4 @@
-"""Imports point one way: symad <- symad.numeric <- symad.gpu; heavy libraries load where used."""
+"""Imports go one way, symad <- symad.numeric <- symad.gpu; heavy libraries are imported where used."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What pyproject.toml lists is what stands on disk, and what is built from it is complete."""
+"""The files listed in pyproject.toml exist, and the built packages are complete."""
 
 import os
 import re

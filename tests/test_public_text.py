@@ -1,4 +1,4 @@
-"""What a reader of the repository sees names no path of a machine it was written on."""
+"""The repository's files contain no path of a machine on which they were written."""
 
 import re
 from pathlib import Path

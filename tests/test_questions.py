@@ -1,4 +1,4 @@
-"""Every op answers every question, or says why not; and the answers agree with each other."""
+"""Every op answers every question or gives the reason why it does not; the answers agree with each other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The Python blocks of README.md, CONTRIBUTING.md and docs/ run; what they name exists.
+"""The Python blocks of README.md, CONTRIBUTING.md and docs/ run, and the names in them exist.
 
 The blocks of one file share one namespace and run in order, in a process of their own (they may
 register ops). A block that begins with ``>>>`` is a doctest: its output is compared.

@@ -1,4 +1,4 @@
-"""The site: every page is reached, every link within it leads somewhere, it is built without a network."""
+"""The site: every page is linked, every link within it has a target, and no network is needed to build it."""
 
 import ast
 import importlib

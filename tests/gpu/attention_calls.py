@@ -1,4 +1,4 @@
-"""Attention by `symad.gpu.attention` and lowered graphs, on the stand-in or a GPU, of NumPy arrays."""
+"""Attention of NumPy arrays by `symad.gpu.attention` and by lowered graphs, on the stand-in or on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models whose launches are counted: (function of the parameters and data, shapes, data)."""
+"""Models whose kernel launches are counted, each as (function of the parameters and data, shapes, data)."""
 
 from __future__ import annotations
 

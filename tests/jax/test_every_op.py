@@ -1,4 +1,4 @@
-"""Every op's examples, and their derivatives, through JAX: the graph's own values, or a refusal by name."""
+"""The examples of every op, and their derivatives, through JAX: the graph's values, or a named refusal."""
 
 import warnings
 

@@ -1,6 +1,7 @@
-"""Identities between matrix expressions, without derivatives: what manipulations of them rest on.
+"""Identities between matrix expressions, without derivatives, that rewriting of matrix expressions uses.
 
-The numbers are those of Petersen and Pedersen, "The Matrix Cookbook", version of November 15, 2012.
+The numbers of the identities are those of Petersen and Pedersen, "The Matrix Cookbook", version of
+November 15, 2012.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Matrix expressions on which SymPy's own derivative was wrong or gave up, with the right derivative.
+"""Matrix expressions whose derivative by SymPy was wrong or missing, with the right derivative.
 
-The numbers are those of the reports and pull requests in sympy/sympy. ``wrong`` holds what SymPy 1.14
-answers, where it answers, or half of what is right. Expressions by rules that SymPy lacks altogether
-have no number. Where SymPy 1.14 happens to be right, it stands here because an earlier one was not.
+The numbers are those of the reports and pull requests in sympy/sympy. ``wrong`` holds the wrong answer of
+SymPy 1.14 or, where it has none, half of the right derivative. Expressions that no rule of SymPy covers have
+no number. Some expressions are right in SymPy 1.14 and were wrong in an earlier version.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Matrix derivatives from books and papers beside the Matrix Cookbook, as they are printed.
+"""Matrix derivatives as printed in books and papers other than the Matrix Cookbook.
 
 Giles: "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008; an output's adjoint W there is the derivative of tr(W'C) here. Boyd and
 Vandenberghe: "Convex Optimization", 2004. Bishop: "Pattern Recognition and Machine Learning", 2006.
 Hastie, Tibshirani, Friedman: "The Elements of Statistical Learning", 2009. Laue, Mitterreiter, Giesen:
-"Computing Higher Order Derivatives of Matrix and Tensor Expressions", 2018. ``wrong`` holds the same
-with a transpose, a sign or a factor lost, as it is found in lecture notes and forums.
+"Computing Higher Order Derivatives of Matrix and Tensor Expressions", 2018. ``wrong`` holds the same formula
+without a transpose, a sign or a factor, a mistake found in lecture notes and forums.
 """
 
 from __future__ import annotations

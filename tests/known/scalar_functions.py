@@ -1,7 +1,7 @@
-"""Derivatives of scalar functions as they are printed, and wrong ones as they are made.
+"""Derivatives of scalar functions as they are printed, each with formulas that are wrong in a typical way.
 
-Every claim is written by hand in a form of its own, never computed. ``wrong`` holds formulas that are
-false: sign errors, forgotten inner derivatives, forgotten terms, and those that programs have shipped
+Every formula is written by hand in a form of its own, never computed. ``wrong`` holds formulas that are
+false: sign errors, forgotten inner derivatives, forgotten terms, and mistakes of released programs
 (their origin is in ``source``). "DLMF" is the NIST Digital Library of Mathematical Functions, by section.
 """
 

@@ -1,6 +1,6 @@
-"""Derivatives printed in the literature, against ours: in float64, and exactly in Fractions.
+"""Derivatives printed in the literature against symad's, in float64, and exactly in Fractions.
 
-The claimed side is evaluated by SymPy on explicit rational matrices; nothing of symad takes part.
+SymPy evaluates the printed side on explicit rational matrices; symad has no part in that.
 """
 
 from fractions import Fraction

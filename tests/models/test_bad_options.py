@@ -1,4 +1,4 @@
-"""Every model refuses sizes, counts and names that are none, by the name of the field."""
+"""Every model refuses invalid sizes, counts and names with an error that names the field."""
 
 import dataclasses
 import importlib

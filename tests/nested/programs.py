@@ -1,8 +1,8 @@
 """Random programs of nested functions, each run by symad and by JAX.
 
-A program is a tree. Functions inside of it close over the values around them, and all parameters are
-called x or y, so that most of them have the name of another one in scope. Values are numbers or vectors of
-`LENGTH`; a derivative of a vector is that of its sum.
+A program is a tree. Inner functions close over the values of outer ones. All parameters are called x or y, so
+that most of them have the name of another parameter in scope. Values are numbers or vectors of `LENGTH`;
+the derivative of a vector is the derivative of its sum.
 """
 
 from __future__ import annotations

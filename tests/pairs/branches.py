@@ -1,4 +1,4 @@
-"""Family S2: branches whose values and conditions share subexpressions; right sides by cases."""
+"""Family S2: branches whose values and conditions share subexpressions; right-hand sides by cases."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All families of pairs, and what a verifier says about them.
+"""All families of pairs, and a verifier's verdicts on them.
 
-The answer is known by how a pair was made, and by mpmath's values at points; symad takes no part in it.
+The right answer follows from how a pair was made, and from mpmath's values at points, without symad.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Families S4, S5: zeros and integers that no normal form shows, under steps, signs and comparisons.
+"""Families S4, S5: zeros and integers that no normal form shows, inside steps, signs and comparisons.
 
-h ≡ 0 by an identity. What is asked about f(h) is decided by f(0), and never by rounding.
+By an identity, h is 0 everywhere. Questions about f(h) are decided by f(0), and never by rounding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two things that are known to be equal, or known to differ on an open set, by how they were made."""
+"""A pair of expressions that are, by construction, equal, or different on an open set."""
 
 from __future__ import annotations
 

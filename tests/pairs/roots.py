@@ -1,7 +1,7 @@
-"""Family S1, S6: identities that hold where u > 0, beside elements and branches that are real there only.
+"""Families S1, S6: identities that hold where u > 0, next to elements and branches that are real only there.
 
-|u| = u is true of an element that contains √u, and false of its neighbour. Each identity comes with two
-right sides: one that is right where u > 0 only, and one that is right everywhere.
+|u| = u holds for an element that contains √u, and not for its neighbour. Each identity comes with two
+right-hand sides: one that is right only where u > 0, and one that is right everywhere.
 """
 
 from __future__ import annotations

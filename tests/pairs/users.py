@@ -1,7 +1,8 @@
-"""Families S10, S11: derivative rules that users give, and programs that are off in a small region.
+"""Families S10, S11: derivative rules of users, and programs that are wrong in a small region.
 
-A function of a user's has the values of a known one; its rule is SymPy's derivative of that one, or not. A
-program has the derivative of a formula everywhere but near one point: it may be measured, never certified.
+A user's function has the values of a known function; its rule is SymPy's derivative of that function, or a
+wrong one. A program has the derivative of a formula everywhere except near one point: a verdict "measured" is
+allowed for it, and "certified" never.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of SymPy expressions by mpmath alone: what pairs are decided by, without symad."""
+"""Values of SymPy expressions by mpmath alone, without symad, which decide the pairs."""
 
 from __future__ import annotations
 

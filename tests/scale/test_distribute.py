@@ -1,4 +1,4 @@
-"""Kernels on parts of data: the same numbers as on all of them, the same bits however they are computed."""
+"""Kernels on parts of data: the values of one call on all data, the same bits whatever computes the parts."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every coloring that any test here makes is judged by the definition of its kind."""
+"""Every coloring made in these tests is checked against the definition of its kind."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The op whose value is a sparse matrix: its answers, and what it refuses."""
+"""The op whose value is a sparse matrix: its values, and the input that it refuses."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Compression and recovery: shapes, dtypes, batches, accuracy, and what goes wrong."""
+"""Compression and recovery: shapes, dtypes, batches, accuracy, errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Colorings that a user brings: accepted when valid, refused with a conflicting pair otherwise."""
+"""Colorings supplied by a user: accepted when valid, refused with a conflicting pair otherwise."""
 
 import networkx
 import numpy as np

@@ -1,4 +1,4 @@
-"""The judges of all other tests are judged: bad colorings must not pass."""
+"""Tests of the checks that all other tests here use: they must reject bad colorings."""
 
 import networkx
 import numpy as np

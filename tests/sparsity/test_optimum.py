@@ -1,4 +1,4 @@
-"""Tiny cases against exhaustive search, which tries every assignment of p colors."""
+"""Tiny cases against exhaustive search over every assignment of p colors."""
 
 from itertools import product
 

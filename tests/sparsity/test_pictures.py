@@ -1,4 +1,4 @@
-"""Pictures: what they show is what the coloring says."""
+"""Pictures of matrices and colorings show the entries and colors that the coloring has."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The stages of the tour about sparsity find what they should."""
+"""The tour's stages about sparsity report the expected findings."""
 
 import pytest
 

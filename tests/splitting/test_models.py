@@ -1,4 +1,4 @@
-"""Models over their batch: what the library's losses, layers and networks are on parts of the samples."""
+"""Models over their batch: how the library's losses, layers and networks split over parts of the samples."""
 
 import numpy as np
 import pytest

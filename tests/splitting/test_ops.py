@@ -1,4 +1,4 @@
-"""Every op's examples, along a new axis and along their own: what is proved holds in numbers."""
+"""Every op's examples, split along a new axis and along their own: what is proved holds in numbers."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""Which functions split over their data: losses, derivatives, softmax, what mixes, bad input."""
+"""Functions that split over their data and functions that do not: losses, derivatives, softmax, bad input."""
 
 import numpy as np
 import pytest

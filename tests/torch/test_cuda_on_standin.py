@@ -1,7 +1,7 @@
-"""The bridge over CuPy without a device: the stand-in for CuPy, and tensors that only say they are on one.
+"""The bridge over CuPy without a device: the stand-in for CuPy, and tensors that only claim to be on one.
 
-What runs here is all but PyTorch's own memory: which kernel, on which stream and device, its values.
-`test_as_function.test_on_a_cuda_device` runs the whole on a GPU.
+Everything except PyTorch's own memory is tested here: which kernel runs, on which stream and device, and its
+values. `test_as_function.test_on_a_cuda_device` tests the whole bridge on a GPU.
 """
 
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Certificates of autograd functions: right ones agree, wrong ones are refuted where they are wrong."""
+"""Certificates of autograd functions: right ones are confirmed, wrong ones are refuted at a point."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays that start at odd places: kernels with copies of 16 bytes are for those that do not."""
+"""Arrays that start at no multiple of 16 bytes: kernels copy 16 bytes at once in aligned arrays only."""
 
 from __future__ import annotations
 

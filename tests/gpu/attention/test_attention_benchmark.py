@@ -1,4 +1,4 @@
-"""What the benchmarks need no GPU for runs on the CPU, so that they work once one is at hand."""
+"""The parts of the benchmarks that need no GPU run on the CPU, so that the benchmarks work on a GPU later."""
 
 import json
 import shutil

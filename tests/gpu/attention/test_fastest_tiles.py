@@ -1,4 +1,4 @@
-"""Tile shapes by trial runs: measured once, kept for all processes, and not where nothing can be kept."""
+"""Tile shapes chosen by trial runs: measured once, stored for all processes, not measured without storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums by rows: gradients of embeddings and of parameters of scores, equal in every run."""
+"""Segment sums, in gradients of embeddings and of parameters of scores: the same bits in every run."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A stand-in for CuPy without a GPU: NumPy inside, CuPy's manners outside.
+"""A stand-in for CuPy that needs no GPU: it computes with NumPy and has the rules of CuPy's interface.
 
-What generated code must not do on a GPU is an error here: mixing NumPy arrays with device arrays,
-reading a device array implicitly (bool, float, iteration), results wider than their operands, and
-functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
+Errors here are the mistakes that generated code must not make on a GPU: mixing NumPy arrays with device
+arrays, reading a device array implicitly (bool, float, iteration), results of a wider type than the operands,
+and functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
 every implicit widening of float to double an error. `empty` is filled with NaN. Launches, copies and
-synchronisations are counted (`cuda.counts`). What is known of CuPy's own ways stands where it is kept to,
-with the file and the lines in CuPy 14.2.0, and in 13.6.0 in brackets where they differ.
+synchronisations are counted (`cuda.counts`). Comments that state how CuPy behaves name the file and the lines
+in CuPy 14.2.0, and in 13.6.0 in brackets where they differ.
 
     with installed(): ...    # `import cupy` gives this module inside
 """

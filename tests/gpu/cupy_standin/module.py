@@ -1,4 +1,4 @@
-"""The stand-in's main namespace: what generated code uses of CuPy, and nothing else."""
+"""The stand-in's main namespace: the functions of CuPy that generated code uses, and no others."""
 
 from __future__ import annotations
 

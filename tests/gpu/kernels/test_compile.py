@@ -1,4 +1,4 @@
-"""Finding the GPU, and the one error where there is none."""
+"""Detection of the GPU, and the error on machines without one."""
 
 import builtins
 import sys

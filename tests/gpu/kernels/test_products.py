@@ -1,4 +1,4 @@
-"""Loops that stay loops: one product a step. Others are one kernel, see `test_recurrences`."""
+"""Loops with one matrix product a step stay loops; loops that become one kernel: `test_recurrences`."""
 
 import numpy as np
 import sympy as sp

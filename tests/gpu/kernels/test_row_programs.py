@@ -1,4 +1,4 @@
-"""Small networks as one kernel: which regions are found, and their numbers."""
+"""Small networks as one kernel: which regions of the graph are joined, and their values."""
 
 from __future__ import annotations
 

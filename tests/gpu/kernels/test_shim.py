@@ -1,4 +1,4 @@
-"""The CPU stand-in for CUDA finds the mistakes it is there to find, and computes what it should."""
+"""The CPU stand-in for CUDA: it reports the mistakes that it should find, and computes correct values."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The passes that save launches keep the function, on graphs; and their ops answer what ops answer."""
+"""Passes that save launches: graphs keep their values, and the ops of these passes have all rules of ops."""
 
 from __future__ import annotations
 

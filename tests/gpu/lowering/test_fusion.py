@@ -1,4 +1,4 @@
-"""Fusion keeps the function: random graphs, with work between the chains that no kernel can hold."""
+"""Fusion keeps the values of random graphs, in which ops that cannot be fused stand between the chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in and goes out: other libraries' arrays, streams, devices, and constants on several devices."""
+"""Arrays of other libraries as arguments and results, streams, devices, and constants on several devices."""
 
 from __future__ import annotations
 

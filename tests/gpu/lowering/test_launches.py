@@ -1,6 +1,6 @@
-"""What one value and gradient of each model costs on the stand-in: launches, copies, waits, calls of cuBLAS.
+"""The cost of one value and gradient of each model on the stand-in: launches, copies, waits, calls of cuBLAS.
 
-The table may only fall. A rise is a regression: find the pass that no longer fires.
+The counts of the table may only fall. A count that rises is a regression: a pass no longer applies.
 """
 
 from __future__ import annotations

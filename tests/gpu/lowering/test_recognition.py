@@ -1,4 +1,4 @@
-"""Attention that is written out becomes tiled attention: the pass alone on graphs, and whole models."""
+"""Attention that users write out becomes tiled attention: the pass alone on graphs, and whole models."""
 
 from __future__ import annotations
 

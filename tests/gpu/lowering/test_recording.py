@@ -1,4 +1,4 @@
-"""Calls that are one launch: values, gradients and errors of functions that are recorded and replayed."""
+"""Functions recorded as CUDA graphs, whose calls are one launch each: values, gradients and errors."""
 
 from __future__ import annotations
 

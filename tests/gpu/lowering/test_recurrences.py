@@ -1,4 +1,4 @@
-"""Loops over time as one kernel each: what is recognised, its numbers, and what stays a loop."""
+"""Loops over time as one kernel each: which loops are recognised, their values, and which stay loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel sums on tensor cores: values, the error bounds that are promised, and where they are used."""
+"""Kernel sums on tensor cores: values, the guaranteed error bounds, and the cases in which they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Location-scale, inversion, and the leapfrog map: what sampling rests on, proved."""
+"""Location-scale, inversion, and the leapfrog map: proofs of the identities that sampling uses."""
 
 import numpy as np
 import pytest

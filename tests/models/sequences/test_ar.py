@@ -1,4 +1,4 @@
-"""The autoregressive model: Fibonacci, sunspots, windows, and the unit that is an AR model."""
+"""The autoregressive model: Fibonacci, sunspots, windows, and the recurrent unit that equals an AR model."""
 
 import numpy as np
 import pytest

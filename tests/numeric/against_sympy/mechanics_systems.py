@@ -1,7 +1,7 @@
-"""Systems of bodies for sympy.physics.mechanics, by Kane's and Lagrange's methods: what users bring.
+"""Mechanical systems for sympy.physics.mechanics, by Kane's and Lagrange's methods, as users write them.
 
-Each function gives a `System`: M x' = F for the coordinates and speeds x = (q, u), multipliers last where a
-Lagrangian has constraints.
+Each function returns a `System`: M x' = F for the coordinates and speeds x = (q, u), followed by the
+multipliers where a Lagrangian has constraints.
 """
 
 from typing import Any, NamedTuple

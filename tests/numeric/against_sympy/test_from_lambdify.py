@@ -1,8 +1,8 @@
-"""What `lambdify(args, expr)` takes, `lower(expr, inputs=args)` takes: arguments, values, results.
+"""`lower(expr, inputs=args)` takes what `lambdify(args, expr)` takes: arguments, values, results.
 
 The cases follow the subjects of SymPy's own tests of lambdify for the modules numpy and scipy, over the real
-numbers. The references are SymPy's exact values to 30 digits, or NumPy and SciPy called here by hand. What is
-refused is listed by category at the end.
+numbers. The references are SymPy's exact values to 30 digits, or direct calls of NumPy and SciPy. The last
+tests list, by category, the calls that are refused.
 """
 
 import inspect

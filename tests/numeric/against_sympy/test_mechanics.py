@@ -1,6 +1,6 @@
-"""Kane's and Lagrange's equations of sympy.physics.mechanics go straight in: values, Jacobians, solutions.
+"""`lower` takes the equations of Kane's and Lagrange's methods as they are: values, Jacobians, solutions.
 
-The references are SymPy's own: numbers put into the matrices, and `diff` of them, to 30 digits.
+The references are SymPy's own: numbers substituted into the matrices and into their `diff`, to 30 digits.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""SymPy's own tests of lambdify, with `lower` in its place: all pass but those of this table.
+"""SymPy's own tests of lambdify, run with `lower` in its place: all pass except those of this table.
 
-Only three kinds of things are refused: complex numbers; other modules and printers, with all that is
-text or an expression as a value; and what has no meaning over arrays of numbers. The last two kinds of the
-table are no refusals: `lower` computes where lambdify raises an error, or returns the same numbers in
+`lower` refuses only three kinds of calls: complex numbers; other modules and printers, with all calls whose
+values are text or expressions; and expressions without a meaning for arrays of numbers. The last two kinds of
+the table are no refusals: `lower` computes where lambdify raises an error, or returns the same numbers in
 another form.
 """
 

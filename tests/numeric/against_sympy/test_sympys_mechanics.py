@@ -1,7 +1,7 @@
-"""Every system of bodies that SymPy's own tests of mechanics form goes straight in.
+"""Every system that SymPy's own tests of mechanics form is lowered as it is.
 
-The tests of sympy.physics.mechanics are run as they are; each Kane's or Lagrange's method that forms its
-equations there is kept. Mass matrix, forcing and Jacobian are compared with SymPy's matrices in 60 digits.
+The tests of sympy.physics.mechanics run unchanged; every object of Kane's or Lagrange's method that forms its
+equations there is recorded. Mass matrix, forcing and Jacobian agree with SymPy's matrices in 60 digits.
 """
 
 import importlib

@@ -1,9 +1,9 @@
-"""One function, one value: the graph and all backends against mpmath with 50 digits.
+"""Scalar functions have the same values in the graph and on all backends: against mpmath with 50 digits.
 
-Functions are asked at ordinary points, near 0, in saturation and where they are not defined; value and two
-derivatives are within 8 units in the last place times the condition number (values), or 64 (derivatives). At
-points without a value nothing is raised and nothing finite comes out. All functions of a group stand in one
-graph, so that each backend compiles once.
+Functions are evaluated at ordinary points, near 0, in saturation and where they are not defined. The error of
+values is at most 8 units in the last place times the condition number; that of two derivatives at most 64. At
+points where a function has no value, nothing is raised and the result is not finite. All functions of a group
+are in one graph, so that each backend compiles once.
 """
 
 from __future__ import annotations

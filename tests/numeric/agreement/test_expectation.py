@@ -1,4 +1,4 @@
-"""Monte Carlo means: exact expectations within the error that is claimed, and errors that cover."""
+"""Monte Carlo means: exact expectations within the stated error, and intervals with the stated coverage."""
 
 import numpy as np
 import pytest

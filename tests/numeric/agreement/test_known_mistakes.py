@@ -1,6 +1,6 @@
-"""Mistakes that were made once, each by the program that showed it, in every form that code has.
+"""Regression tests: each past mistake by the program that showed it, on every backend.
 
-Right numbers are worked out by hand, by NumPy on plain arrays, by SciPy or by mpmath.
+The expected numbers are worked out by hand, by NumPy on plain arrays, by SciPy or by mpmath.
 """
 
 from __future__ import annotations

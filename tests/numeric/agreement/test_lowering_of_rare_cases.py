@@ -1,4 +1,4 @@
-"""What ended in errors of Python: loops turned and cut, sparse recurrences, no elements, huge integers."""
+"""Rare cases are lowered: reversed and cut loops, sparse recurrences, empty arrays, huge integers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What must not matter does not: names, the order of inputs, axes, types of arrays, sizes of batches."""
+"""Results do not depend on names, the order of inputs, axes, types of arrays, or sizes of batches."""
 
 from __future__ import annotations
 

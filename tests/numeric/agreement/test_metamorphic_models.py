@@ -1,4 +1,4 @@
-"""What must not matter does not, for all models of the tour: names, order, layouts, types, batches."""
+"""Results of all models of the tour do not depend on names, order, layouts, types, or batches."""
 
 from __future__ import annotations
 

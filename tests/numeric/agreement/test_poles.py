@@ -1,4 +1,4 @@
-"""Functions at their poles and at infinities: nothing is raised, and all kernels say what the graph says."""
+"""Functions at their poles and at infinities: nothing is raised, and all kernels agree with the graph."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random array programs: generated code, and its derivatives, against PyTorch's.
 
-A program is drawn while it runs, on traced values and on tensors alike: all choices depend on the seed and
-on shapes alone. ``SYMAD_PROGRAMS=5000`` asks for so many programs instead of a few.
+A program is drawn while it runs, once on traced values and once on tensors: all choices depend only on the
+seed and on shapes. ``SYMAD_PROGRAMS=5000`` runs 5000 programs instead of a few.
 """
 
 import importlib

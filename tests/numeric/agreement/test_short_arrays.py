@@ -1,6 +1,6 @@
-"""Arrays that are empty, or shorter than what a function reads: NumPy's numbers, or one refusal everywhere.
+"""Arrays that are empty, or shorter than a function's slices: NumPy's values, or the same error everywhere.
 
-NumPy cuts a part that goes beyond an array in silence; with a symbolic length that would be a wrong number.
+NumPy silently shortens a slice that goes beyond the array; with a symbolic length the result would be wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stable forms are found as mathematics, however a function is written; derivatives included."""
+"""Numerically stable forms are found whichever way a function is written, also in derivatives."""
 
 from collections.abc import Callable
 from functools import cache

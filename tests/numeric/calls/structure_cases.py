@@ -1,7 +1,8 @@
-"""What takes parameters in structures, each call with its expected numbers, for `test_structure_table`.
+"""Calls of every function that takes parameters in structures, with their expected numbers.
 
-The problem is linear regression: residuals r = X w + b − t, loss L = mean r². All expected numbers are NumPy
-formulas: ∂L/∂w = 2 Xᵀr/n, ∂L/∂b = 2 mean r, ∇²L = 2 AᵀA/n with A = [X 1].
+`test_structure_table` runs them. The problem is linear regression: residuals r = X w + b − t, loss
+L = mean r². All expected numbers are NumPy formulas: ∂L/∂w = 2 Xᵀr/n, ∂L/∂b = 2 mean r, ∇²L = 2 AᵀA/n with
+A = [X 1].
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of fixed data: what depends on the data alone leaves each call; against NumPy and PyTorch."""
+"""Functions of fixed data: work on the data alone is not repeated in calls; against NumPy and PyTorch."""
 
 import numpy as np
 import pytest

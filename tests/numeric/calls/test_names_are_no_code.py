@@ -1,4 +1,4 @@
-"""Names of symbols, dimensions and functions are text in generated code: none of them is ever run."""
+"""Names of symbols, dimensions and functions are text in generated code and never run as code."""
 
 import ast
 import re

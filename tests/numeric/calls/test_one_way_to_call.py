@@ -1,4 +1,4 @@
-"""One way to call: by position and by name, with one signature and one set of names in errors, everywhere."""
+"""All functions are called by position or by name, with one signature and the same names in errors."""
 
 from __future__ import annotations
 

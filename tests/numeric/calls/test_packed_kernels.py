@@ -1,4 +1,4 @@
-"""packed=True and inputs=[t, [y...]]: SciPy takes kernels as they are."""
+"""packed=True and inputs=[t, [y...]]: SciPy's solvers call kernels without a wrapper."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What is shown has plain numbers: no np.float64(...) in reprs, explanations, listings and printed text."""
+"""Numbers in output are plain: no np.float64(...) in reprs, explanations, listings and printed text."""
 
 import numpy as np
 import pytest

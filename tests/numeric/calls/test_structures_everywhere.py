@@ -1,4 +1,4 @@
-"""Arguments that are objects, and ``inputs=``, in every function that takes f."""
+"""Arguments that are objects, and ``inputs=``, in every function that takes a Python function f."""
 
 import copy
 import pathlib

@@ -1,4 +1,4 @@
-"""The folder of compiled code: private, repaired when damaged, and never a reason to fail."""
+"""The folder of compiled code is private and repaired when damaged; no state of it makes a call fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs at many points: rows that are used again, pairs of operations as one, frames for each thread."""
+"""Runs at many points: rows that are reused, pairs of operations as one, frames for each thread."""
 
 import threading
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Samplers have the law they should: moments within standard errors, exact invariance, honest diagnostics."""
+"""Samplers draw from the right law: moments within standard errors, exact invariance, correct diagnostics."""
 
 import numpy as np
 import pytest

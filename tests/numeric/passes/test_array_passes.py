@@ -1,4 +1,4 @@
-"""What the passes for array programs do, and that they change rounding only."""
+"""The passes for array programs: what each one changes, and that values change by rounding only."""
 
 import itertools
 from collections.abc import Callable

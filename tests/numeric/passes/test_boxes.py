@@ -1,4 +1,4 @@
-"""Sums of padded arrays as arrays that are filled part by part: the pass alone, by the interpreter."""
+"""Sums of padded arrays as arrays that are filled part by part: the pass alone, run by the interpreter."""
 
 import numpy as np
 import pytest

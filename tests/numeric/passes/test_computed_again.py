@@ -1,4 +1,4 @@
-"""What kernels compute again rather than read: one array less in memory, and the same numbers."""
+"""Values that kernels recompute instead of reading them: one array less in memory, and the same values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Numbers that meet in one factor: fewer statements, the same values."""
+"""Constant factors are combined into one: fewer statements, the same values."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Loops over gates work on columns of a batch, with the values and gradients of PyTorch and of the graph."""
+"""Loops over gates with the batch as the last axis: values and gradients of PyTorch and of the graph."""
 
 import re
 from typing import Any

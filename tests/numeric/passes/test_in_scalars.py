@@ -1,4 +1,4 @@
-"""Array graphs written out in scalars: every op beside its evaluation on arrays, and NumPy's own answers."""
+"""Array graphs written out in scalars: every op against its evaluation on arrays and against NumPy."""
 
 from __future__ import annotations
 

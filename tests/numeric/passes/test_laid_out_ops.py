@@ -1,4 +1,4 @@
-"""What ops that say where things stand in memory evaluate to; their printed form is that, too."""
+"""Ops with a memory layout: the values of their evaluation, and of their printed form."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""Loops in NumPy: states in parts, elementwise work in the steps that need it; values of the graph itself."""
+"""Loops in NumPy, against the graph: states in parts, elementwise work only in the steps that need it."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Contractions over an axis of one element are products of repeated arrays."""
+"""Contractions over an axis of one element become products of broadcast arrays."""
 
 import numpy as np
 import pytest

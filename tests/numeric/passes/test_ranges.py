@@ -1,4 +1,4 @@
-"""Integrals, and sums and products with arguments as bounds: against mpmath and SymPy."""
+"""Integrals, sums and products whose bounds are arguments: against mpmath and SymPy."""
 
 import json
 import pickle

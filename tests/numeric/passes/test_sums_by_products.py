@@ -1,4 +1,4 @@
-"""Sums over the first or last axes of arrays are products with ones."""
+"""Sums over the first or last axes of arrays become products with ones."""
 
 import numpy as np
 import pytest

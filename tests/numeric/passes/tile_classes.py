@@ -1,9 +1,10 @@
-"""Which tiles of the pair plane a mask empties, fills or cuts, by interval arithmetic.
+"""Classes of the tiles of a mask in the plane of pairs (empty, full or partial), by interval arithmetic.
 
 The mask is a SymPy Boolean of b, h, i, j and array reads. Every tile [i_lo, i_hi] × [j_lo, j_hi] is
 classified from the bounds of its comparisons' two sides: affine comparisons are exact, so causal,
-sliding-window and prefix masks come out exactly; anything else is at worst called PARTIAL. No
-mask entry is ever evaluated: the cost is one interval per tile, and O(length) per array read.
+sliding-window and prefix masks are classified exactly; a tile of another mask that is empty or full may be
+called PARTIAL, and no other error occurs. No mask entry is ever evaluated: the cost is one interval per tile,
+and O(length) per array read.
 """
 
 from __future__ import annotations

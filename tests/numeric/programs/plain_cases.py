@@ -1,4 +1,4 @@
-"""Graphs that the tests of programs share: examples of all ops, and the models of docs/listings.md."""
+"""Graphs for the tests of programs: examples of all ops, and the models of docs/listings.md."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names and comments of fast array code: by role, never code, and the function is the same."""
+"""Names and comments in fast array code: named by role, names never run as code, values unchanged."""
 
 import ast
 from itertools import pairwise

@@ -1,7 +1,7 @@
-"""Places of values in programs of array code: what is written over what, and when memory is given back.
+"""Buffers of values in programs of array code: which value overwrites which, and when memory is released.
 
-A program runs in the interpreter, which writes over arrays as the program says and gives up what it frees:
-a value that is overwritten too early changes a result, one that is freed too early is missing.
+A program runs in the interpreter, which overwrites and releases arrays as the program says:
+a value that is overwritten too early changes a result, one that is released too early is missing.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""`style="plain"`: text = program = graph, for all ops, all models and random programs; and it reads well."""
+"""`style="plain"`: text, program and graph agree, for all ops, all models and random programs."""
 
 import ast
 import importlib

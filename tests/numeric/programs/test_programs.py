@@ -1,4 +1,4 @@
-"""Programs alone: the validator, every graph pass and every program pass, and where text is not read."""
+"""Programs alone: the validator, every graph pass and every program pass; no pass reads text of code."""
 
 import ast
 from pathlib import Path

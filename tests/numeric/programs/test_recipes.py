@@ -1,4 +1,4 @@
-"""The backend of CONTRIBUTING.md, as a stranger would add it: a file of his own, and one line."""
+"""The backend of CONTRIBUTING.md, added as a newcomer would: a file of its own, and one line."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory that generated code uses again: results stay, threads are apart, nothing piles up."""
+"""Reuse of memory in generated code: results stay valid, threads share no buffer, memory does not grow."""
 
 import threading
 from typing import Any

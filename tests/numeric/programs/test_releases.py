@@ -1,4 +1,4 @@
-"""When printed code gives memory back: after the last statement that reads a value, by whatever name."""
+"""Printed code releases a value's memory after the last statement that reads it, also under another name."""
 
 import ast
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Results that are computed in arrays that a program is given: the pass alone, by the interpreter."""
+"""Results that are computed directly in a program's output arrays: the pass alone, by the interpreter."""
 
 import numpy as np
 import pytest

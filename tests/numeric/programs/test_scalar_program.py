@@ -1,4 +1,4 @@
-"""The text of straight-line scalar code: values used once stand where they are used, others have names."""
+"""The text of straight-line scalar code: values used once are written in place, others have names."""
 
 import re
 from itertools import pairwise

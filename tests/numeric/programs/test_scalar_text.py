@@ -1,4 +1,4 @@
-"""The one printer of scalar expressions: every target computes what the graph computes."""
+"""The printer of scalar expressions: every target computes the values of the graph."""
 
 import random
 import subprocess

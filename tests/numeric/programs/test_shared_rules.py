@@ -1,4 +1,4 @@
-"""Rules that plain and fast text share: contractions are einsum however they are written, helpers are one."""
+"""Rules of both plain and fast text: every contraction is an einsum, and a name stands for one helper."""
 
 import numpy as np
 import pytest

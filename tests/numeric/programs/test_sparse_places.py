@@ -1,4 +1,4 @@
-"""Parts of sparse matrices in arrays that the program makes for them: the pass alone, by the interpreter."""
+"""Blocks of sparse matrices, computed in preallocated arrays: the pass alone, by the interpreter."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Python ends without a word, whatever is alive: graphs of undefined functions, threads, kernels."""
+"""Python exits without a message, whatever is alive: graphs of undefined functions, threads, kernels."""
 
 import subprocess
 import sys

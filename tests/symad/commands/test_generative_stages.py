@@ -1,4 +1,4 @@
-"""The quick stages of kernels and generative models find what they must."""
+"""The quick stages about kernels and generative models report the expected findings."""
 
 import pytest
 

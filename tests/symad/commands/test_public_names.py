@@ -1,4 +1,4 @@
-"""`dir(symad)` shows the public names, and each of them is there."""
+"""`dir(symad)` lists the public names, and each of them exists."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The tour's files: what is kept of a run, the page, and going on where one was stopped."""
+"""The tour's files: the record of a run, the page, and runs that continue an interrupted one."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Joined steps against the recurrence run step by step, derivatives against those of a scan."""
+"""Associative scans against the recurrence run step by step; derivatives against those of a scan."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is linear stays so in batches: the linear ops that derivatives are made of are transposed after them.
+"""Batches of linear ops are linear: the ops of which derivatives consist can be batched, then transposed.
 
-Rules of loops batch the tangents of their bodies, and what comes out is transposed as it is.
+Rules of loops batch the tangents of their bodies, and the result is transposed as it is.
 """
 
 import numpy as np

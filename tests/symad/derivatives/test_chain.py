@@ -1,4 +1,4 @@
-"""Memory policies of scans: the same derivatives as keeping everything, in the memory they promise."""
+"""Memory policies of scans: the derivatives of a scan that keeps everything, in the stated memory."""
 
 from __future__ import annotations
 

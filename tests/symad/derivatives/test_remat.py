@@ -1,4 +1,4 @@
-"""Recomputed parts: the same values and derivatives; inner values are computed again and not kept."""
+"""Rematerialised parts: the same values and derivatives; inner values are recomputed instead of kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader of LaTeX formulas, as small as a test needs: it computes their values at a point."""
+"""A minimal parser of LaTeX formulas, which evaluates them at a point."""
 
 import math
 import re

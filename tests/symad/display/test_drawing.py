@@ -1,4 +1,4 @@
-"""Pictures: every box and edge is there, labels read well, layouts keep boxes apart."""
+"""Pictures: every box and edge is drawn, labels are readable, boxes do not overlap."""
 
 import re
 import xml.etree.ElementTree as ElementTree

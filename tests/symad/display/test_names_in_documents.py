@@ -1,4 +1,4 @@
-"""Hostile names of inputs in pictures, tables, certificates and files: shown, and never obeyed."""
+"""Hostile names of inputs in pictures, tables, certificates and files are shown and never interpreted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show: formulas as one would publish them, pictures, tables; and text that compiles."""
+"""Display in notebooks: formulas as in publications, pictures, tables; and LaTeX that compiles."""
 
 import re
 

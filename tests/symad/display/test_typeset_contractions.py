@@ -1,4 +1,4 @@
-"""Contractions typeset as products of matrices are those products: their values are einsum's."""
+"""Contractions typeset as matrix products: the products have the values of einsum."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""A traced function against itself: values as NumPy gives them, tangents by differences."""
+"""Compares a traced function with the Python function: values by NumPy, tangents by differences."""
 
 import numpy as np
 

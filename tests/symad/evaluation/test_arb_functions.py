@@ -1,4 +1,4 @@
-"""Special functions by Arb: mpmath's values to 50 digits, and nothing where the value is not real."""
+"""Special functions by Arb: mpmath's values to 50 digits, and no result where the value is not real."""
 
 import mpmath
 import pytest

@@ -1,4 +1,4 @@
-"""What cannot be right is refused, by name, before a wrong number comes of it."""
+"""Invalid input is refused by an error that names it, before it leads to a wrong number."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""Every op's rules, on the example nodes that stand beside them.
+"""Every op's rules, on the example nodes in the op's own file.
 
 Tangents against central differences of the evaluated op at 50 digits; transposes against tangents by
 the inner-product identity; the four Hessians against differences of the gradient and each other;
-batches against Python loops; definitions against what they define.
+batches against Python loops; definitions against the ops that they define.
 """
 
 import mpmath

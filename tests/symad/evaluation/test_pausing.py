@@ -1,4 +1,4 @@
-"""The garbage collector is paused by whole calls, over all threads, and afterwards as it was."""
+"""The garbage collector is paused during whole calls, over all threads, and restored afterwards."""
 
 import gc
 import os

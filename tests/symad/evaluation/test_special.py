@@ -1,5 +1,5 @@
-"""Special functions on arrays against mpmath: every function that has a numeric name, with every number of
-arguments that it has, and those that are rewritten; SciPy's in traced functions."""
+"""Special functions on arrays against mpmath, with every number of arguments that they allow; functions that
+are rewritten; SciPy's functions in traced functions."""
 
 import mpmath
 import numpy as np

@@ -1,4 +1,4 @@
-"""Saved graphs whose bytes were made to do harm: each is refused by name, or loads, and soon."""
+"""Saved graphs with malicious bytes: each is refused by a named error, or loads, in a short time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SymPy to graph to SymPy to graph: the same graph, or where SymPy took no part the same values."""
+"""Graph to SymPy and back: the same graph, or, for graphs not made from SymPy, the same values."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Saved graphs: loading gives the same graph, and a damaged or hostile file a clear error."""
+"""Saved graphs: loading gives the same graph; damaged and hostile files raise a clear error."""
 
 import json
 import subprocess

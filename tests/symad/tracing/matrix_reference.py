@@ -1,8 +1,7 @@
-"""Derivatives of matrix expressions by definition: elements moved one by one, at 60 digits.
+"""Derivatives of matrix expressions by definition: elements changed one by one, at 60 digits.
 
 SymPy evaluates the expression on explicit matrices of 60-digit numbers; each derivative is a
-central difference, whose error is far below double precision. No matrix calculus takes part, and
-nothing of symad does.
+central difference, whose error is far below double precision. Neither matrix calculus nor symad is used.
 """
 
 from __future__ import annotations

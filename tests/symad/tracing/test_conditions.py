@@ -1,4 +1,4 @@
-"""Values used under conditions: tangents are masked where they may be undefined, and only there."""
+"""Values used under conditions: tangents are masked exactly where they may be undefined."""
 
 import numpy as np
 import pytest

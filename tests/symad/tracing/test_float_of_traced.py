@@ -1,4 +1,4 @@
-"""``float(x)`` in traced functions is x; everywhere else, and in every other use, it is Python's float."""
+"""``float(x)`` in traced functions is x; outside them, and in all other uses, `float` is Python's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Equal nodes are one node, in any thread, and nothing stays of those that nobody holds."""
+"""Equal nodes are one node, in any thread, and nodes without references are freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean in a traced function; SymPy, NumPy and the function are as they were, for all threads."""
+"""Names in a traced function; tracing leaves SymPy, NumPy and the function unchanged in all threads."""
 
 import math
 import threading

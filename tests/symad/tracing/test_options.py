@@ -1,7 +1,7 @@
-"""Options of NumPy's functions: each is read, or does not matter, or is refused by name.
+"""Options of NumPy's functions: each is used, or cannot change the result, or is refused by name.
 
-The tests walk the signatures of all functions that are traced. An option that an answer reads has a
-case below, whose values are NumPy's.
+The tests go through the signatures of all functions that are traced. Every option that changes the result has
+a case below, whose expected values are NumPy's.
 """
 
 import ast

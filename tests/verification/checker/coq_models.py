@@ -1,4 +1,4 @@
-"""Models for Coq: of mechanics, of robotics, of statistics, and a cell of a recurrent network."""
+"""Models for Coq, from mechanics, robotics and statistics, and a cell of a recurrent network."""
 
 import numpy as np
 import sympy as sp

@@ -1,4 +1,4 @@
-"""The checker: what it proves, what it refuses, and that it stands alone."""
+"""The checker: what it proves and refutes, and that it imports only the graph and the ops of symad."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every scalar rule of the checker names its lemma in Coq, with its side condition, or why there is none."""
+"""Every scalar rule of the checker names its lemma in Coq and the side condition, or why it has no lemma."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates for Coq: what is printed, what coqc accepts, and what it rejects."""
+"""Certificates for Coq: the printed files, which of them coqc accepts, and which it rejects."""
 
 import json
 import os

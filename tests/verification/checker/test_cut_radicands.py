@@ -1,4 +1,4 @@
-"""What roots are taken of may be cut out of a graph: derivatives of norms in norms are compared so."""
+"""Radicands may be cut out of a graph: this is how derivatives of norms inside norms are compared."""
 
 import numpy as np
 import pytest

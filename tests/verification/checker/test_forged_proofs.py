@@ -1,4 +1,4 @@
-"""Proofs made by somebody who knows the checker and wants to deceive it: each is refused, soon."""
+"""Proofs forged with knowledge of the checker: each is refused, in a short time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that were damaged or forged: a named error or a verdict, soon; what is proved is true."""
+"""Damaged or forged certificates: a named error or a verdict in a short time; proved claims are true."""
 
 import json
 import random

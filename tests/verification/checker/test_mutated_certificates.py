@@ -1,4 +1,4 @@
-"""Certificates changed at random: a named error or a verdict, soon, and nothing false is proved."""
+"""Certificates changed at random: a named error or a verdict in a short time; no false claim is proved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates, and changes to their text and structure, at random."""
+"""Random changes to the text and the structure of certificates, and certificates to change."""
 
 from __future__ import annotations
 

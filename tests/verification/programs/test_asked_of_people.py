@@ -1,4 +1,4 @@
-"""`verify` with vjp=, jvp=, where= and constants=; certificates of files that hold nothing."""
+"""`verify` with vjp=, jvp=, where= and constants=; certificates from files without any."""
 
 import json
 

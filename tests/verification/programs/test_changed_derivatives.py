@@ -1,7 +1,7 @@
 """Any right derivative, given as a program, is measured; doubled or changed by 1e-6 it is refuted.
 
-Over the models of the tour (every kind of model has a stage there) and over the functions of other
-libraries that the audits are about.
+The functions are the models of the tour (which has a stage for every kind of model) and the functions of
+other libraries in the audits.
 """
 
 import importlib

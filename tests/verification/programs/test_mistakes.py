@@ -1,4 +1,4 @@
-"""Refutations name the mistake: at the top of a formula, or inside a program that repeats it."""
+"""Refutations name the mistake, at the top of a formula or inside a program that repeats it."""
 
 import importlib.util
 from functools import partial

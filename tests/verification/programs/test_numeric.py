@@ -1,4 +1,4 @@
-"""Numeric functions of several libraries are measured; bad ones are reported for what they are."""
+"""Numeric functions of several libraries are measured; wrong ones are reported with the kind of mistake."""
 
 import importlib.util
 import math

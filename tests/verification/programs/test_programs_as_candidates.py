@@ -1,7 +1,7 @@
 """A right derivative given as a program is measured; doubled, or changed by 1e-6, it is refuted.
 
-Whatever the sizes of numbers in the formula: what a program is allowed to be off by follows from the
-roundings that matter for its result, and a point at which nothing could be seen is no measurement.
+This holds for numbers of every size in the formula: the tolerance for a program follows from the roundings
+that matter for its result, and a point at which no difference could be seen counts as no measurement.
 """
 
 import math

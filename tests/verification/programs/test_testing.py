@@ -1,4 +1,4 @@
-"""`symad.testing` as users meet it: their own derivatives and their own ops, in plain pytest."""
+"""`symad.testing` in users' tests: their own derivatives and their own ops, in plain pytest."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Backward passes and scores as people derive them by hand: decided, or refuted where one part is changed."""
+"""Backward passes and scores derived by hand: certified, or refuted after a change of one part."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sheets of inverse functions, roots and whole parts, by cases; what differs on one sheet is not equal."""
+"""Branches of inverse functions, roots and integer parts, by cases; a difference on one branch is found."""
 
 import mpmath
 import numpy as np

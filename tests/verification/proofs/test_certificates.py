@@ -1,4 +1,4 @@
-"""Certificates are kept as JSON, read without running anything, displayed, and established again."""
+"""Certificates are saved as JSON, loaded without running code, displayed, and checked again."""
 
 import json
 import random

@@ -1,7 +1,7 @@
-"""Identities of elementary and special functions, each beside one that is false: what is decided of them.
+"""Identities of elementary and special functions, each next to a false one, and the verdicts on them.
 
-The false ones (another sign, a factor, a shifted region) are refuted, and never certified. What is true and
-not decided yet is listed; none of it is refuted.
+The false ones (another sign, a factor, a shifted region) are refuted, and never certified. True identities
+that are not decided yet are listed; none of them is refuted.
 """
 
 import pytest

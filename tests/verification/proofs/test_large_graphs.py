@@ -1,4 +1,4 @@
-"""Layers of a transformer: equal arguments are recognised without taking them apart, at a price that grows
+"""Layers of a transformer: equal arguments are recognised without expanding them, at a cost that grows only
 with the graph."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""One of several forms of a derivative is proved: the others are compared with it where that says as much."""
+"""One of several forms of a derivative is proved; the other forms are then compared with the proved one."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Clips and branches that the domain of a claim settles; intervals that enclose what they say."""
+"""Clips and branches that the domain of a claim decides; intervals that enclose all values."""
 
 import random
 from fractions import Fraction

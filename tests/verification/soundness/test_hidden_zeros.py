@@ -1,4 +1,4 @@
-"""Zeros and integers that no relation shows, values that are rounding noise, and integer inputs."""
+"""Zeros and integers that no known relation shows, values that are rounding noise, and integer inputs."""
 
 import numpy as np
 import pytest

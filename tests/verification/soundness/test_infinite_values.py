@@ -1,4 +1,4 @@
-"""−∞ < u holds where u is finite: an op whose value may be −∞ on an open set makes it no tautology."""
+"""−∞ < u holds where u is finite; it is no tautology if an op's value may be −∞ on an open set."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Addition theorems of the inverse hyperbolic functions, and such as look alike."""
+"""Addition theorems of the inverse hyperbolic functions, and false statements that look like them."""
 
 import mpmath
 import pytest

@@ -1,4 +1,4 @@
-"""Logarithms and roots of sums and quotients of exponentials: what is true is known, what is false is not."""
+"""Logarithms and roots of sums and quotients of exponentials: true claims are certified, false ones never."""
 
 import numpy as np
 import pytest

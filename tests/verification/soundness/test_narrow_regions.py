@@ -1,4 +1,4 @@
-"""What happens between two close boundaries, or only near one point, is looked for and found."""
+"""Differences between two close boundaries, or only near one point, are searched for and found."""
 
 from fractions import Fraction
 

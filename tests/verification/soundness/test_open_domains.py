@@ -1,4 +1,4 @@
-"""A claim on a domain without an open set says nothing; positive definite matrices as a domain."""
+"""A claim on a domain without an open set is empty; positive definite matrices as a domain."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is no function of real numbers: undecided with the reason, no guess; a mistake in use is an error."""
+"""Input that is no function of real numbers: undecided, with the reason; wrong use is an error."""
 
 import pytest
 import sympy as sp

@@ -1,7 +1,7 @@
 """Roots of sums of functions of roots: norms of what a network computes from a norm, and their derivatives.
 
-The second derivative of √u has a branch for u = 0, with √√u in it: it is taken nowhere. What u is, is written
-in one way in SymPy's derivative, as P/Q, and in another one in ours: both roots are one where u is.
+The second derivative of √u has a branch for u = 0 that contains √√u and is never taken. SymPy's derivative
+has u in another form, P/Q, than symad's: the two roots are equal where the two forms of u are.
 """
 
 from fractions import Fraction

@@ -1,6 +1,6 @@
-"""Identities that look right and are false somewhere are not accepted; those right wherever defined are.
+"""Identities that look right and are false somewhere are refused; those right wherever defined are accepted.
 
-The false ones hold for positive numbers only, or but for a sign. Each comes with a point, found by hand,
+The false ones hold for positive numbers only, or up to a sign. Each comes with a point, found by hand,
 at which both sides are real and differ.
 """
 

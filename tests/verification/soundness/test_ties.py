@@ -1,7 +1,7 @@
-"""What is 0, or an integer, on an open set: there sign² is not 1, < is not ≤, and ⌈x⌉ is not ⌊x⌋ + 1.
+"""Values that are 0, or integers, on an open set: there sign² is not 1, < is not ≤, ⌈x⌉ is not ⌊x⌋ + 1.
 
-Integer inputs have no open sets but their points: what differs at one integer differs. Each false claim
-comes with a point, found by hand, at which the sides differ for all points around it.
+The open sets of integer inputs are their points: a difference at one integer is a difference. Each false
+claim comes with a point, found by hand, at which the sides differ for all points around it.
 """
 
 import numpy as np

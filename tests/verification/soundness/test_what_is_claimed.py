@@ -1,4 +1,4 @@
-"""Sizes, symbols and rules of users: a certificate claims no more than was established."""
+"""Sizes, symbols and rules of users: a certificate claims only what was established."""
 
 import mpmath
 import numpy as np

@@ -1,4 +1,4 @@
-"""What has no real value anywhere is claimed to be nothing: never proved, tested, measured or refuted."""
+"""Expressions without a real value anywhere: no claim about them is proved, tested, measured or refuted."""
 
 import numpy as np
 import pytest

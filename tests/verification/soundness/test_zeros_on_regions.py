@@ -1,7 +1,7 @@
-"""What is 0 on a region, or everywhere, is no factor that others may be divided by.
+"""A value that is 0 on a region, or everywhere, is no factor by which others may be divided.
 
-√u √v = √(uv) and log u + log v = log(uv) tell a root or a logarithm from two earlier ones. If u and v were 0,
-they would tell that of anything.
+√u √v = √(uv) and log u + log v = log(uv) express a root or a logarithm by two earlier ones. If u and v were
+0, the equations would hold for any root or logarithm.
 """
 
 import pytest
