@@ -33,3 +33,8 @@ class LoweringError(SymadError, ValueError):
 
 class SavingError(SymadError, ValueError):
     """A graph cannot be saved, or a file holds no graph that can be loaded."""
+
+
+def told(error: BaseException) -> str:
+    """An error in one line: its type and its message."""
+    return f"{type(error).__name__}: {error}"

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-from symad.errors import EvaluationError
+from symad.errors import EvaluationError, told
 from symad.numeric.scale.chunks import Chunks, is_count
 from symad.numeric.scale.tasks import ChunkError, Job, finished, joined, part
 from symad.splitting.combine import Values
@@ -41,8 +41,8 @@ def thread_count(threads: int | None) -> int:
         EvaluationError: the number is not an int ≥ 1.
     """
     if threads is None:
-        told = next((v for k in BLAS_SETTINGS if (v := os.environ.get(k, "")).isdigit() and int(v) > 0), None)
-        return min(int(told), cores()) if told else cores()
+        found = (os.environ.get(name, "") for name in BLAS_SETTINGS)
+        return min(next((int(v) for v in found if v.isdigit() and int(v) > 0), cores()), cores())
     if not is_count(threads):
         raise EvaluationError(f"threads={threads!r}: give an int ≥ 1")
     return min(int(threads), cores())
@@ -290,13 +290,13 @@ def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Valu
     except ChunkError:
         raise
     except BrokenExecutor as error:
-        raise ChunkError(job.name, -1, "a process of the pool", f"it died: {_told(error)}") from error
+        raise ChunkError(job.name, -1, "a process of the pool", f"it died: {told(error)}") from error
     except Exception as error:
         for k, blocks in enumerate(chunks.blocks()):
             try:
                 dask.compute(*blocks, scheduler="synchronous")
             except Exception as cause:
-                raise ChunkError(job.name, k, "reading its data", _told(cause)) from cause
+                raise ChunkError(job.name, k, "reading its data", told(cause)) from cause
         raise error
     return values
 
@@ -309,10 +309,6 @@ def _default_client() -> Client | None:
         return None
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
 def _named(job: Job, client: Client, future: Future, error: Exception) -> ChunkError:
     """The error for a failed task, with the chunk that needed it and the worker, according to the cluster."""
     from distributed import KilledWorker
@@ -322,7 +318,7 @@ def _named(job: Job, client: Client, future: Future, error: Exception) -> ChunkE
         address = getattr(error.last_worker, "address", error.last_worker)
         why = "the worker died while it computed this chunk, and so did others that tried it: out of memory?"
         return ChunkError(job.name, chunk, f"worker {address}", why)
-    return ChunkError(job.name, chunk, f"worker {', '.join(workers) or 'unknown'}", _told(error))
+    return ChunkError(job.name, chunk, f"worker {', '.join(workers) or 'unknown'}", told(error))
 
 
 def _blamed(dask_scheduler: Any, key: Hashable) -> tuple[int, list[str]]:

@@ -18,7 +18,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
-from symad.errors import SymadError
+from symad.errors import SymadError, told
 from symad.tracing import trace
 
 RUN_NAME = "symad_model"
@@ -96,7 +96,7 @@ def run_file(path: Path) -> dict[str, Any]:
     try:
         return runpy.run_path(str(path), run_name=RUN_NAME)
     except (Exception, SystemExit) as error:
-        raise ModelError(f"{path.name} failed{_place(error, path)}: {_told(error)}") from error
+        raise ModelError(f"{path.name} failed{_place(error, path)}: {told(error)}") from error
     finally:
         sys.path.remove(str(path.parent))
 
@@ -106,10 +106,6 @@ def _place(error: BaseException, path: Path) -> str:
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     found = line or (lines[-1] if lines else None)
     return f" at line {found}" if found else ""
-
-
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _candidates(namespace: Mapping[str, object]) -> list[str]:
@@ -197,7 +193,7 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
     try:
         return trace(function, [given[parameter] for parameter in first])
     except Exception as error:
-        raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
+        raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {told(error)}") from error
 
 
 def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> tuple[Traceable, Graph]:
@@ -217,7 +213,7 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
             value = value()
         except (Exception, SystemExit) as error:
             place = _place(error, path)
-            raise ModelError(f"{path.name}:{name} failed{place}: {_told(error)}") from error
+            raise ModelError(f"{path.name}:{name} failed{place}: {told(error)}") from error
     if not (isinstance(value, (Graph, list, tuple, dict, *SYMPY)) or _is_decorated(value)):
         raise ModelError(
             f"{path.name}:{name} is of type {type(value).__name__}; a model is a SymPy object, a Graph, "

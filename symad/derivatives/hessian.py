@@ -20,6 +20,7 @@ from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.signatures import Inputs, Traceable, Wrt
+from symad.derivatives.jacobian import check_mode
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -77,7 +78,7 @@ def hessian(
         DerivativeError: ``f`` is not scalar, the mode is unknown, or ``chunk`` is given for a dense Hessian.
     """
     graph = as_graph(f, wrt, inputs)
-    _check_mode(mode, MODES)
+    check_mode(mode, MODES)
     if sparse:
         from symad.sparsity.recovery.jacobian_hessian import sparse_hessian
 
@@ -89,11 +90,6 @@ def hessian(
     matrix = hessian_node(value, selection.nodes, mode)
     packing = packing_of(graph, selection, Part("matrix"))
     return graph.with_outputs((matrix,), None, f"{graph.name}_hessian", None, mode, packing)
-
-
-def _check_mode(mode: str, known: Sequence[str]) -> None:
-    if mode not in known:
-        raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
 
 
 def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
@@ -178,7 +174,7 @@ def hvp(
     graph = as_graph(f, wrt, inputs)
     selection = select(graph, wrt)
     nodes = selection.nodes
-    _check_mode(mode, MODES)
+    check_mode(mode, MODES)
     if mode == "forward-over-forward":
         raise DerivativeError(
             "forward-over-forward gives the numbers uᵀHv one at a time, never the product Hv; use "

@@ -39,7 +39,7 @@ def gradient(
     selection = select(graph, wrt)
     nodes = selection.nodes
     value = scalar_output(graph, "a gradient")
-    _check_mode(mode, ("reverse", "forward"))
+    check_mode(mode, ("reverse", "forward"))
     if mode == "reverse":
         parts = [dense(b, x) for b, x in zip(gradient_nodes(value, nodes), nodes, strict=True)]
     else:
@@ -76,7 +76,7 @@ def jacobian(
         DerivativeError: the mode is unknown, or ``chunk`` is given for a dense Jacobian.
     """
     graph = as_graph(f, wrt, inputs)
-    _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
+    check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
     if sparse:
         from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
 
@@ -92,7 +92,12 @@ def jacobian(
     return graph.with_outputs((matrix,), None, f"{graph.name}_jacobian", None, report, packing)
 
 
-def _check_mode(mode: str, known: Sequence[str]) -> None:
+def check_mode(mode: str, known: Sequence[str]) -> None:
+    """Check that a derivative has a mode.
+
+    Raises:
+        DerivativeError: it has not.
+    """
     if mode not in known:
         raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
 

@@ -18,7 +18,7 @@ from symad.core.graph import Node, rebuild
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
-from symad.tracing.from_sympy.scalars import application_lift, function_lift
+from symad.tracing.from_sympy.scalars import application_lift
 from symad.tracing.proxy import Proxy
 from symad.tracing.walk import Tracer, lift
 from symad.tracing.wrapped import broadcast, condition, number
@@ -93,7 +93,7 @@ def _is_plain(head: type[sympy.Basic]) -> bool:
 
     Heaviside is not: SymPy gives it its value at 0 as a second argument.
     """
-    return lift.dispatch(head) in (function_lift, application_lift) and not issubclass(head, sympy.Heaviside)
+    return lift.dispatch(head) is application_lift and not issubclass(head, sympy.Heaviside)
 
 
 @cache

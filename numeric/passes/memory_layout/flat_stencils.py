@@ -133,7 +133,7 @@ class _Ranges:
         return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
 
     def _elementwise(self, node: Node) -> Range | None:
-        arrays = [a for a in node.args if a.shape and not _is_repeated(a)]
+        arrays = [a for a in node.args if a.shape and not is_one_value(a)]
         found = [self.range(a) for a in arrays]
         if not found or found[0] is None or any(f is None or f.strides != found[0].strides for f in found):
             return None
@@ -155,7 +155,8 @@ def _is_known(node: Node) -> bool:
     return all(isinstance(d, int) for d in node.shape)
 
 
-def _is_repeated(node: Node) -> bool:
+def is_one_value(node: Node) -> bool:
+    """Whether an array is one number, repeated."""
     return isinstance(node.op, Broadcast) and not node.op.axes
 
 

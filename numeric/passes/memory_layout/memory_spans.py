@@ -18,10 +18,9 @@ from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.blocking.block_loop import RowBlocks
-from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most
+from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most, is_one_value
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.arrays.shaping import (
-    Broadcast,
     Pad,
     Reshape,
     Slice,
@@ -200,7 +199,7 @@ class _Spans:
         return _cut(self._whole(arg), op.start, node.shape)
 
     def _elementwise(self, node: Node) -> Range | None:
-        arrays = [a for a in node.args if a.shape and not _is_repeated(a)]
+        arrays = [a for a in node.args if a.shape and not is_one_value(a)]
         if not any(a in self.spans for a in arrays):
             return None
         found = [self._whole(a) for a in arrays]
@@ -273,10 +272,6 @@ def _number(size: Dim) -> int:
 def _is_known(dims: Shape) -> bool:
     """Whether all dimensions but the first are numbers, and none is zero."""
     return all(isinstance(d, int) for d in dims[1:]) and 0 not in dims
-
-
-def _is_repeated(node: Node) -> bool:
-    return isinstance(node.op, Broadcast) and not node.op.axes
 
 
 def _has_gaps(node: Node) -> bool:

@@ -18,7 +18,7 @@ from symad.core.dims import size
 from symad.core.graph import Graph
 from symad.derivatives.hessian import MODES
 from symad.derivatives.wrt import scalar_output, select_wrt
-from symad.errors import DerivativeError
+from symad.errors import DerivativeError, told
 from symad.evaluation.dual import Dual, split
 
 STEPS = ("trace", "differentiate", "check", "lower", "use")
@@ -65,7 +65,7 @@ def run_stage(stage: Stage, out: Path | None, step: Callable[[str], None]) -> Ou
     except Skip as reason:
         outcome.skipped = str(reason)
     except Exception as error:  # a failing stage must not end the tour
-        outcome.failures.append(_told(error))
+        outcome.failures.append(told(error))
     outcome.seconds = time.perf_counter() - start
     outcome.pictures = sorted(name for name, time_ in _pictures(out).items() if before.get(name) != time_)
     return outcome
@@ -105,11 +105,7 @@ def _recorded(outcome: Outcome, doing: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        outcome.failures.append(f"{doing}: {_told(error)}")
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+        outcome.failures.append(f"{doing}: {told(error)}")
 
 
 def _differentiate(model: Model, graph: Graph, outcome: Outcome) -> None:

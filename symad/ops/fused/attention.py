@@ -54,6 +54,7 @@ from symad.ops.fused.attention_ops import (
     AttentionTangent,
 )
 from symad.transforms.batches import batch_outputs
+from symad.transforms.tangents import dense
 
 
 def attention(
@@ -145,10 +146,6 @@ def second_shape(op: AttentionSecond, args: Nodes) -> Shape:
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-def _dense(tangent: Tangent, like: Node) -> Node:
-    return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
-
-
 def _both(op: AttentionOp, args: Nodes) -> Nodes:
     """(o, L) of an attention with these arguments."""
     return tuple(in_part(op, Attention, part, args[: op.inner]) for part in (0, 1))
@@ -158,7 +155,7 @@ def _both(op: AttentionOp, args: Nodes) -> Nodes:
 def attention_jvp(op: Attention, y: Node, tangents: Tangents) -> Tangent:
     if not any(isinstance(tangents[r], Node) for r in op.real):
         return ZERO
-    dots = tuple(_dense(tangents[r], y.args[r]) for r in op.real)
+    dots = tuple(dense(tangents[r], y.args[r]) for r in op.real)
     return in_part(op, AttentionTangent, op.part, (*y.args, *_both(op, y.args), *dots))
 
 
@@ -170,7 +167,7 @@ def tangent_jvp(op: AttentionTangent, y: Node, tangents: Tangents) -> Tangent:
         return written_out.push_through(y, tangents)
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
-    dots = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+    dots = tuple(dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
     return Node.of(op, (*y.args[:at], *dots))
 
 
@@ -194,12 +191,12 @@ def cotangent_jvp(op: AttentionCotangent, y: Node, tangents: Tangents) -> Tangen
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
     if not any(isinstance(t, Node) for t in tangents[:at]):
-        bars = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+        bars = tuple(dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
         return Node.of(op, (*y.args[:at], *bars))
     if op.part > 2 or any(isinstance(t, Node) for t in tangents[3 : op.inner]):
         return written_out.push_through(y, tangents)
     moving = (*range(3), *range(op.inner, op.inner + 4))
-    dots = tuple(_dense(tangents[k], y.args[k]) for k in moving)
+    dots = tuple(dense(tangents[k], y.args[k]) for k in moving)
     return in_part(op, AttentionSecond, op.part, (*y.args, *dots))
 
 
@@ -221,7 +218,7 @@ def second_jvp(op: AttentionSecond, y: Node, tangents: Tangents) -> Tangent:
         return written_out.push_through(y, tangents)
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
-    dots = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+    dots = tuple(dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
     return Node.of(op, (*y.args[:at], *dots))
 
 

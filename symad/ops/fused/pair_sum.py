@@ -39,7 +39,6 @@ from symad.core.questions import (
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, lift, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import take
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
@@ -244,10 +243,6 @@ def pair_definition(op: PairOp, y: Node) -> Node:
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-def _dense(tangent: Tangent, like: Node) -> Node:
-    return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
-
-
 def _push_through(op: PairOp, y: Node, tangents: Tangents) -> Tangent:
     fresh, made = _on_fresh(op, _shapes(y.args))
     (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
@@ -260,7 +255,7 @@ def _push_through(op: PairOp, y: Node, tangents: Tangents) -> Tangent:
 def pair_sum_jvp(op: PairSum, y: Node, tangents: Tangents) -> Tangent:
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
-    dots = tuple(_dense(t, a) for t, a in zip(tangents, y.args, strict=True))
+    dots = tuple(dense(t, a) for t, a in zip(tangents, y.args, strict=True))
     return in_part(op, PairSumTangent, op.part, (*y.args, *dots))
 
 
@@ -269,7 +264,7 @@ def pair_tangent_jvp(op: PairSumTangent, y: Node, tangents: Tangents) -> Tangent
     if any(isinstance(t, Node) for t in tangents[: op.inner]):
         return _push_through(op, y, tangents)
     dots = zip(tangents[op.inner :], y.args[op.inner :], strict=True)
-    return Node.of(op, (*y.args[: op.inner], *(_dense(t, a) for t, a in dots)))
+    return Node.of(op, (*y.args[: op.inner], *(dense(t, a) for t, a in dots)))
 
 
 @transpose.dispatch
@@ -302,7 +297,7 @@ def pair_cotangent_jvp(op: PairSumCotangent, y: Node, tangents: Tangents) -> Tan
 @transpose.dispatch
 def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     inner = y.args[: op.inner]
-    dots = tuple(y_bar if k == op.part else _dense(ZERO, a) for k, a in enumerate(inner))
+    dots = tuple(y_bar if k == op.part else dense(ZERO, a) for k, a in enumerate(inner))
     bars: list[Tangent] = [ZERO] * len(y.args)
     if linear[op.inner]:
         bars[op.inner] = in_part(op, PairSumTangent, 0, (*inner, *dots))

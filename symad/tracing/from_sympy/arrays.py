@@ -33,10 +33,8 @@ from symad.core.questions import Nodes
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.tracing.error_names import check_one_shape, describe
-from symad.tracing.from_sympy.lambda_bodies import apply_lambda
 from symad.tracing.from_sympy.matrix_chain_order import is_ones
 from symad.tracing.from_sympy.matrix_parts import element_at, index_operands
 from symad.tracing.walk import Tracer, lift, operands
@@ -50,21 +48,6 @@ SYMBOL = 50
 @operands.register(OneArray)
 def leaf_operands(expression: sympy.Expr, tracer: Tracer) -> tuple[()]:
     return ()
-
-
-@lift.register(ArraySymbol)
-def symbol_lift(expression: ArraySymbol, args: Nodes, tracer: Tracer) -> Node:
-    return input_node(expression, tracer.shapes.get(expression, expression.shape))
-
-
-@lift.register(ZeroArray)
-def zero_lift(expression: ZeroArray, args: Nodes, tracer: Tracer) -> Node:
-    return broadcast_to(constant(0), as_shape(expression.shape))
-
-
-@lift.register(OneArray)
-def one_lift(expression: OneArray, args: Nodes, tracer: Tracer) -> Node:
-    return broadcast_to(constant(1), as_shape(expression.shape))
 
 
 @operands.register(ArrayElement)
@@ -104,11 +87,6 @@ def applyfunc_operands(
     expression: ArrayElementwiseApplyFunc, tracer: Tracer
 ) -> tuple[sympy.Basic | sympy.Expr, ...]:
     return (expression.expr,)
-
-
-@lift.register(ArrayElementwiseApplyFunc)
-def applyfunc_lift(expression: ArrayElementwiseApplyFunc, args: Nodes, tracer: Tracer) -> Node:
-    return apply_lambda(expression.function, args, tracer)
 
 
 # ---- contractions -------------------------------------------------------------------------------

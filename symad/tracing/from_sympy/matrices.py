@@ -24,6 +24,7 @@ from sympy.matrices.expressions.applyfunc import ElementwiseApplyFunction
 from sympy.matrices.expressions.factorizations import Factorization, LofCholesky, UofCholesky
 from sympy.matrices.expressions.kronecker import KroneckerProduct
 from sympy.matrices.expressions.special import GenericIdentity, GenericZeroMatrix
+from sympy.tensor.array.expressions import ArrayElementwiseApplyFunc, ArraySymbol, OneArray, ZeroArray
 
 from symad.core.dims import as_shape, same_dim, size, times
 from symad.core.graph import Node
@@ -50,7 +51,8 @@ def symbol_operands(expression: sympy.MatrixSymbol, tracer: Tracer) -> tuple[()]
 
 
 @lift.register(sympy.MatrixSymbol)
-def symbol_lift(expression: sympy.MatrixSymbol, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(ArraySymbol)
+def symbol_lift(expression: sympy.MatrixSymbol | ArraySymbol, args: Nodes, tracer: Tracer) -> Node:
     return input_node(expression, tracer.shapes.get(expression, expression.shape))
 
 
@@ -209,7 +211,10 @@ def applyfunc_operands(expression: ElementwiseApplyFunction, tracer: Tracer) -> 
 
 
 @lift.register(ElementwiseApplyFunction)
-def applyfunc_lift(expression: ElementwiseApplyFunction, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(ArrayElementwiseApplyFunc)
+def applyfunc_lift(
+    expression: ElementwiseApplyFunction | ArrayElementwiseApplyFunc, args: Nodes, tracer: Tracer
+) -> Node:
     return apply_lambda(expression.function, args, tracer)
 
 
@@ -241,12 +246,14 @@ def identity_lift(expression: sympy.Identity, args: Nodes, tracer: Tracer) -> No
 
 
 @lift.register(sympy.ZeroMatrix)
-def zero_lift(expression: sympy.ZeroMatrix, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(ZeroArray)
+def zero_lift(expression: sympy.ZeroMatrix | ZeroArray, args: Nodes, tracer: Tracer) -> Node:
     return broadcast_to(constant(0), as_shape(expression.shape))
 
 
 @lift.register(sympy.OneMatrix)
-def one_lift(expression: sympy.OneMatrix, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(OneArray)
+def one_lift(expression: sympy.OneMatrix | OneArray, args: Nodes, tracer: Tracer) -> Node:
     return broadcast_to(constant(1), as_shape(expression.shape))
 
 

@@ -109,16 +109,9 @@ def pow_lift(expression: sympy.Pow, args: Nodes, tracer: Tracer) -> Node:
     return power(*args)
 
 
-@lift.register(sympy.Function)
-def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> Node:
-    """Any scalar function; its derivative is looked up when it is needed."""
-    check_scalars(expression, args)
-    return apply(expression.func, *args)
-
-
 @lift.register(sympy.core.function.Application)
 def application_lift(expression: sympy.core.function.Application, args: Nodes, tracer: Tracer) -> Node:
-    """Max, Min and others that SymPy does not derive from Function."""
+    """A scalar function, Max and Min among them; its derivative is looked up when it is needed."""
     check_scalars(expression, args)
     return apply(expression.func, *args)
 
@@ -279,24 +272,15 @@ def relational_lift(expression: Relational, args: Nodes, tracer: Tracer) -> Node
     return compare(expression.rel_op, *args)
 
 
+LOGIC = {And: "and", Or: "or", Xor: "xor", Not: "not"}
+
+
 @lift.register(And)
-def and_lift(expression: And, args: Nodes, tracer: Tracer) -> Node:
-    return logic("and", *args)
-
-
 @lift.register(Or)
-def or_lift(expression: Or, args: Nodes, tracer: Tracer) -> Node:
-    return logic("or", *args)
-
-
 @lift.register(Xor)
-def xor_lift(expression: Xor, args: Nodes, tracer: Tracer) -> Node:
-    return logic("xor", *args)
-
-
 @lift.register(Not)
-def not_lift(expression: Not, args: Nodes, tracer: Tracer) -> Node:
-    return logic("not", *args)
+def logic_lift(expression: BooleanFunction, args: Nodes, tracer: Tracer) -> Node:
+    return logic(LOGIC[expression.func], *args)
 
 
 @lift.register(ITE)
