@@ -148,13 +148,16 @@ The exit code is 1 if anything failed.
 
 def _check(commands: Commands) -> None:
     text = f"""\
-Every mode of differentiation and all four Hessians are compared with SymPy's own derivative:
+Every mode of differentiation and all four Hessians are compared with independent
+derivatives, such as SymPy's own:
 
-  proved     equal by exact normal form
+  proved     equal by a proof, which the checker replays, or by an exact
+             normal form
   tested     equal at random points in random prime fields; the bound on
              the probability of error is printed
-  refuted    a point where they differ, to 30 digits
-  undecided  neither; what was tried is listed
+  measured   equal wherever it was tried, such as at some symbolic sizes
+  refuted    different at a point, which is printed with 30 digits
+  undecided  none of these; the reasons are listed
 
 {MODELS}
 examples:
