@@ -266,15 +266,15 @@ class Symbolic(Domain[sympy.Expr]):
         return _sympy(value)
 
     def apply(self, head: sympy.FunctionClass, *values: sympy.Expr) -> sympy.Expr:
-        """By SymPy."""
+        """The function of SymPy."""
         return of_expressions(head, map(_sympy, values))
 
     def power(self, base: sympy.Expr, exponent: Number) -> sympy.Expr:
-        """By SymPy."""
+        """SymPy's power."""
         return _sympy(base) ** _sympy(exponent)
 
     def divide(self, a: Dim, b: sympy.Expr) -> sympy.Expr:
-        """By SymPy."""
+        """SymPy's quotient."""
         return _sympy(a) / _sympy(b)
 
     def compare(self, relation: str, a: sympy.Expr, b: sympy.Expr) -> Truth:
