@@ -35,7 +35,7 @@ class _Pauses:
             os.register_at_fork(after_in_child=self.forget_others)
 
     def begin(self) -> None:
-        """Count one call more; the first one turns the collector off."""
+        """Counts one more call; the first one turns the collector off."""
         with self.lock:
             if self.count == 0:
                 self.was_on = gc.isenabled()
@@ -44,7 +44,7 @@ class _Pauses:
             self.here.count = getattr(self.here, "count", 0) + 1
 
     def end(self) -> None:
-        """Count one call less; the last one turns the collector on again if it was on."""
+        """Counts one call less; the last one turns the collector on again if it was on."""
         with self.lock:
             self.count -= 1
             self.here.count -= 1

@@ -32,10 +32,10 @@ class Entry(ref[Any]):
 class WeakTable(dict[Any, Entry]):
     """A map from keys to weak references to values; an entry disappears with its value. Used under `LOCK`.
 
-    It does the same as `WeakValueDictionary` in half of the time: nodes and ops are looked up and made all
-    the time. Values die in any thread and at any moment. Their entries are removed at once if no thread holds
-    the lock, otherwise by the next call of `keep`. No thread waits, since a thread that drops a value may
-    hold other locks.
+    It does the same as `WeakValueDictionary` in half of the time, which matters because nodes and ops are
+    looked up for every operation. Values die in any thread and at any moment. Their entries are removed at
+    once if no thread holds the lock, otherwise by the next call of `keep`. No thread waits, since a thread
+    that drops a value may hold other locks.
 
     Entries stay when Python exits. The removal of an entry needs the hash of its key, and SymPy imports a
     module for the hash of an undefined function; while Python unloads its modules, this would print an error.

@@ -82,7 +82,7 @@ def sorting_positions_flops(op: SortingPositions, y: Node) -> Count:
 def sorting_positions_definition(op: SortingPositions, y: Node) -> Node:
     """p_k is the i of rank k; rank_i = #{j: x_j < x_i} + #{j < i: x_j = x_i}. n² comparisons."""
     (x,) = y.args
-    half = constant(Fraction(1, 2))  # keeps comparisons of integers away from ties, which proofs leave open
+    half = constant(Fraction(1, 2))  # keeps comparisons of integers away from ties, which proofs exclude
     lead, n = len(x.shape) - 1, x.shape[-1]
     wide = (*x.shape, n)  # ..., i, j
     axes = tuple(range(lead))

@@ -69,7 +69,7 @@ TRACED = "a traced value of shape "
 
 
 def is_name(text: str) -> bool:
-    """True if a text can come from `name_of`: a word, or the phrase with a shape; files hold nothing else."""
+    """True if `name_of` can return the text: a word, or the phrase with a shape; files contain no other."""
     rest = text.removeprefix(TRACED)
     if rest != text:
         for separator in (", ", " + ", " - "):
@@ -135,7 +135,7 @@ def positions_definition(op: Positions, y: Node) -> Node:
     whole = constant(0)
     for arg, length in zip(y.args, op.shape, strict=True):
         n = dimension(length)
-        # of integers; −1/2 rather than 0 keeps the comparison away from a tie, which proofs leave open
+        # integers are compared with −1/2, not 0: proofs exclude ties
         negative = compare("<", arg, constant(Fraction(-1, 2)))
         from_start = select(negative, add(arg, n), arg) if op.from_end else arg
         whole = add(mul(whole, n), broadcast_to(from_start, y.shape))

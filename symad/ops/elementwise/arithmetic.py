@@ -71,7 +71,7 @@ def _mul_op(powers: tuple[int, ...]) -> Mul:
 
 
 def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Shape]:
-    """The parts with repeated scalars replaced by these scalars, and the axes that are lost by it."""
+    """The parts with repeated scalars replaced by these scalars, and the axes that are lost thereby."""
     listed = list(parts)
     for _, node in listed:
         if node.op.repeats:
@@ -357,5 +357,5 @@ def mul_evaluate(op: Mul, values: Values) -> Array:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """The array is the left operand: mpmath would print all of it before it leaves the product to NumPy."""
+    """a · b with an array on the left: mpmath on the left would print the array before NumPy is tried."""
     return b * a if isinstance(b, np.ndarray) else a * b

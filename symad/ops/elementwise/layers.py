@@ -16,8 +16,8 @@ def of_layer(x: Node) -> bool:
     """True if the array ``x`` comes from products, sums or loops, not from inputs by elementwise functions.
 
     1 − tanh² and σ (1 − σ) are then computed from the values of tanh and σ, so that their arguments need not
-    be stored: accurate to an ulp of the largest slope, as in PyTorch and JAX. Elsewhere slopes have all
-    digits.
+    be stored. They are accurate to an ulp of the largest slope, as in PyTorch and JAX. For other x, slopes
+    have full relative accuracy.
     """
     if not x.shape:
         return False

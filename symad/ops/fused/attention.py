@@ -186,7 +186,7 @@ def tangent_transpose(op: AttentionTangent, y: Node, y_bar: Node, linear: Flags)
 
 @jvp.dispatch
 def cotangent_jvp(op: AttentionCotangent, y: Node, tangents: Tangents) -> Tangent:
-    """Tiled if the parameters have no tangent and the result belongs to q, k or v."""
+    """A tiled op if parameters have no tangent and the result belongs to q, k or v; else the definition."""
     at = op.inner + 2
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO

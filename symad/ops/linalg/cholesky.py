@@ -1,7 +1,7 @@
-"""Triangles of matrices, systems with them, and the Cholesky factor, on the last two axes.
+"""Triangles of matrices, triangular systems, and the Cholesky factor, on the last two axes.
 
-Smith, "Differentiation of the Cholesky algorithm" (1995), in the form of Murray, arXiv:1602.07527,
-equation 8.
+Source of the derivative: Smith, "Differentiation of the Cholesky algorithm" (1995), in the form of Murray,
+arXiv:1602.07527, equation 8.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def cholesky_jvp(op: Cholesky, y: Node, tangents: Tangents) -> Tangent:
 
 
 def symmetric_part_of_lower(a: Node) -> Node:
-    """The symmetric matrix of which only the lower triangle is read."""
+    """The symmetric matrix with the lower triangle of A; the upper one is not read."""
     lower = Node.of(Triangle(1), (a,))
     strict = Node.of(Triangle(0), (a,))
     return add(lower, matrix_transpose(strict))

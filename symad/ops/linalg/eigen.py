@@ -1,12 +1,12 @@
 """Eigenvalues and eigenvectors of symmetric matrices, on the last two axes.
 
-With A = V diag(w) Vᵀ and the gaps w_j − w_i, of Vᵀ Ȧ V = S:
+With A = V diag(w) Vᵀ, the gaps w_j − w_i, and S = Vᵀ Ȧ V:
 
     ẇ_i = S_ii,    V̇ = V (F ∘ S),    F_ij = 1 / (w_j − w_i) for i ≠ j, F_ii = 0
 
 (Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation",
-2008, section 3.1). Where eigenvalues are equal, F is infinite: their vectors have no derivative there. That
-of the eigenvalues needs no gaps and is the one for the vectors found.
+2008, section 3.1). If eigenvalues are equal, F is infinite: their vectors have no derivative. The derivative
+of the eigenvalues needs no gaps; it is that for the computed vectors.
 
 One decomposition serves values, vectors and derivatives: `EigenSystem` is computed once and counts as a
 constant in derivatives; the two ops that read it define their derivatives by A.
@@ -38,7 +38,7 @@ from symad.ops.linalg.solve_det import MatrixOp, check_square
 class EigenSystem(MatrixOp):
     """[wᵀ; V]: the eigenvalues in row 0, ascending, and below them the eigenvectors as columns.
 
-    Of A (..., n, n) the lower triangle is read, as by LAPACK, which also determines the signs of the vectors.
+    Only the lower triangle of A (..., n, n) is read, as by LAPACK, which also determines the vectors' signs.
     The value is (..., n + 1, n).
     """
 

@@ -112,7 +112,7 @@ def _product(op: AffineScan, a: Node, h: Node) -> Node:
 
 
 def _before(op: AffineScan, h: Node) -> Node:
-    """H_{t−1} for each t (h_{t+1} if backward), 0 at the edge."""
+    """The state h_{t−1} for each t (h_{t+1} if backward), 0 at the edge."""
     zero = broadcast_to(constant(0), (1, *h.shape[1:]))
     kept = slice_axis(h, 0, 1 if op.backward else 0, plus(h.shape[0], -1))
     return concatenate([kept, zero] if op.backward else [zero, kept])
@@ -161,7 +161,7 @@ def _reversed(x: Node) -> Node:
 
 @flops.dispatch
 def affine_scan_flops(op: AffineScan, y: Node) -> Count:
-    """Combining T/2 pairs and filling in T/2 steps, then the same for T/2, T/4, ...: twice the first."""
+    """T/2 pairs are combined and T/2 steps filled in; then the same for T/2, T/4, ...: twice the first."""
     if not op.matrices:
         return 5 * size(y.shape)
     n, m = y.shape[-2:]

@@ -248,8 +248,8 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
     Let u_t = (∂_c f_t)ᵀ λ_t be the cotangent that step t passes to the previous state, with λ_t = ȳ_t +
     u_{t+1} from the last step to the first and u_{T+1} = 0. Then x̄_t = (∂_x f_t)ᵀ λ_t in one product over
-    all steps, k̄ = Σ_t (∂_k f_t)ᵀ λ_t, and c̄_0 = u_1. The scan is over u, whose step reads the arrays of one
-    time only: the parts of the body that do not depend on the state are then equal nodes outside.
+    all steps, k̄ = Σ_t (∂_k f_t)ᵀ λ_t, and c̄_0 = u_1. The scan is over u, whose step reads arrays at one time
+    only. So parts of the body that do not depend on the state are equal nodes outside, computed once.
     """
     # The scan is linear in these arguments, so its derivatives do not depend on their values.
     args = tuple(fresh_input(a.shape) if flag else a for a, flag in zip(y.args, linear, strict=True))

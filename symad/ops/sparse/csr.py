@@ -73,7 +73,7 @@ class CompressedRows(Op):
 
     @cached_property
     def writes(self) -> tuple[tuple[IntArray, IntArray, bool], ...]:
-        """For each argument: its positions, those of them to set to zero before, and true if it is added.
+        """For each argument: its positions, those to set to zero before, and a flag: true if it is added.
 
         The first argument that is written to a position is not added.
         """
