@@ -116,7 +116,7 @@ def mul_series(op: Mul, y: Node, k: int, coefficient: Given) -> Tangent:
 
 @series.dispatch
 def pow_series(op: Pow, y: Node, k: int, coefficient: Given) -> Tangent:
-    """For a constant exponent; otherwise by the pushforward."""
+    """The coefficient for a constant exponent; otherwise the pushforward is used."""
     base, exponent = y.args
     p, x = constant_value(exponent), up_to(base, k, coefficient)
     if not isinstance(p, (int, float, Fraction)) or isinstance(p, bool):

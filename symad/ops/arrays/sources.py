@@ -148,7 +148,7 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
 
 
 SMALLEST = float(np.finfo(np.float64).smallest_normal)
-"""Numbers below lose digits as floats, or become 0."""
+"""The threshold below which numbers lose digits as floats, or become 0."""
 
 
 def _sympy_constant(value: sympy.Basic) -> Node:
@@ -293,7 +293,7 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
 
 @definition.dispatch
 def dimension_definition(op: Dimension, y: Node) -> MaybeNode:
-    """A number, when the sizes are known."""
+    """The constant, if the sizes are known."""
     return constant(op.expression) if isinstance(op.expression, int) else None
 
 
