@@ -1,4 +1,9 @@
-"""Graph passes, from graph to graph: each keeps the function and improves its evaluation."""
+"""Graph passes, from graph to graph: each keeps the function and improves its evaluation.
+
+Their order is in `symad.numeric.pipelines`, which is the place to start. `algebra` rewrites products and
+sums, `loops` recurrences, `blocking` large arrays, and `memory_layout` the places of parts; `fixed_data`
+serves `given`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Functions of data computed part by part, in threads, processes or on a cluster; fits of data on disk."""
+"""Functions of data computed part by part, in threads, processes or on a cluster; fits of data on disk.
+
+Start with `distribute`: it asks `symad.splitting` how a function splits. `chunks` are the parts, `engines`
+compute them, `costs` tells the price before, and `fits`, `glm`, `sweeps` and `colors` are uses.
+"""
 
 from symad.numeric.scale.colors import sparse_hessian, sparse_jacobian
 from symad.numeric.scale.costs import Forecast, plan

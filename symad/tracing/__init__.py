@@ -1,4 +1,9 @@
-"""The entry point: SymPy objects and Python functions in, graphs out."""
+"""The entry point: SymPy objects and Python functions in, graphs out.
+
+Start with `trace` in this file. SymPy expressions go through `walk`, with rules in `from_sympy`; functions
+run once on proxies (`run_on_proxies`, `proxy`), and NumPy's functions of proxies are in `from_numpy`. The
+way back to SymPy is `into_sympy`.
+"""
 
 from __future__ import annotations
 
