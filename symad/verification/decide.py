@@ -123,8 +123,8 @@ def _is_derived(pair: Pair, known: Replayed) -> bool:
 def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
     """The goals of a pair for the checker: the elements that are not known to differ.
 
-    They include the elements that agree at real points and that the identity test cannot decide: it may
-    lack a relation that the checker has.
+    They include elements that agree at real points although the identity test does not decide them: the
+    checker may have a relation that the test lacks.
     """
     if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
         return []
@@ -162,7 +162,7 @@ def _replayed(
         for _, _, place in held:
             status.flat[place] = "proved"
         if final and (status == "tested").any():
-            why = known.reasons or [f"arrays of more than {MOST_ENTRIES} elements are not put to it"]
+            why = known.reasons or [f"arrays of more than {MOST_ENTRIES} elements are not given to it"]
             reason = f"the checker accepts no proof: {why[0]}"
         proof = replayed_claim(pair.comparison) if held else ""
         made.append(replace(verdict, status=status, proof=proof, final=final, reason=reason))
@@ -231,8 +231,8 @@ def _at_sizes(
     return worst, primes
 
 
-LARGEST = 100_000
-"""The number of scalar operations above which no further sizes are tried."""
+MAX_OPERATIONS = 100_000
+"""Further sizes are tried if the two sides have at most this many scalar operations at them."""
 
 
 def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
@@ -242,7 +242,7 @@ def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict
     for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
         left, right, *function = Graph((), (pair.left, pair.right, *pair.function)).at(sizes).output_nodes
         steps = operations(topological([left, right]))
-        if steps > LARGEST or not visibly_different(left, right, np.ones(left.shape, dtype=bool)):
+        if steps > MAX_OPERATIONS or not visibly_different(left, right, np.ones(left.shape, dtype=bool)):
             continue
         (there,), _ = judge.decide([replace(pair, left=left, right=right, function=tuple(function))], seed)
         if (there.status == "refuted").any():
@@ -251,7 +251,7 @@ def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict
 
 
 def _measured(verdict: Verdict) -> Verdict:
-    """The verdict with "measured" for claims that hold at the chosen sizes: others are not known."""
+    """The verdict with "measured" for claims that hold at the chosen sizes: other sizes are not known."""
     status = verdict.status.copy()
     status[(status == "proved") | (status == "tested")] = "measured"
     return replace(verdict, status=status)

@@ -1,4 +1,4 @@
-"""Are two expressions, graphs or structures of them the same function?"""
+"""Decides if two expressions, graphs or structures of them are the same function."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prim
 
 
 def _alike(a: Node, b: Node) -> bool:
-    """True if two inputs of one name have the same assumptions: all symbols are real, some positive."""
+    """True if two inputs of one name have the same assumptions among `ASSUMED`."""
     first, second = symbol_of(a), symbol_of(b)
     if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
         return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)

@@ -37,7 +37,7 @@ KEEPING = (Broadcast, Reshape, Slice, Stack, Concatenate)
 """Ops whose elements are elements of their arguments."""
 
 ANY, AT_LEAST_0, ABOVE_0 = range(3)
-"""What is known about the sign of all elements."""
+"""The known facts about the sign of all elements."""
 
 
 def is_finite(node: Node) -> bool:
@@ -67,7 +67,7 @@ def _is_infinite(n: Node) -> bool:
 
 
 def _fits(n: Node, args: Sequence[int]) -> bool:
-    """True if an op that may lack values has one at finite arguments of these signs."""
+    """True if an op that is not defined everywhere has a value at all finite arguments of these signs."""
     if isinstance(n.op, Mul):
         return all(sign == ABOVE_0 for sign, power in zip(args, n.op.powers, strict=True) if power < 0)
     of_positive = isinstance(n.op, Pow) or (isinstance(n.op, Apply) and n.op.head in OF_POSITIVE)

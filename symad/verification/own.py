@@ -121,7 +121,7 @@ def _named_at(comparison: Comparison, sizes: str) -> Comparison:
 
 @dataclass(frozen=True)
 class Claim:
-    """Derivatives that should be the same, in parts and by name, and the references, if there are any."""
+    """Several forms of one derivative, by name, each in parts, and the references, if there are any."""
 
     made: Mapping[str, Parts]
     names: tuple[str, ...]
@@ -130,7 +130,7 @@ class Claim:
     inputs: Parts = ()
     """The directions, as further inputs."""
     derived: bool = False
-    """True if the checker derives the first of them, entry by entry."""
+    """True if the checker derives the first form, entry by entry."""
 
 
 AS_ENTRIES = {"slope": "gradient", "curvature": "hessian"}
@@ -163,7 +163,7 @@ def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> l
 
 
 def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:
-    """The derivatives that the checker derives for all sizes, entry by entry: no other is needed."""
+    """The derivatives that the checker derives for all sizes, entry by entry, without a reference."""
     if not scalar:
         claims = [_jacobian_claim(graph, nodes, explicit)]
     else:

@@ -18,8 +18,10 @@ from symad.ops.elementwise.selection import Condition
 from symad.verification.intervals import OPEN, Interval, OpenTruth, above, interval, whole_line
 
 BITS = 128
-MOST = 200_000
-"""The largest number of elements for which intervals are computed."""
+"""The bits of the endpoints of intervals."""
+
+MAX_ELEMENTS = 200_000
+"""Intervals are computed if all nodes together have at most this many elements."""
 
 
 def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
@@ -43,7 +45,7 @@ def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, 
     """
     found: dict[Node, Any] = {}
     order = topological(outputs)
-    if not all(_is_small(n) for n in order) or sum(int(np.prod(n.shape)) for n in order) > MOST:
+    if not all(_is_small(n) for n in order) or sum(int(np.prod(n.shape)) for n in order) > MAX_ELEMENTS:
         return {}
     before = flint.ctx.prec
     flint.ctx.prec = BITS

@@ -182,7 +182,7 @@ def _words(where: Where) -> str:
 
 
 CLOSE = 1e-9
-"""The largest relative difference of formulas that differ by rounded constants only."""
+"""Formulas with a relative difference below this may differ by rounded constants only."""
 
 
 def _with_rounded(

@@ -243,7 +243,7 @@ class Judge:
 
 
 def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
-    """The verdict on a pair without a search for a witness and without a proof."""
+    """The verdict of the identity test alone, without a search for a witness or a proof."""
     status = np.full(pair.left.shape, "undecided", dtype=object)
     status[found.certain] = "tested"
     reasons = result.reasons or ("the work allowed was used up",)
@@ -276,13 +276,14 @@ def _tested_claim(found: PairResult, result: Result) -> str:
     return f"equal at random points modulo {primes} of {bits} bits{way}{drawn}"
 
 
-MOST_TOLD = 8
+MAX_DRAWS = 8
+"""The largest number of draws of the integer inputs that a certificate lists; it counts the others."""
 
 
 def _drawn(result: Result) -> str:
     """The values of the integer inputs."""
-    told = " and for ".join(result.draws[:MOST_TOLD])
-    more = len(result.draws) - MOST_TOLD
+    told = " and for ".join(result.draws[:MAX_DRAWS])
+    more = len(result.draws) - MAX_DRAWS
     return f"{told} and {more} more" if more > 0 else told
 
 

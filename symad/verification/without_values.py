@@ -35,8 +35,8 @@ NO_VALUE = "no point was found at which it has a real value, so that nothing is 
 
 NO_LEFTS: Mapping[int, Node] = {}
 
-LAST = 9
-"""The number of points at which balls are tried: a value that overflows in floats may exist."""
+BALL_POINTS = 9
+"""The number of points at which balls are tried: a value that exists may overflow in floats."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ def _all_have(flags: Sequence[Array] | None) -> bool:
 
 
 def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
-    """Points, with a flag: true if only balls are to be tried there."""
+    """Points, each with a flag: true if balls are to be tried there, because floats did not suffice."""
     if not nodes:
         return
     first = list[Place]()
     try:
         for place in places(nodes):
             yield place, False
-            first += [place] * (len(first) < LAST and place.is_exact)
+            first += [place] * (len(first) < BALL_POINTS and place.is_exact)
     except TooLarge:
         return
     yield from ((place, True) for place in first)

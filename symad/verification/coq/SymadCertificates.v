@@ -1,5 +1,5 @@
-(** What a certificate needs: [check] computes on two programs, a model and its derivative, and
-    [check_ok] says that where it answers true the second is the derivative of the first. *)
+(** The check of a certificate: [check] computes on two programs, a model and a derivative; [check_ok] says
+    that if it returns true, the second program is the derivative of the first. *)
 
 Require Import Reals Lra Lia List Bool ZArith QArith Qreals PArith FMapPositive.
 From Coquelicot Require Import Coquelicot.
@@ -55,7 +55,7 @@ Fixpoint set (i : nat) (t : R) (x : list R) : list R :=
   | a :: r, S i => a :: set i t r
   end.
 
-(** ** Are the conditions stated enough? *)
+(** ** Are the stated conditions sufficient? *)
 
 Definition term_eq (a b : term) : {a = b} + {a <> b}.
 Proof.
@@ -72,7 +72,7 @@ Proof.
   destruct (fn_eq g f) as [->|]; [|discriminate]. destruct (term_eq u t) as [->|]; [|discriminate]. exact H.
 Qed.
 
-(** What is known of the sign of a term. *)
+(** The known facts about the sign of a term. *)
 Record sign_facts := Signs { positive_ : bool; nonneg : bool; nonzero : bool }.
 
 Definition unknown := Signs false false false.
@@ -384,7 +384,7 @@ Definition arguments (o : op) : list positive :=
 Definition top (n : nat) (c : code) : positive :=
   match c with [] => Pos.of_succ_nat n | (k, _) :: _ => Pos.succ k end.
 
-(** Each statement uses values before it. *)
+(** Each statement reads only values of earlier statements. *)
 Fixpoint ordered (n : nat) (c : code) : bool :=
   match c with
   | [] => true
@@ -499,7 +499,7 @@ Fixpoint coefficient (zero : positive) (acc : adjoints) (j : positive) : positiv
   | (k, r) :: acc => if Pos.eqb k j then r else coefficient zero acc j
   end.
 
-(** Adjoints of inputs alone, each once, the last first. *)
+(** True if the adjoints are those of inputs only, each once, in descending order. *)
 Fixpoint of_inputs (bound : positive) (acc : adjoints) : bool :=
   match acc with [] => true | (k, _) :: acc => Pos.ltb k bound && of_inputs k acc end.
 
@@ -525,8 +525,8 @@ Definition start (n : nat) : state := State (Pos.of_succ_nat n) [] (M.empty op) 
 
 Definition below (k : positive) (l : list positive) : bool := forallb (fun j => Pos.ltb j k) l.
 
-(** Whether [G], with the entries of a matrix in rows, is the Jacobian of [U], a program of [n] inputs, by
-    the first [cols] of them. *)
+(** True if [G], with the entries of a matrix row by row, is the Jacobian of [U], a program of [n] inputs, with
+    respect to the first [cols] inputs. *)
 Definition check (n cols : nat) (U G : prog) : bool :=
   let first := Pos.of_succ_nat n in
   let F := identity n 1 (M.empty positive) in
@@ -769,7 +769,7 @@ Proof.
     apply Pos.ltb_lt, Below, nth_In. lia.
 Qed.
 
-(** The form in which a certificate uses it: f is the model along one input, g the entry. *)
+(** The correctness of [check] for one entry: f is the model as a function of one input, g is the entry. *)
 Theorem entry n cols U G : check n cols U G = true ->
   forall (x : list R) (m i : nat) (f : R -> R) (a g : R),
   length x = n -> domain U (Pos.of_succ_nat n) (inputs x) -> (m < outputs U)%nat -> (i < cols)%nat ->
@@ -784,7 +784,7 @@ Proof.
   - now apply check_ok.
 Qed.
 
-(** The forms in which certificates use it. *)
+(** The two forms of [entry] that printed certificates apply. *)
 
 Theorem entry_of_value n cols U G : check n cols U G = true ->
   forall (m i : nat) (x : list R) (f : R -> R) (a : R) (g : list R),

@@ -1,8 +1,8 @@
 (** Equal values in one program: local identities in a ring, found and proved by computation.
 
     Values that seem equal, by a fingerprint modulo a prime, are compared as polynomials in values before
-    them. What the fingerprint says is never trusted: [classes] relates only values whose polynomials have
-    one normal form, and [classes_ok] proves that these are equal. *)
+    them. The fingerprint is never trusted: [classes] relates only values whose polynomials have the same
+    normal form, and [classes_ok] proves that these are equal. *)
 
 Require Import Reals Lra Lia List Bool ZArith QArith Qreals RMicromega Ring PArith FMapPositive.
 From Coq.micromega Require Import EnvRing.
@@ -50,8 +50,8 @@ Definition rep (classes : M.t positive) (k : positive) : positive :=
 Definition is_const (t : M.t op) (k : positive) : bool :=
   match M.find k t with Some (OConst _) => true | _ => false end.
 
-(** A value as a polynomial: sums and products are opened, as long as [level] allows to change from one to
-    the other; [inside] says where we are: nowhere, in a sum, in a product. *)
+(** A value as a polynomial. [level] bounds how often the expansion goes from a sum into a product or from a
+    product into a sum; [inside] is the operation around the value: none, a sum, a product. *)
 Inductive place := Nowhere | InSum | InProduct.
 
 Fixpoint expand (t : M.t op) (classes : M.t positive) (fuel level : nat) (inside : place) (k : positive)
@@ -254,7 +254,7 @@ Fixpoint variables (p : poly) : list positive :=
   | PEopp a | PEpow a _ => variables a
   end.
 
-(** e (1/e) = 1 comes first: e² (1/e)² w is w, and not (1/e)(1 − w). *)
+(** e (1/e) = 1 is applied first, so that e² (1/e)² w becomes w, and not (1/e)(1 − w). *)
 Definition plain (r : rule) : bool := match snd r with Pc _ => true | _ => false end.
 
 Definition rules_for (t : M.t op) (tanhs classes : M.t positive) (p : poly) : list rule :=
@@ -407,7 +407,7 @@ Qed.
 Lemma reduce_ok v rules p : List.Forall (right_rule v) rules -> poleval v (reduce rules p) = poleval v p.
 Proof. intros H. unfold reduce. now rewrite !once_ok. Qed.
 
-(** A bound of the number of terms of the normal form. *)
+(** A bound on the number of terms of the normal form. *)
 Fixpoint terms_of (p : poly) : N :=
   match p with
   | PEc _ | PEX _ => 1
@@ -493,7 +493,7 @@ Qed.
 
 Definition key (z : Z) : positive := match z with Zpos p => Pos.succ p | _ => 1%positive end.
 
-(** All statements in order: the class of each. *)
+(** The class of each statement, for all statements in order. *)
 Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) : M.t positive :=
   match c with
   | [] => classes

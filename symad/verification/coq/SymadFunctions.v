@@ -37,7 +37,7 @@ Definition fresnels (x : R) : R := RInt (fun t => sin (PI * t ^ 2 / 2)) 0 x.
 Definition fresnelc (x : R) : R := RInt (fun t => cos (PI * t ^ 2 / 2)) 0 x.
 Definition heaviside (x : R) : R := (1 + sign x) / 2.
 
-(** 1 where x < y, else 0: what branches are made of. *)
+(** 1 where x < y, else 0; branches are written with it. *)
 Definition less (x y : R) : R := if Rlt_dec x y then 1 else 0.
 Definition at_most (x y : R) : R := if Rle_dec x y then 1 else 0.
 Definition equal (x y : R) : R := if Req_EM_T x y then 1 else 0.
@@ -429,7 +429,7 @@ Proof. unfold less. destruct (Rlt_dec x y); [easy | lra]. Qed.
 Lemma less_0 x y : y <= x -> less x y = 0.
 Proof. unfold less. destruct (Rlt_dec x y); [lra | easy]. Qed.
 
-(** What is smaller at t is so close to it. *)
+(** An inequality u < v that holds at t holds at all points close to t. *)
 Lemma less_nearby (u v : R -> R) (t du dv : R) :
   is_derive u t du -> is_derive v t dv -> u t < v t -> locally t (fun s => u s < v s).
 Proof.

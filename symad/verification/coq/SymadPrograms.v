@@ -274,8 +274,8 @@ Definition negative (a : Z) : bool := (prime <? 2 * a)%Z.
 (** exp(a) is a square and 1/exp(−a), so that tanh and sech of a/2 are rational in its root. *)
 Definition root_of_exp (a : Z) : Z := if negative a then minv (mix (mneg a) 2) else mix a 2.
 
-(** 1/exp(x) and 1/(1 + exp(x)) are inverses here; other inverses are arbitrary values, for that x (1/x) is 1 is
-    no relation that is used, and two values that only it makes equal are not to be compared. *)
+(** The fingerprints of 1/exp(x) and 1/(1 + exp(x)) are inverses modulo the prime. Those of other inverses are
+    arbitrary: x (1/x) = 1 is no relation of [classes], so that values equal only by it must not be compared. *)
 Definition in_exponentials (t : M.t op) (a : positive) : bool :=
   let is_exp k := match M.find k t with Some (OApp Exp _) => true | _ => false end in
   is_exp a || match M.find a t with Some (OAdd b c) => is_exp b || is_exp c | _ => false end.
@@ -301,7 +301,7 @@ Definition fingerprint (t : M.t op) (prints : M.t Z) (o : op) : Z :=
   | OApp2 g a b => mix (mix (p a) (fn2_number g)) (p b)
   end%Z.
 
-(** [tanhs] has, for some values, where their tanh is. *)
+(** [tanhs] maps some values to the number of the statement of their tanh. *)
 Record state := State {
   next : positive; written : code; table : M.t op; prints : M.t Z; tanhs : M.t positive
 }.
@@ -317,7 +317,7 @@ Definition emit (o : op) (s : state) : positive * state :=
 
 Arguments emit : simpl never.
 
-(** What a piece of code generation promises: it only appends; a valuation that satisfies the statements
+(** The guarantee of each function that generates code: it only appends statements; a valuation that satisfies the statements
     satisfies the claim; and the conditions of the new statements hold where [need] does. *)
 Record gen (s s' : state) (need claim : valuation -> Prop) : Prop := Gen {
   gen_table : table_ok s -> table_ok s';
@@ -370,7 +370,7 @@ Qed.
 Definition is_one (t : M.t op) (k : positive) : bool :=
   match M.find k t with Some (OConst q) => Qeq_bool q 1 | _ => false end.
 
-(** e, where k is 1/e for an exponential e. *)
+(** The exponential e if k is 1/e; otherwise none. *)
 Definition inverse_exp (t : M.t op) (k : positive) : option positive :=
   match M.find k t with
   | Some (OApp Inv e) => match M.find e t with Some (OApp Exp _) => Some e | _ => None end
@@ -380,7 +380,7 @@ Definition inverse_exp (t : M.t op) (k : positive) : option positive :=
 Definition one_and_inverse_exp (t : M.t op) (b c : positive) : option positive :=
   if is_one t b then inverse_exp t c else if is_one t c then inverse_exp t b else None.
 
-(** The inverse of a product is a product of inverses, and so on, down to sums and functions;
+(** The inverse of a product is the product of the inverses, recursively, down to sums and functions;
     1/(1 + 1/e) is e/(1 + e) for an exponential e. *)
 Fixpoint invert (fuel : nat) (a : positive) (s : state) : positive * state :=
   match fuel with
@@ -499,7 +499,7 @@ Definition half : Q := 1 # 2.
 Lemma half_ok : Q2R half = / 2.
 Proof. unfold half, Q2R. simpl. lra. Qed.
 
-(** −a, and b for a = −b. *)
+(** −a; if a is −b, then b. *)
 Definition opposite (o : option op) : option positive :=
   match o with Some (OOpp b) => Some b | _ => None end.
 
@@ -515,7 +515,7 @@ Proof.
   - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
 Qed.
 
-(** exp(a), as 1/exp(−a) where a is called negative. *)
+(** exp(a), as 1/exp(−a) if the fingerprint of a counts as [negative]. *)
 Definition exponential (a : positive) (s : state) : positive * state :=
   if negative (print_of (prints s) a) then
     let (m, s) := negate a s in
@@ -601,7 +601,7 @@ Proof.
   - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
 Qed.
 
-(** With a sech comes the tanh of its argument, and where it is. *)
+(** With each sech, the tanh of its argument is computed, and the number of its statement is recorded. *)
 Definition remember (b h : positive) (s : state) : state :=
   State (next s) (written s) (table s) (prints s) (M.add b h (tanhs s)).
 
@@ -672,7 +672,7 @@ Fixpoint compile (rho : positive -> positive) (t : term) (s : state) : positive 
   | App2 g a b => let (i, s) := compile rho a s in let (j, s) := compile rho b s in emit (OApp2 g i j) s
   end.
 
-(** What the derivative of a term needs. *)
+(** The conditions under which a term has a derivative. *)
 Fixpoint needs (t : term) : list (fn * term) :=
   match t with
   | Var _ | Int _ | Pi => []
@@ -784,7 +784,8 @@ Qed.
 Definition names (a b k j : positive) : positive :=
   match j with 1%positive => a | 2%positive => b | _ => k end.
 
-(** The derivatives of an operation by its arguments: of the arguments 1 and 2 and the value 3. *)
+(** The derivatives of an operation with respect to its arguments, as terms of [Var 1] and [Var 2], the
+    arguments, and [Var 3], the value. *)
 Definition partials (o : op) : list (positive * term) * (positive * positive) :=
   match o with
   | OConst _ | OPi => ([], (1%positive, 1%positive))
@@ -848,7 +849,7 @@ Proof.
     intros _ v _ (C1 & C2 & C3) D. rewrite C3, C2, C1. simpl. ring.
 Qed.
 
-(** Statements from the last to the first; what is left belongs to the inputs. *)
+(** Reverse mode, from the last statement to the first; the adjoints left at the end are those of inputs. *)
 Fixpoint sweep (c : code) (acc : adjoints) (s : state) : adjoints * state :=
   match c with
   | [] => (acc, s)

@@ -16,7 +16,7 @@ from symad.library.parameter_derivatives import COMPANIONS
 
 
 class CoqHead(NamedTuple):
-    """A function in Coq: the constructor of ``fn`` or ``fn2``, what it stands for, and its lemma."""
+    """A function in Coq: the constructor of ``fn`` or ``fn2``, the function it denotes, and its lemma."""
 
     constructor: str
     function: str

@@ -20,7 +20,7 @@ class Term:
 
     Args:
         head: Var, Int, Pi, Add, Sub, Mul, Div, Opp, Pow, App or App2.
-        args: the terms it is made of.
+        args: the subterms.
         value: the number of a Var, the integer of an Int, the exponent of a Pow.
         function: the constructor of ``fn`` or ``fn2`` for App and App2.
     """
