@@ -172,10 +172,7 @@ def rebuild(
     replaced: Mapping[Node, Node],
     make: Callable[[Node, tuple[Node, ...]], Node] | None = None,
 ) -> tuple[Node, ...]:
-    """The outputs with nodes replaced; ``make(node, new_args)`` may rewrite every other node.
-
-    A graph stands for its outputs; the order of its nodes is found once.
-    """
+    """The outputs (those of a graph) with nodes replaced; ``make(node, new_args)`` may rewrite all others."""
     order: Sequence[Node]
     order, outputs = (
         (outputs.nodes, outputs.output_nodes)
@@ -199,8 +196,7 @@ class Origin:
     """The transformation that made a graph, from which names for its values are derived.
 
     ``labels``: the role of each output, such as ``W_bar``; the value keeps the name of its function.
-    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: the inputs of these
-    cotangents.
+    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: their inputs.
     """
 
     labels: tuple[str, ...]
