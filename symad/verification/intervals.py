@@ -182,6 +182,8 @@ class Intervals(Domain["Interval | float"]):
             return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
         if head is sympy.atan2:
             return _angle(*given)
+        if head in WAVES and given[0].low.is_finite() and given[0].high.is_finite():
+            return _wave(head, given[0])
         if head in BOUNDED:
             low, high = map(arb, BOUNDED[head])
             return Interval(low, high, sure)
@@ -306,6 +308,34 @@ def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
     sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
     passed = a.beyond[0] or a.low == -INFINITE, a.beyond[1] or a.high == INFINITE  # exp is 0 at no number
     return Interval(low, high, sure, passed[::-1] if falls else passed)
+
+
+WAVES: dict[sympy.FunctionClass, tuple[Callable[[flint.arb], flint.arb], float, float]] = {
+    sympy.sin: (arb.sin, 0.25, 0.75), sympy.cos: (arb.cos, 0.0, 0.5),
+}  # fmt: skip
+"""Functions of period 2π, and the parts of it at which they are 1 and −1."""
+
+
+def _wave(head: sympy.FunctionClass, a: Interval) -> Interval:
+    """By the ends, where no extreme lies between: then nothing inside is as large or as small as an end."""
+    function, top, bottom = WAVES[head]
+    ends = [(function(a.low), a.beyond[0]), (function(a.high), a.beyond[1])]
+    low, high = _hull([value for value, _ in ends])
+    passed = (
+        all(beyond for value, beyond in ends if value.lower() <= low),
+        all(beyond for value, beyond in ends if value.upper() >= high),
+    )
+    if _meets(a, bottom):
+        low, passed = arb(-1), (False, passed[1])
+    if _meets(a, top):
+        high, passed = arb(1), (passed[0], False)
+    return Interval(low, high, a.sure, passed)
+
+
+def _meets(a: Interval, part: float) -> bool:
+    """True if (k + part) 2π may lie in an interval for an integer k."""
+    turn = 2 * arb.pi()
+    return bool((a.low / turn - part).lower().ceil() <= (a.high / turn - part).upper().floor())
 
 
 def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:

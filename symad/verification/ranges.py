@@ -15,7 +15,8 @@ from symad.errors import SymadError
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
-from symad.verification.intervals import OPEN, Interval, OpenTruth, above, interval, whole_line
+from symad.verification.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
+from symad.verification.rewriting.signs import known_signs
 
 BITS = 128
 """The bits of the endpoints of intervals."""
@@ -47,14 +48,23 @@ def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, 
     order = topological(outputs)
     if not all(_is_small(n) for n in order) or sum(int(np.prod(n.shape)) for n in order) > MAX_ELEMENTS:
         return {}
+    signs = known_signs(outputs)
     before = flint.ctx.prec
     flint.ctx.prec = BITS
     try:
         for node in order:
-            found[node] = _value(node, found, box)
+            found[node] = _with_sign(_value(node, found, box), signs[node])
     finally:
         flint.ctx.prec = before
     return found
+
+
+def _with_sign(value: Any, sign: int) -> Any:
+    """The bounds of a number, whose sign may be known for other reasons."""
+    if not sign or not isinstance(value, Interval):
+        return value
+    half = above(0, strict=False) if sign == 1 else -above(0, strict=False)
+    return both(value, half) if value.low < 0 < value.high else value
 
 
 def always_exist(outputs: Sequence[Node]) -> bool:

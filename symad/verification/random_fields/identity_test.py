@@ -39,7 +39,8 @@ from symad.verification.random_fields.scouting import have_values, visibly_diffe
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.by_elements import by_elements
 from symad.verification.rewriting.by_exponentials import by_exponentials
-from symad.verification.rewriting.by_injective import by_injective, by_signs
+from symad.verification.rewriting.by_injective import Box, by_injective, by_signs
+from symad.verification.rewriting.by_regions import Case, by_regions, with_known_signs
 from symad.verification.rewriting.by_spectra import by_spectra
 from symad.verification.rewriting.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.discontinuities import SIGNS
@@ -181,32 +182,34 @@ def _by_spectra(
 def _by_cases(
     pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
 ) -> PairResult:
-    """A pair of numbers for each sign of each input, or by the whole parts of one."""
-    for cases in (by_signs(pair), by_whole_parts(pair)) if have_values(pair) else ():
+    """A pair of numbers for each sign of each input, by the whole parts of one, or on intervals."""
+    if not have_values(pair):
+        return found
+    plain = [[Case(a, b, {}) for a, b in cases] for cases in (by_signs(pair), by_whole_parts(pair))]
+    for cases in (*plain, by_regions(pair)):
         parts: list[PairResult] = []
-        for a, b in cases:
-            known = next((p for c in by_injective(a, b) if (p := _all_hold(c, search, rng, meter))), None)
+        for a, b, box in cases:
+            claims = by_injective(a, b, box)
+            known = next((p for c in claims if (p := _all_hold(c, box, search, rng, meter))), None)
             if known is None:
                 break
             parts += known
         else:
             if parts:
-                whole, bound = (
-                    np.ones(found.equal.shape, dtype=bool),
-                    add_logs(*[p.log2_bound for p in parts]),
-                )
+                whole, bound = np.ones_like(found.equal), add_logs(*[p.log2_bound for p in parts])
                 return PairResult(whole, whole, bound, "cases", parts[-1].primes)
     return found
 
 
 def _all_hold(
-    claims: Sequence[tuple[Node, Node]], search: _Search, rng: Random, meter: Meter
+    claims: Sequence[tuple[Node, Node]], box: Box, search: _Search, rng: Random, meter: Meter
 ) -> list[PairResult] | None:
-    """What was found of some claims if all of them hold."""
+    """What was found of some claims if all of them hold while the inputs lie in a box."""
     parts: list[PairResult] = []
     for claim in claims:
         basis = Basis()
-        parts += search.compare(rewrite(claim, basis), basis, rng, meter)
+        made = rewrite(claim, basis)
+        parts += search.compare(with_known_signs(made, box) if box else made, basis, rng, meter)
         if not _is_done(parts[-1]):
             return None
     return parts

@@ -1,14 +1,15 @@
 """Numbers are equal if a function that takes each value once, on a range with both, makes them equal.
 
-The square does so on x ≥ 0, exp everywhere, w exp(w) on w ≥ −1 (so W(u) = w if u = w exp(w)), and
-cosine and sine together on angles that differ by less than 2π: of sums of inverse circular functions,
-cos(a − b) = 1 and sin(a − b) = 0 say that a − b is a multiple of 2π, and intervals that it is 0. Each sign
-of each input is a case of its own: an input is ±p with p > 0, so signs and absolute values are known.
+The square and cosh do so on x ≥ 0, and on x ≤ 0, exp everywhere, w exp(w) on w ≥ −1 (so W(u) = w if
+u = w exp(w)), and cosine and sine together on angles that differ by less than 2π: of sums of inverse
+circular functions, cos(a − b) = 1 and sin(a − b) = 0 say that a − b is a multiple of 2π, and intervals that
+it is 0. Each sign of each input is a case of its own: an input is ±p with p > 0, so that signs and absolute
+values are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import sympy
@@ -19,8 +20,8 @@ from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import mul, neg, sub
 from symad.ops.elementwise.powers import Pow
-from symad.verification.intervals import Interval, above
-from symad.verification.ranges import ranges
+from symad.verification.intervals import Interval
+from symad.verification.ranges import promised, ranges
 from symad.verification.rewriting.linear_terms import number
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.rewriting.signs import known_signs
@@ -66,12 +67,21 @@ def _signed(x: Node) -> list[Node]:
     return [*up, *([] if getattr(symbol, "is_nonnegative", None) else [neg(free)])]
 
 
-def by_injective(a: Node, b: Node, steps: int = MOST_STEPS) -> Iterator[Pairs]:
-    """Claims of each of which it follows that two scalars are equal where both are defined."""
+Box = Mapping[Node, Interval]
+"""Bounds of inputs: a claim is made for these alone."""
+
+NO_BOX: Box = {}
+
+
+def by_injective(a: Node, b: Node, box: Box = NO_BOX, steps: int = MOST_STEPS) -> Iterator[Pairs]:
+    """Claims of each of which it follows that two scalars are equal where both are defined.
+
+    ``box`` bounds inputs, beside what their symbols promise.
+    """
     heads = {n.op.head for n in topological([a, b]) if isinstance(n.op, Apply)}
     yield [(a, b)]
     for m in MULTIPLES if heads & ANGLES else ():
-        if _within_a_turn(a, b, m):
+        if _within_a_turn(a, b, m, box):
             gap = mul(constant(m), sub(a, b))
             yield [(apply(sympy.sin, gap), constant(0)), (apply(sympy.cos, gap), constant(1))]
     if not steps:
@@ -83,12 +93,15 @@ def by_injective(a: Node, b: Node, steps: int = MOST_STEPS) -> Iterator[Pairs]:
             and len(w.args) == 1
             and _signs(other) == [1]
         ):
-            yield from by_injective(w.args[0], mul(other, apply(sympy.exp, other)), steps - 1)
-    if any(isinstance(n.op, Pow) and _is_root(n) for n in topological([a, b])) and _signs(a, b) == [1, 1]:
-        yield from by_injective(mul(a, a), mul(b, b), steps - 1)
+            yield from by_injective(w.args[0], mul(other, apply(sympy.exp, other)), box, steps - 1)
+    alike = _signs(a, b) in ([1, 1], [-1, -1])
+    if any(isinstance(n.op, Pow) and _is_root(n) for n in topological([a, b])) and alike:
+        yield from by_injective(mul(a, a), mul(b, b), box, steps - 1)
+    if heads & {sympy.acosh, sympy.asech} and alike:
+        yield from by_injective(apply(sympy.cosh, a), apply(sympy.cosh, b), box, steps - 1)
     if heads & {sympy.log, sympy.asinh, sympy.acosh, sympy.atanh}:
         left, right = (apply(sympy.exp, mul(constant(2), side)) for side in (a, b))
-        yield from by_injective(left, right, steps - 1)
+        yield from by_injective(left, right, box, steps - 1)
 
 
 def _is_root(node: Node) -> bool:
@@ -101,11 +114,10 @@ def _signs(*nodes: Node) -> list[int]:
     return [known[n] for n in nodes]
 
 
-def _within_a_turn(a: Node, b: Node, m: int) -> bool:
-    """Whether two nodes differ by less than 2π/m at every point where both are defined."""
+def _within_a_turn(a: Node, b: Node, m: int, box: Box) -> bool:
+    """True if two nodes differ by less than 2π/m at every point where both are defined."""
     inputs = [n for n in topological([a, b]) if isinstance(n.op, Input)]
-    box = {n: above(0, strict=True) for n in inputs}
-    found = ranges([a, b], box)
+    found = ranges([a, b], {**promised(inputs), **box})
     if not found or not all(isinstance(found[side], Interval) for side in (a, b)):
         return False
     gap = found[a] - found[b]

@@ -79,7 +79,32 @@ def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
 @sign_of.dispatch
 def add_sign(op: Add, y: Node, signs: Signs) -> Sign:
     total = {sign * known for sign, known in zip(op.signs, signs, strict=True)}
-    return total.pop() if len(total) == 1 else 0
+    if len(total) == 1 and total != {0}:
+        return total.pop()
+    return _root_sign(op, y) if len(y.args) == 2 else 0
+
+
+def _root_sign(op: Add, y: Node) -> int:
+    """The sign of ±√(a² + b) ± a for a positive b: that of the root."""
+    for k, (root, other) in enumerate((y.args, y.args[::-1])):
+        under = root.args[0] if isinstance(root.op, Pow) and _is_half(root.args[1]) else None
+        if under is None or not isinstance(under.op, Add) or any(n.shape for n in (*y.args, *under.args)):
+            continue
+        rest = [(s, a) for s, a in zip(under.op.signs, under.args, strict=True) if not _is_square(a, other)]
+        known = known_signs([a for _, a in rest])
+        if len(rest) == len(under.args) - 1 and all(s * known[a] == 1 for s, a in rest):
+            return op.signs[k]
+    return 0
+
+
+def _is_half(exponent: Node) -> bool:
+    return constant_value(exponent) in (Fraction(1, 2), 0.5)
+
+
+def _is_square(node: Node, of: Node) -> bool:
+    if isinstance(node.op, Pow):
+        return node.args[0] is of and constant_value(node.args[1]) == 2
+    return isinstance(node.op, Mul) and node.op.powers == (1, 1) and node.args == (of, of)
 
 
 @sign_of.dispatch
