@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 
-MOST_NODES = 200
+MAX_LISTED_NODES = 200
 """A notebook shows the listing of kernels with at most this many nodes, and one line for larger ones."""
 
 
@@ -243,7 +243,7 @@ class Kernel:
 
     def _repr_markdown_(self) -> str | None:
         """The listing with formulas for notebooks, if the code is short enough to read."""
-        small = self.origin is not None and len(self.origin.graph.nodes) <= MOST_NODES
+        small = self.origin is not None and len(self.origin.graph.nodes) <= MAX_LISTED_NODES
         try:
             return self.to_markdown() if small else None
         except LoweringError:  # an op without a plain form: the notebook shows one line

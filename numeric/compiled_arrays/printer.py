@@ -59,7 +59,7 @@ SOFTMAX: dict[type, str] = {
 MULTIPLY = "_multiply"
 """The name in generated code of the function that multiplies matrices."""
 
-SHORT_ROW = 2048
+MIN_CHEAP_ROW = 2048
 """Elements of a row from which NumPy's overhead per row does not matter."""
 
 
@@ -220,7 +220,7 @@ class NativePrinter(InPlacePrinter):
 
     def _is_by_rows(self, node: Node) -> bool:
         """Whether operands are parts of arrays with short rows, and none is broadcast along an axis."""
-        if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > SHORT_ROW:
+        if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > MIN_CHEAP_ROW:
             return False
         arrays = [a for a in node.args if a.shape]
         whole = all(same_shape(a.shape, node.shape) for a in arrays)

@@ -45,7 +45,7 @@ MIN_POINTS = 16
 POINTS_PART = 9
 """The position of the number of points in the frame of ``symad_runs_points``."""
 
-SHORT_LOOP = 50_000
+MIN_LOOP_OPERATIONS = 50_000
 """Operations of a loop over points below which no long function is planned for several points at a time."""
 
 
@@ -151,7 +151,7 @@ class Scalars:
     ) -> Callable[..., Any]:
         """The Python function, with its arguments read in C."""
         function = _framed(self.library.symad_runs_bound, self, graph)
-        few = SHORT_LOOP // max(operations, 1)
+        few = MIN_LOOP_OPERATIONS // max(operations, 1)
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
             lambda: self.lanes(), few, MIN_POINTS,

@@ -26,7 +26,7 @@ from symad.evaluation.evaluate import as_values
 from symad.evaluation.rational_results import evaluate_exactly
 from symad.ops.arrays.sources import symbol_of
 
-MOST_NODES = 400
+MAX_TABLE_NODES = 400
 """The maximum number of nodes of a graph with tables."""
 
 
@@ -115,10 +115,10 @@ def _by_input(graph: Graph, point: Mapping[str, Any]) -> dict[str, Any]:
 
 def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
     names = [str(s) for s in graph.inputs]
-    if len(graph.nodes) > MOST_NODES:
+    if len(graph.nodes) > MAX_TABLE_NODES:
         raise EvaluationError(
             f"{graph.name} has {len(graph.nodes)} nodes, too many for tables (at most "
-            f"{MOST_NODES}): explain a smaller instance of the model, or ask symad.flops and "
+            f"{MAX_TABLE_NODES}): explain a smaller instance of the model, or ask symad.flops and "
             "symad.memory"
         )
     pairs = zip(names, graph.input_nodes, strict=True)

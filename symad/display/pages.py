@@ -53,7 +53,7 @@ def _cell(cell: object) -> str:
 CELL = 14
 """The size of one entry of a pattern in pixels."""
 
-MOST_CELLS = 60
+MAX_PICTURED_CELLS = 60
 """The maximum number of rows or columns of a pattern with a picture; larger ones show their one-line text."""
 
 COLORS = (
@@ -65,7 +65,7 @@ COLORS = (
 def coloring_svg(coloring: Coloring) -> str | None:
     """The pattern, each entry in the color of the product that determines it; None if it is large."""
     rows, columns = coloring.pattern.shape
-    if max(rows, columns) > MOST_CELLS:
+    if max(rows, columns) > MAX_PICTURED_CELLS:
         return None
     pattern = coloring.pattern
     cells = [

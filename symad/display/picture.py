@@ -16,10 +16,10 @@ from symad.display.labels import (
     slots,
 )
 
-MOST = 80
+MAX_NODES = 80
 """The maximum number of nodes; of larger graphs the first and the last nodes are drawn."""
 
-LONGEST = 28
+MAX_LABEL = 28
 """The maximum length of a label."""
 
 CHARACTER = 8.0
@@ -84,18 +84,18 @@ def picture(graph: Graph) -> Picture:
     literal = [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
     order += literal
     kept, hidden = order, set()
-    if len(order) > MOST:
-        hidden = set(order[MOST // 2 : len(order) - MOST // 2])
+    if len(order) > MAX_NODES:
+        hidden = set(order[MAX_NODES // 2 : len(order) - MAX_NODES // 2])
         kept = [n for n in order if n not in hidden]
-    number = {node: k + (bool(hidden) and k >= MOST // 2) for k, node in enumerate(kept)}
+    number = {node: k + (bool(hidden) and k >= MAX_NODES // 2) for k, node in enumerate(kept)}
     boxes = [_box(node, ", ".join(outputs.get(node, ()))) for node in kept]
     if hidden:
         note = f"⋯ {len(hidden)} operations not shown ⋯"
-        boxes.insert(MOST // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
-        number.update(dict.fromkeys(hidden, MOST // 2))
+        boxes.insert(MAX_NODES // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
+        number.update(dict.fromkeys(hidden, MAX_NODES // 2))
     edges = [(number[a], number[n]) for n in order for a in slots(n)]
     if hidden:
-        rest = (MOST // 2, MOST // 2)
+        rest = (MAX_NODES // 2, MAX_NODES // 2)
         edges = [e for e in dict.fromkeys(edges) if e != rest]
     return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden))
 
@@ -103,6 +103,6 @@ def picture(graph: Graph) -> Picture:
 def _box(node: Node, output: str) -> Box:
     shape = format_shape(node.shape) if node.shape else ""
     text = label(node)
-    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
     tip = details(node) + (f", shape {shape}" if shape else "")
     return Box(shown, tip, shape, family(node), output, argument_order_shows(node))

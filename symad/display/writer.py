@@ -25,7 +25,7 @@ from symad.evaluation.number_domains import domain_of
 if TYPE_CHECKING:
     import sympy as sp
 
-MOST_DIRECTIONS = 3
+MAX_SHOWN_DIRECTIONS = 3
 """The number of scalar inputs above which one direction is shown, all ones; also used for arrays."""
 
 J_T = Math("t_k = Σ_p ∂s_k/∂s_p t_p", r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
@@ -82,7 +82,7 @@ class Writer:
 
     def _directions(self) -> list[Direction]:
         inputs = self.graph.input_nodes
-        if len(inputs) <= MOST_DIRECTIONS and not any(node.shape for node in inputs):
+        if len(inputs) <= MAX_SHOWN_DIRECTIONS and not any(node.shape for node in inputs):
             pairs = zip(self.graph.inputs, inputs, strict=True)
             return [Direction(str(symbol), {node: self.one}) for symbol, node in pairs]
         return [Direction("1", {node: self._ones(node.shape) for node in inputs})]

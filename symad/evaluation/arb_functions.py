@@ -24,7 +24,7 @@ GUARD = 30
 ATTEMPTS = 3
 """The number of times that the bits are doubled."""
 
-LARGEST = 10**4
+MAX_ARB_ARGUMENT = 10**4
 """Larger arguments are left to mpmath, whose series end early there."""
 
 
@@ -76,7 +76,7 @@ def by_arb(head: sympy.FunctionClass, values: tuple[Number, ...]) -> Number | No
         values: mpmath numbers.
     """
     function = FUNCTIONS.get(head)
-    if function is None or not all(mpmath.isfinite(v) and abs(v) < LARGEST for v in values):
+    if function is None or not all(mpmath.isfinite(v) and abs(v) < MAX_ARB_ARGUMENT for v in values):
         return None
     wanted, before = mpmath.mp.prec, flint.ctx.prec
     try:

@@ -24,7 +24,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
 from symad.transforms.values import unchecked
 
-MOST_BITS = 4096
+MAX_EXACT_BITS = 4096
 """The maximum number of bits of the numerator or denominator of a value that is computed exactly."""
 
 RATIONAL_HEADS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.ceiling)
@@ -70,7 +70,7 @@ def _are_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:
         if node in bits:
             continue
         found = _bits(node, [bits[a] for a in node.args])
-        if found is None or max(found) > MOST_BITS:
+        if found is None or max(found) > MAX_EXACT_BITS:
             return False
         bits[node] = found
     return True

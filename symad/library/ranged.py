@@ -35,7 +35,7 @@ from symad.transforms.tangents import push
 from symad.transforms.values import unchecked
 
 BY_FLOATS: dict[str, Callable[..., Number]] = {"sum": summed, "product": multiplied, "integral": integrated}
-MOST_EXACT = 10_000
+MAX_EXACT_TERMS = 10_000
 """The number of terms up to which exact sums and products are expanded."""
 
 EXPRESSIONS: dict[str, type[sympy.Expr]] = {
@@ -56,7 +56,7 @@ class Ranged(sympy.Function):
     def eval(cls, *args: sympy.Expr) -> sympy.Expr | None:
         """Exact short sums and products of rational numbers; None for other numbers; else `unranged`."""
         rational = cls.kind != "integral" and all(a.is_Rational for a in args)
-        if rational and abs(args[1] - args[0]) <= MOST_EXACT:
+        if rational and abs(args[1] - args[0]) <= MAX_EXACT_TERMS:
             exact = [Fraction(int(a.p), int(a.q)) for a in args]
             total = _added(cls.kind, partial(_value, cls.body), *exact)
             if not isinstance(total, Fraction):

@@ -15,7 +15,7 @@ from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.heads import find_head, head_name
 from symad.saving.saved_leaves import read_number, read_symbol, write_number, write_symbol
-from symad.saving.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
+from symad.saving.saved_limits import FORMULA_PARTS, MAX_COMPARED_ARGUMENTS, Extent, extent, number_extent
 
 CONNECTIVES: dict[str, type[sympy.Basic]] = {
     "+": sympy.Add, "*": sympy.Mul, "^": sympy.Pow, "<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt,
@@ -102,8 +102,8 @@ class _Reader:
 
 def _apply(name: str, parts: tuple[sympy.Basic, ...]) -> sympy.Basic:
     """A function of its arguments, not evaluated."""
-    if name in PAIRWISE and len(parts) > MOST_ARGUMENTS:
-        raise SavingError(f"{name} of {len(parts)} arguments; at most {MOST_ARGUMENTS} are read")
+    if name in PAIRWISE and len(parts) > MAX_COMPARED_ARGUMENTS:
+        raise SavingError(f"{name} of {len(parts)} arguments; at most {MAX_COMPARED_ARGUMENTS} are read")
     for k, part in enumerate(parts):
         condition = name in CONDITIONS or (name == "cases" and k % 2 == 1)
         if not isinstance(part, Boolean if condition else sympy.Expr):

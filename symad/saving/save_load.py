@@ -23,8 +23,8 @@ from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
 from symad.saving.saved_limits import (
     BUDGET,
-    LARGEST_TEXT,
-    LONGEST_ERROR,
+    MAX_ERROR,
+    MAX_TEXT,
     Budget,
     check_document,
     check_shape,
@@ -80,8 +80,8 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
     about = source.stat()
     if not stat.S_ISREG(about.st_mode):
         raise SavingError(f"{source.name} is not an ordinary file, so it is not a saved graph")
-    if about.st_size > LARGEST_TEXT:
-        raise SavingError(f"{source.name} has {about.st_size} bytes; at most {LARGEST_TEXT} are read")
+    if about.st_size > MAX_TEXT:
+        raise SavingError(f"{source.name} has {about.st_size} bytes; at most {MAX_TEXT} are read")
     try:
         text = source.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -94,8 +94,8 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
 
 def _short(text: str) -> str:
     """The beginning and the end of a long error message, as damaged files can cause."""
-    half = LONGEST_ERROR // 2
-    return text if len(text) <= LONGEST_ERROR else f"{text[:half]} ... {text[-half:]}"
+    half = MAX_ERROR // 2
+    return text if len(text) <= MAX_ERROR else f"{text[:half]} ... {text[-half:]}"
 
 
 def dumps(f: Traceable) -> str:
@@ -113,8 +113,8 @@ def pickled(graph: Graph) -> tuple[Callable[..., Graph], tuple[object, ...]]:
 
 def loads(text: str, classes: Classes = ()) -> Graph:
     """A graph from JSON text; see `load`."""
-    if len(text) > LARGEST_TEXT:
-        raise SavingError(f"the text has {len(text)} characters; at most {LARGEST_TEXT} are read")
+    if len(text) > MAX_TEXT:
+        raise SavingError(f"the text has {len(text)} characters; at most {MAX_TEXT} are read")
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:

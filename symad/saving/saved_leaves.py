@@ -19,9 +19,9 @@ from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.heads import OPERATORS
 from symad.saving.saved_limits import (
-    LONGEST_NAME,
-    MOST_HARD,
-    MOST_TERMS,
+    MAX_DIMENSION_TERMS,
+    MAX_HARD_FUNCTIONS,
+    MAX_NAME,
     NUMBER_BITS,
     check_dim,
     power_terms,
@@ -37,8 +37,8 @@ NUMBER_SYMBOLS = {
     )
 }  # fmt: skip
 
-LARGEST_POWER = 64
-LARGEST_INT = 2**53
+MAX_POWER = 64
+MAX_DECIMAL_INT = 2**53
 """The largest integer that is written in decimal; larger ones are written in hexadecimal."""
 
 
@@ -70,8 +70,8 @@ def _assumptions(symbol: sympy.Symbol) -> dict[str, bool]:
 def read_symbol(saved: Json) -> sympy.Basic:
     """A symbol from its saved form."""
     match saved:
-        case [_, str(name), *_] if len(name) > LONGEST_NAME:
-            raise SavingError(f"a symbol's name has {len(name)} characters; at most {LONGEST_NAME} are read")
+        case [_, str(name), *_] if len(name) > MAX_NAME:
+            raise SavingError(f"a symbol's name has {len(name)} characters; at most {MAX_NAME} are read")
         case ["dummy", str(name), dict(facts), int(index)]:
             return sympy.Dummy(name, dummy_index=index, **_facts(facts))
         case ["symbol", str(name), dict(facts)]:
@@ -124,13 +124,13 @@ def read_dim(saved: Json) -> Dim:
             return read_symbol(saved)
         case ["fraction", int(p), int(q)] if q:
             return _checked(sympy.Rational(p, q))
-        case ["^", base, int(exponent)] if abs(exponent) <= LARGEST_POWER:
+        case ["^", base, int(exponent)] if abs(exponent) <= MAX_POWER:
             read = sympy.sympify(read_dim(base), strict=True)
-            if power_terms(read, exponent) <= MOST_TERMS:
+            if power_terms(read, exponent) <= MAX_DIMENSION_TERMS:
                 return _checked(read**exponent)
         case [str(name), *parts] if name in OPERATORS and parts:
-            if name not in "+*" and len(parts) > MOST_HARD:
-                raise SavingError(f"{name} of {len(parts)} dimensions; at most {MOST_HARD} are read")
+            if name not in "+*" and len(parts) > MAX_HARD_FUNCTIONS:
+                raise SavingError(f"{name} of {len(parts)} dimensions; at most {MAX_HARD_FUNCTIONS} are read")
             return _checked(OPERATORS[name](*map(read_dim, parts)))
     raise SavingError(f"{shortened(saved)} is not a saved dimension")
 
@@ -154,7 +154,7 @@ NUMBERS = (int, float, Fraction, sympy.NumberSymbol, sympy.Float)
 def write_number(value: Any) -> Json:
     """A number as JSON, exact to its last bit."""
     if isinstance(value, int):
-        return value if isinstance(value, bool) or abs(value) <= LARGEST_INT else ["int", hex(value)]
+        return value if isinstance(value, bool) or abs(value) <= MAX_DECIMAL_INT else ["int", hex(value)]
     if isinstance(value, float):
         return ["float", value.hex()]
     if isinstance(value, Fraction):

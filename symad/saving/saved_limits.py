@@ -19,16 +19,16 @@ from symad.core.dims import Dim
 from symad.core.signatures import Json
 from symad.errors import SavingError
 
-LARGEST_TEXT = 2**30
+MAX_TEXT = 2**30
 """The largest number of characters of a file."""
 
-LONGEST_ERROR = 2000
+MAX_ERROR = 2000
 """The largest number of characters of an error: texts of a damaged file may have any length."""
 
 DEEPEST = 150
 """The largest nesting depth of lists."""
 
-LONGEST_NAME = 1000
+MAX_NAME = 1000
 """The largest number of characters of a symbol's name."""
 
 NUMBER_BITS = 2**16
@@ -37,13 +37,13 @@ NUMBER_BITS = 2**16
 DIM_BITS = 63
 """The largest number of bits of a dimension."""
 
-MOST_TERMS = 4096
+MAX_DIMENSION_TERMS = 4096
 """The largest number of terms of the expanded product of the dimensions of an array."""
 
-MOST_HARD = 6
+MAX_HARD_FUNCTIONS = 6
 """The largest number of functions such as max and floor in a dimension: SymPy compares pairs of arguments."""
 
-MOST_ARGUMENTS = 50
+MAX_COMPARED_ARGUMENTS = 50
 """The largest number of arguments of logical functions, max and min: SymPy compares them in pairs."""
 
 FORMULA_PARTS = 2000
@@ -128,7 +128,7 @@ def check_dim(dim: sympy.Expr) -> None:
     demanded = terms(dim) + HARD_WEIGHT * hard
     budget = BUDGET.get() or Budget()
     budget.terms -= demanded
-    if hard > MOST_HARD or demanded > MOST_TERMS or budget.terms < 0:
+    if hard > MAX_HARD_FUNCTIONS or demanded > MAX_DIMENSION_TERMS or budget.terms < 0:
         raise SavingError("the dimensions are too complicated to be read")
 
 
@@ -139,7 +139,7 @@ def check_shape(dims: Sequence[Dim]) -> None:
             raise SavingError(f"the dimension {dim} is negative")
         if isinstance(dim, int) and dim.bit_length() > DIM_BITS:
             raise SavingError(f"a dimension has {dim.bit_length()} bits, which is too many")
-    if math.prod(terms(d) for d in dims if not isinstance(d, int)) > MOST_TERMS:
+    if math.prod(terms(d) for d in dims if not isinstance(d, int)) > MAX_DIMENSION_TERMS:
         raise SavingError("the dimensions are too complicated to be read")
 
 

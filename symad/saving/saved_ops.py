@@ -191,7 +191,7 @@ def _einsum(op: Einsum) -> bool:
     """True if output axes are different, and each is an axis of an argument."""
     given = {k for axes in op.inputs for k in axes}
     once = len(set(op.output)) == len(op.output)
-    return once and set(op.output) <= given <= set(range(MOST_AXES))
+    return once and set(op.output) <= given <= set(range(MAX_AXES))
 
 
 def _slice(op: Slice) -> bool:
@@ -288,7 +288,7 @@ def _anything(op: Op) -> bool:
     return True
 
 
-MOST_AXES = 52
+MAX_AXES = 52
 """Letters for the axes of a contraction in NumPy's notation."""
 
 ALLOWED: dict[type[Op], Callable[..., bool]] = {

@@ -36,7 +36,7 @@ else:  # plum dispatches on the op alone
 DEPTH = 6
 """The maximum depth of products, powers and sums that are examined."""
 
-LARGEST = 64
+MAX_LOGARITHM_TERMS = 64
 """The maximum number of terms of a sum whose logarithm is written as a chain."""
 
 
@@ -191,7 +191,7 @@ def pow_logarithm(op: Pow, node: Node, depth: int) -> Logarithm:
 def add_logarithm(op: Add, node: Node, depth: int) -> Logarithm:
     """log(exp a + exp b + ...)."""
     parts = None if -1 in op.signs else _each(node, depth)
-    if parts is None or len(parts) > LARGEST:
+    if parts is None or len(parts) > MAX_LOGARITHM_TERMS:
         return None
     first, *rest = sorted(parts, key=lambda part: constant_value(part) is None)
     for part in rest:

@@ -130,10 +130,10 @@ def _is_huge(node: Node) -> bool:
     if type(node.op) is not Constant:
         return False
     value = node.op.value
-    return isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST
+    return isinstance(value, (int, Fraction)) and not -MAX_FLOAT <= value <= MAX_FLOAT
 
 
-LARGEST = int(sys.float_info.max)
+MAX_FLOAT = int(sys.float_info.max)
 
 
 def _is_reciprocal(a: Node, b: Node) -> bool:

@@ -251,7 +251,7 @@ def natural_order(symbol: sympy.Symbol) -> NaturalOrder:
     return name, sorted((str(k), str(v)) for k, v in assumptions.items()), type(symbol).__name__
 
 
-MOST_NESTED = 100
+MAX_NESTING = 100
 """The maximum nesting depth of lists and dicts; it stops those that contain themselves."""
 
 
@@ -261,8 +261,8 @@ def _flatten(f: Traceable, depth: int = 0) -> tuple[Structure, list[Traceable]]:
     Raises:
         TraceError: the nesting is too deep, possibly because a list contains itself.
     """
-    if depth > MOST_NESTED:
-        raise TraceError(f"lists and dicts are nested more than {MOST_NESTED} deep; does one contain itself?")
+    if depth > MAX_NESTING:
+        raise TraceError(f"lists and dicts are nested more than {MAX_NESTING} deep; does one contain itself?")
     if isinstance(f, dict):
         items = [_flatten(value, depth + 1) for value in f.values()]
         structure: Structure = DictOf(tuple(f.keys()), tuple(s for s, _ in items))

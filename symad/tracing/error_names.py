@@ -12,7 +12,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
 
-SHORT = 60
+MAX_SHOWN_NODES = 60
 """Larger expressions are not printed, because printing traverses the tree, not the DAG."""
 
 
@@ -22,7 +22,7 @@ def describe(expression: sympy.MatrixExpr) -> str:
     while stack:
         stack.extend(getattr(stack.pop(), "args", ()))
         seen += 1
-        if seen > SHORT:
+        if seen > MAX_SHOWN_NODES:
             return f"a {type(expression).__name__}"
     return str(expression)
 

@@ -18,7 +18,7 @@ from symad.errors import TraceError
 Leaf = tuple[str, Any]
 """An input as it was given, and its name in the argument, such as ``params['W']``."""
 
-MOST_NESTED = 100
+MAX_NESTING = 100
 """The maximum nesting depth of arguments; it stops those that contain themselves."""
 
 
@@ -84,11 +84,11 @@ def _name(leaves: Sequence[Any], taken: set[str]) -> str:
     matches = [re.fullmatch(r"([^\W\d]+?)_?\d+(\D*)", name) for name in names]
     stems = {m.group(1) + m.group(2) if m else "" for m in matches}
     stem = stems.pop() if len(stems) == 1 else ""
-    name = stem or ("_".join(names) if all(names) and len(names) <= FEW else "")
+    name = stem or ("_".join(names) if all(names) and len(names) <= MAX_JOINED_NAMES else "")
     return name if name not in taken else ""
 
 
-FEW = 4
+MAX_JOINED_NAMES = 4
 """Inputs whose names together determine the name of their group."""
 
 
@@ -107,8 +107,8 @@ def structure_of(
     entry: Any, where: str, is_leaf: Callable[[Any], bool], depth: int = 0
 ) -> tuple[Structure, list[Leaf]]:
     """The structure of one argument and its leaves, each named by its Python expression."""
-    if depth > MOST_NESTED:
-        raise TraceError(f"an argument is nested more than {MOST_NESTED} deep; does it contain itself?")
+    if depth > MAX_NESTING:
+        raise TraceError(f"an argument is nested more than {MAX_NESTING} deep; does it contain itself?")
     if is_leaf(entry):
         return None, [(where, entry)]
     if isinstance(entry, (sympy.MatrixBase, sympy.NDimArray)):

@@ -47,7 +47,7 @@ from symad.tracing.wrapped import (
     number,
 )
 
-LARGEST = 1000
+MAX_SCALARS = 1000
 """The number of elements up to which a traced value becomes an array of scalars if NumPy converts it.
 
 Each element is then a separate node; larger arrays should stay whole.
@@ -217,7 +217,7 @@ class Proxy(Valueless):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """An array of scalar proxies, so that ``np.array([x, y])``, ``np.r_`` and the like work."""
-        if not is_concrete(self.shape) or self.size > LARGEST:
+        if not is_concrete(self.shape) or self.size > MAX_SCALARS:
             self._no_value(
                 "a conversion to a NumPy array",
                 "use np.stack or np.concatenate instead of np.array; functions that use NumPy's protocols "

@@ -31,7 +31,7 @@ DOT = r"\dot"
 FIXED = (Constant, Dimension)
 """Factors without a tangent."""
 
-MOST_STEPS = 80
+MAX_STEPS = 80
 """The maximum number of steps of a derivation."""
 
 
@@ -94,9 +94,9 @@ def derivation(graph: Graph) -> Latex:
     """
     names = _names(graph)
     steps = [n for n in graph.nodes if not isinstance(n.op, Source)]
-    if len(steps) > MOST_STEPS:
+    if len(steps) > MAX_STEPS:
         raise EvaluationError(
-            f"{graph.name} has {len(steps)} steps, too many for a derivation (at most {MOST_STEPS}); explain "
+            f"{graph.name} has {len(steps)} steps, too many for a derivation (at most {MAX_STEPS}); explain "
             "a smaller instance"
         )
     lines = []

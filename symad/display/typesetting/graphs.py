@@ -14,12 +14,12 @@ from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
 from symad.ops.loops.scan import Scan
 
-MOST_NODES = 400
+MAX_NODES = 400
 """The maximum number of nodes of a graph as a formula."""
 
 NONE: Mapping[Node, Piece] = {}
 
-LONG = 700
+MAX_UNNAMED = 700
 """The number of characters up to which a formula is written without names for repeated subexpressions."""
 
 WORTH = 18
@@ -41,15 +41,15 @@ def graph_latex(graph: Graph) -> Latex:
     Raises:
         EvaluationError: the graph has more than 400 nodes.
     """
-    if len(graph.nodes) > MOST_NODES:
+    if len(graph.nodes) > MAX_NODES:
         raise EvaluationError(
-            f"{graph.name} has {len(graph.nodes)} nodes, too many for a formula (at most {MOST_NODES}); "
+            f"{graph.name} has {len(graph.nodes)} nodes, too many for a formula (at most {MAX_NODES}); "
             "lower(f).to_latex() lists its statements"
         )
     loops = loops_of(graph)
     pieces = _pieces(graph.nodes, {}, loops)
     lines = _outputs(graph, pieces)
-    if sum(map(len, lines)) > LONG:
+    if sum(map(len, lines)) > MAX_UNNAMED:
         names = _names(graph, pieces, _letters(graph)[0])
         pieces = _pieces(graph.nodes, names, loops)
         lines = [*_outputs(graph, pieces), *_shared(graph.nodes, names, pieces)]

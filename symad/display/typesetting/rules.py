@@ -142,7 +142,7 @@ def typeset_iota(op: Iota, node: Shaped, args: Pieces) -> Shown:
     return Atom(rf"\left(0, \dots, {latex(op.size - 1)}\right)")
 
 
-LARGEST = 12
+MAX_SHOWN_ENTRIES = 12
 """The number of entries above which constant arrays are named by their shape."""
 
 
@@ -151,7 +151,7 @@ def typeset_array_constant(op: ArrayConstant, node: Shaped, args: Pieces) -> Sho
     array = op.array
     if array.size and array.dtype.kind != "b" and (array == array.flat[0]).all():
         return ones(float(array.flat[0]))
-    if array.size > LARGEST or array.ndim > 2 or not array.size:
+    if array.size > MAX_SHOWN_ENTRIES or array.ndim > 2 or not array.size:
         shape = r" \times ".join(map(str, op.shape))
         return Atom(f"C_{{{shape}}}")
     return Entries(tuple(constant(v) for v in array.ravel().tolist()), op.shape)

@@ -147,7 +147,7 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
     raise error(f"{value!r} of type {type(value).__name__} is not a real number")
 
 
-SMALLEST = float(np.finfo(np.float64).smallest_normal)
+MIN_NORMAL = float(np.finfo(np.float64).smallest_normal)
 """The threshold below which numbers lose digits as floats, or become 0."""
 
 
@@ -160,7 +160,7 @@ def _sympy_constant(value: sympy.Basic) -> Node:
         return constant(Fraction(int(value.p), int(value.q)))
     if isinstance(value, sympy.Float):
         number = float(value)
-        if value == 0 or (value._prec <= 53 and SMALLEST <= abs(number) < math.inf):
+        if value == 0 or (value._prec <= 53 and MIN_NORMAL <= abs(number) < math.inf):
             return constant(number)
         return Node.of(Constant(value, f"Float{value._prec}"))
     if isinstance(value, sympy.NumberSymbol):

@@ -8,7 +8,7 @@ from symad.ops.arrays.sources import Constant, Input
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 SIMPLE = (ElementwiseOp, ShapingOp, Input, Constant)
-LONGEST = 64
+MAX_OPS = 64
 """The maximum number of ops that are examined; longer elementwise formulas count as layers."""
 
 
@@ -24,7 +24,7 @@ def of_layer(x: Node) -> bool:
     seen, waiting = {x}, [x]
     while waiting:
         node = waiting.pop()
-        if not isinstance(node.op, SIMPLE) or len(seen) > LONGEST:
+        if not isinstance(node.op, SIMPLE) or len(seen) > MAX_OPS:
             return True
         new = [a for a in node.args if a not in seen]
         seen.update(new)

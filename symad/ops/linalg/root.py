@@ -104,10 +104,10 @@ def slope_at(op: Root, x: Node, parameters: Nodes) -> Node:
     return rebuild([matrix], dict(zip(local, (x, *parameters), strict=True)))[0]
 
 
-LEAST_SPARSE = 50
+MIN_UNKNOWNS = 50
 """The number of unknowns from which the pattern of ∂F/∂x is computed."""
 
-MOST_FILLED = 0.1
+MAX_SPARSE_SHARE = 0.1
 """A Jacobian with a larger part of its entries than this counts as dense."""
 
 
@@ -115,14 +115,14 @@ MOST_FILLED = 0.1
 def sparse_slope(residual: Graph) -> Node | None:
     """∂F/∂x as a sparse matrix of the residual's inputs, if most of it is structurally zero."""
     unknown = residual.input_nodes[0]
-    if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < LEAST_SPARSE:
+    if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < MIN_UNKNOWNS:
         return None
     from symad.sparsity.patterns.detection import jacobian_pattern
     from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
 
     flat = Graph(residual.input_nodes, (concatenate([flatten(r) for r in residual.output_nodes]),))
     pattern = jacobian_pattern(flat, flat.output_nodes, (unknown,))
-    if pattern.nnz > MOST_FILLED * int(size(unknown.shape)) ** 2:
+    if pattern.nnz > MAX_SPARSE_SHARE * int(size(unknown.shape)) ** 2:
         return None
     return sparse_jacobian(flat, 0).output_nodes[0]
 

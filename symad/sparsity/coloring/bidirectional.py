@@ -36,7 +36,7 @@ Sides: TypeAlias = "tuple[IntArray, IntArray]"
 
 ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "random")
 
-MOST_THRESHOLDS = 64
+MAX_THRESHOLDS = 64
 """Peeling tries at most this many thresholds on each side."""
 
 
@@ -93,8 +93,8 @@ def _flip(sides: Sides, swap: bool) -> Sides:
 def _thresholds(pattern: Pattern) -> list[int]:
     """Row degrees above which rows are peeled off; the largest threshold peels no row, 0 every row."""
     degrees = np.unique(np.append(pattern.row_degrees, 0))
-    if len(degrees) > MOST_THRESHOLDS:
-        degrees = degrees[np.unique(np.linspace(0, len(degrees) - 1, MOST_THRESHOLDS).astype(int))]
+    if len(degrees) > MAX_THRESHOLDS:
+        degrees = degrees[np.unique(np.linspace(0, len(degrees) - 1, MAX_THRESHOLDS).astype(int))]
     return [int(t) for t in degrees[::-1]]
 
 

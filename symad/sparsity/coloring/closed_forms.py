@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from symad.sparsity.coloring.lower_bound_search import middle_vertex, neighborhood
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
-MOST_OFFSETS = 250
+MAX_OFFSETS = 250
 """A graph with more differences of vertex numbers than this, or than n/2, is not a stencil."""
 
-MOST_READINGS = 16
+MAX_STRIDE_CHOICES = 16
 """At most this many choices of strides are tried."""
 
 WORK = 20_000_000
@@ -107,14 +107,14 @@ def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:
     n = graph.shape[0]
     rows, columns = _sample(graph)
     offsets = np.unique(np.abs(columns - rows))
-    if not 0 < len(offsets) <= min(MOST_OFFSETS, n // 2):
+    if not 0 < len(offsets) <= min(MAX_OFFSETS, n // 2):
         return
     strides = [s for s in offsets.tolist() if 1 < s < n and n % s == 0]
     # The last coordinate is the slowest; three strides describe a grid in space or fields on a
     # plane.
     chains: list[tuple[int, ...]] = [(1, s, t) for s in strides for t in strides if s < t and t % s == 0]
     chains += [(1, s) for s in strides]
-    for chain in [*chains[: MOST_READINGS - 1], (1,)]:
+    for chain in [*chains[: MAX_STRIDE_CHOICES - 1], (1,)]:
         points = _points(n, chain)
         yield points, _distinct([at[columns] - at[rows] for at in points.T])
 

@@ -18,7 +18,7 @@ from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MANY = 4
+MIN_SORTED_PATTERNS = 4
 """The number of patterns from which a union is one sort instead of a chain of merges."""
 
 
@@ -61,7 +61,7 @@ def keep_rows(pattern: Pattern, kept: BoolArray | None) -> Pattern:
 def union(patterns: Sequence[Pattern]) -> Pattern:
     """The entries of any of the patterns, which have one shape."""
     distinct = list({id(p): p for p in patterns}.values())
-    if len(distinct) >= MANY:
+    if len(distinct) >= MIN_SORTED_PATTERNS:
         rows = np.concatenate([p.rows for p in distinct])
         columns = np.concatenate([p.indices for p in distinct])
         return Pattern.from_entries(distinct[0].shape, rows, columns)

@@ -36,7 +36,7 @@ from symad.sparsity.patterns.structural_zeros import constant_of, may_be_nonzero
 Patterns = Any
 """For each argument its `Pattern`, or None; plum dispatches on a plain class."""
 
-MOST_LINKS = 20_000_000
+MAX_LINKS = 20_000_000
 """The maximum size up to which a contraction with zeros in its other operands is resolved by element."""
 
 
@@ -238,14 +238,14 @@ def _label_grid(
     """Label values at which the known coefficients are not zero; None if there are too many."""
     labels = tuple(sorted({label for part, _ in coefficients for label in part}))
     rest = tuple(label for label in dict.fromkeys(own + out) if label not in labels)
-    if not coefficients or _count(labels, dims) > MOST_LINKS:
+    if not coefficients or _count(labels, dims) > MAX_LINKS:
         return None
     subscripts: list[Any] = []
     for part, support in coefficients:
         subscripts += [support.astype(np.float32), list(part)]
     there = np.nonzero(np.einsum(*subscripts, list(labels)))
     found = len(there[0]) if labels else 1
-    if found * _count(rest, dims) > MOST_LINKS:
+    if found * _count(rest, dims) > MAX_LINKS:
         return None
     outer = _full_grid(rest, dims)
     repeated = {label: np.tile(value, found) for label, value in outer.items()}

@@ -35,7 +35,7 @@ States: TypeAlias = "NDArray[np.uint8]"
 
 ZERO, ANY, MINUS_INFINITY = np.uint8(0), np.uint8(1), np.uint8(2)
 
-MOST = 20_000_000
+MAX_ELEMENTS = 20_000_000
 """Larger arrays are ANY."""
 
 ODD = {
@@ -102,8 +102,8 @@ def _look_up(node: Node) -> tuple[Array | None, States | None]:
 
 def _judged(node: Node) -> tuple[Array | None, States | None]:
     """The constant value, if there is one, and the states."""
-    size = np.prod([d if isinstance(d, int) else MOST + 1 for d in node.shape], dtype=float)
-    if size > MOST:
+    size = np.prod([d if isinstance(d, int) else MAX_ELEMENTS + 1 for d in node.shape], dtype=float)
+    if size > MAX_ELEMENTS:
         return None, None
     value = _folded(node)
     if value is not None:

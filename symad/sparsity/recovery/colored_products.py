@@ -25,7 +25,7 @@ from symad.transforms.jacobians import forward_gradient
 from symad.transforms.seeding import flat_columns
 from symad.transforms.tangents import push
 
-MOST_LEVELS = 200
+MAX_TREE_DEPTH = 200
 """The maximum depth of trees for substitution; deeper ones would make a graph of too many nodes."""
 
 Linear = Callable[[list[Node]], "list[Tangent]"]
@@ -144,7 +144,7 @@ def _in_lanes(positions: IntArray, coloring: Coloring) -> IntArray:
 def _substituted(flat: Node, coloring: Coloring) -> Node:
     """The entries along the trees of an acyclic coloring, from the leaves to the roots."""
     trees: Forest = coloring.trees
-    if len(trees.levels) > MOST_LEVELS:
+    if len(trees.levels) > MAX_TREE_DEPTH:
         raise DerivativeError(
             f"the trees of this acyclic coloring are {len(trees.levels)} levels deep, too many to "
             "write the substitution out; use a star coloring"

@@ -14,13 +14,13 @@ from symad.ops.elementwise.arithmetic import Add, add, signed_sum
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
 
-MOST_DEPTH = 8
+MAX_SLICE_DEPTH = 8
 """The maximum number of ops through which a slice is moved."""
 
 Ints = Sequence[int]
 
 
-def sliced(a: Node, start: Ints, count: Ints, step: Ints, depth: int = MOST_DEPTH) -> Node:
+def sliced(a: Node, start: Ints, count: Ints, step: Ints, depth: int = MAX_SLICE_DEPTH) -> Node:
     """``count`` elements of each axis from ``start`` with ``step``.
 
     If ``a`` is padded with zeros that the slice removes, neither op is used; a sum with such a term is

@@ -29,10 +29,10 @@ from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.patterns.structural_zeros import constant_of, may_be_nonzero
 from symad.sparsity.recovery.early_slices import moved_slice, sum_of
 
-MOST_TERMS = 64
+MAX_STENCIL_TERMS = 64
 """The maximum number of terms of a stencil."""
 
-MOST_SUMMED = 16
+MAX_SUMMED_ELEMENTS = 16
 """The maximum number of elements of a sum; more would make too many terms."""
 
 
@@ -79,9 +79,9 @@ def _merged(terms: Sequence[Term], node: Node) -> Terms:
         if (term.picks >= 0).any():
             groups.setdefault(term.picks.tobytes(), []).append(term)
     made = [_total([t.value for t in group], group[0].picks, node) for group in groups.values()]
-    if len(made) > MOST_TERMS:
+    if len(made) > MAX_STENCIL_TERMS:
         made = _joined(made, node)
-    if len(made) > MOST_TERMS:
+    if len(made) > MAX_STENCIL_TERMS:
         raise NotStencil
     return tuple(made)
 
@@ -211,7 +211,7 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
     own = op.inputs[k]
     summed = [label for label in dict.fromkeys(own) if label not in op.output]
     dims = dict(zip(own, map(int, node.args[k].shape), strict=True))
-    if np.prod([dims[label] for label in summed], dtype=np.int64) > MOST_SUMMED:
+    if np.prod([dims[label] for label in summed], dtype=np.int64) > MAX_SUMMED_ELEMENTS:
         raise NotStencil
     made: list[Term] = []
     for t in terms[k] or ():

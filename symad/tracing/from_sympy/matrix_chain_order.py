@@ -30,7 +30,7 @@ from symad.ops.linalg.solve_det import inverse, solve
 SYMBOL = 1000
 """The number that is put for every dimension symbol, so large that products with vectors come first."""
 
-LONGEST = 40
+MAX_ORDERED_FACTORS = 40
 """Longer chains are multiplied from the end with fewer rows or columns."""
 
 UNROLL = 16
@@ -57,11 +57,11 @@ class Factor:
 
 def multiply(factors: Sequence[Factor]) -> Node:
     """The product of a chain of matching factors, in the cheapest order."""
-    if len(factors) > LONGEST:
+    if len(factors) > MAX_ORDERED_FACTORS:
         return _fold(factors)
     written_out = _written_out(factors)
     kept = _Plan(factors)
-    if len(written_out) == len(factors) or len(written_out) > LONGEST:
+    if len(written_out) == len(factors) or len(written_out) > MAX_ORDERED_FACTORS:
         return kept.build()
     unrolled = _Plan(written_out)
     return unrolled.build() if unrolled.cost < kept.cost else kept.build()
@@ -124,7 +124,7 @@ class _Plan:
         return below + 2 * rows * inner * columns
 
     def build(self) -> Node:
-        """The product in this order; the recursion is at most `LONGEST` deep."""
+        """The product in this order; the recursion is at most `MAX_ORDERED_FACTORS` deep."""
         if len(self.factors) == 3:
             first, middle, last = self.factors
             if _row_of_ones(first) and _column_of_ones(last):

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from symad.core.dims import Dim
     from symad.core.graph import Op
 
-LARGEST = 10_000
+MAX_WRITTEN_ELEMENTS = 10_000
 """Larger constant arrays are not written element by element."""
 
 ELEMENT = sympy.Dummy("d", real=True)
@@ -83,7 +83,7 @@ def all_matrices(forms: Sequence[sympy.Basic]) -> bool:
 
 def constant(array: np.ndarray) -> sympy.Basic | None:
     """An explicit matrix or array of numbers; SymPy has none for truth values."""
-    if array.size > LARGEST or array.dtype.kind == "b":
+    if array.size > MAX_WRITTEN_ELEMENTS or array.dtype.kind == "b":
         return None
     if array.ndim == 2:
         return sympy.ImmutableDenseMatrix(*array.shape, array.ravel().tolist())

@@ -81,7 +81,7 @@ def dense(monkeypatch):
 
     def switch(off):
         root.sparse_slope.cache_clear()
-        monkeypatch.setattr(root, "LEAST_SPARSE", 10**9 if off else 50)
+        monkeypatch.setattr(root, "MIN_UNKNOWNS", 10**9 if off else 50)
 
     yield switch
     root.sparse_slope.cache_clear()

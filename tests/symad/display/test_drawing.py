@@ -14,7 +14,7 @@ import symad
 from symad.core.graph import Graph
 from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
-from symad.display.picture import MOST, picture
+from symad.display.picture import MAX_NODES, picture
 from symad.errors import EvaluationError
 from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_axes
 from symad.ops.arrays.sources import input_node
@@ -119,9 +119,9 @@ def test_a_long_graph_shows_its_ends(tmp_path):
     for _ in range(5000):
         end = add(apply(sympy.sin, end), start)
     shown = picture(Graph((start,), (end,)))
-    assert len(shown.boxes) == MOST + 1
-    assert shown.omitted == 10_001 - MOST
-    assert f"{10_001 - MOST} operations not shown" in shown.boxes[MOST // 2].label
+    assert len(shown.boxes) == MAX_NODES + 1
+    assert shown.omitted == 10_001 - MAX_NODES
+    assert f"{10_001 - MAX_NODES} operations not shown" in shown.boxes[MAX_NODES // 2].label
     assert all(a < b for a, b in shown.edges)
     svg_of(Graph((start,), (end,)), tmp_path)
 
