@@ -13,7 +13,8 @@ from functools import partial
 
 import sympy
 
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
+from symad.cost import schedule
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
@@ -49,6 +50,9 @@ from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.levels import by_levels, in_parts
+from symad.numeric.program_passes.loop_layout import Opens, lay_out_together
+from symad.numeric.program_passes.open_blocks import open_blocks
+from symad.numeric.program_passes.open_loops import MakesBody, open_loops
 from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.powers import multiply_powers
 from symad.numeric.program_passes.recycling import keep_memory
@@ -59,6 +63,7 @@ from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.sparse_places import put_sparse
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
+from symad.numeric.scheduling.blocks import block_of
 from symad.numeric.targets.c_functions import PACKED
 from symad.stable import with_logistic
 
@@ -228,7 +233,12 @@ BY_TWOS = ProgramPass(
 
 
 def in_place(
-    dtype: str, in_steps: bool = False, places: Sequence[Value | None] = (), gathers: bool = False
+    dtype: str,
+    in_steps: bool = False,
+    places: Sequence[Value | None] = (),
+    gathers: bool = False,
+    body: MakesBody | None = None,
+    opens: Opens = lambda value: True,
 ) -> tuple[ProgramPass, ...]:
     """The first program passes for array code in NumPy.
 
@@ -240,6 +250,8 @@ def in_place(
         places: the rows of arrays that the results are written to.
         gathers: whether entries of sparse matrices are gathered. Compiled code gathers faster than NumPy
             assigns to slices with even steps.
+        body: makes the steps of loops; by default these passes alone.
+        opens: whether the loop of a value becomes statements, or is left to what computes it as a whole.
     """
     parts = partial(put_sparse, dtype=dtype, always=gathers)
     sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are computed where these read them")
@@ -251,7 +263,28 @@ def in_place(
     )
     run = partial(put_results, places=places)
     put = ProgramPass("put", run, "fill", "results are computed in the memory where they stay")
-    return REPEATS, sparse, over, boxes, put, BY_TWOS
+    run = partial(lay_out_together, opens=opens)
+    lay = ProgramPass("lay out", run, "", "the values of a loop that share an array are marked")
+    step = body or partial(_step, dtype=dtype, gathers=gathers)
+    run = partial(open_loops, body=step, opens=opens)
+    loops = ProgramPass("loops", run, "lay out", "loops are statements; each step writes values where they stay")
+    run = partial(open_blocks, body=step)
+    blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements")
+    return lay, REPEATS, sparse, over, boxes, put, BY_TWOS, loops, blocks
+
+
+def _step(
+    results: Sequence[Node],
+    given: Mapping[Node, Value],
+    places: Sequence[Value | None],
+    bounds: Mapping[sympy.Symbol, int] | None = None,
+    *,
+    dtype: str,
+    gathers: bool,
+) -> Program:
+    """The program of a step of a loop; see `MakesBody`."""
+    program = block_of(schedule(Graph((), tuple(results))), results, given).program
+    return run_program_passes(program, in_place(dtype, True, places, gathers), check=False)
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:

@@ -24,7 +24,7 @@ from symad.numeric.compiled_arrays.c.row_text import region_source
 from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
-from symad.numeric.compiled_arrays.run.loop_calls import loop_call
+from symad.numeric.compiled_arrays.run.loop_calls import CompiledLoop, compiled_loop, loop_call
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
@@ -34,7 +34,7 @@ from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
-from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program.expressions import Compute, Expression, Value
 from symad.numeric.program_passes.memory import is_view
 from symad.numeric.program_passes.repeats import is_repeated
 from symad.numeric.targets.contractions import MatrixProduct
@@ -90,6 +90,8 @@ class NativePrinter(InPlacePrinter):
         self.bodies: list[NativeBody] = []
         self.loops: dict[str, str] = {}
         """The name of each loop, by its text with the name left out."""
+        self.compiled: dict[Value, CompiledLoop] = {}
+        """The functions of loops that are computed as a whole."""
         self.uses_products = False
         self.multiplies = False
 
@@ -168,6 +170,21 @@ class NativePrinter(InPlacePrinter):
         self._with_products()
         return MULTIPLY
 
+    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
+        """See `ArrayPrinter.laid_out_together`; compiled loops put all states into one array."""
+        groups = super().laid_out_together(order)
+        for node in order:
+            if isinstance(node.op, (Scan, Loop)) and node not in self.text:
+                made = compiled_loop(node, node.op, self)
+                if made is not None:
+                    self.compiled[self.block.values[node]] = made
+                    groups += [[made.values[0], *made.before]] if made.before else []
+        return groups
+
+    def opens(self, value: Value) -> bool:
+        """See `InPlacePrinter.opens`."""
+        return value not in self.compiled
+
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; all results of a kernel are computed by one statement."""
         op = node.op
@@ -181,8 +198,8 @@ class NativePrinter(InPlacePrinter):
             return self._softmax(node)
         if isinstance(op, (PairSum, PairSumCotangent)):
             return pair_sum_lines(op, node, self) or super().statement(node)
-        if isinstance(op, (Scan, Loop)):
-            return loop_call(node, op, self) or super().statement(node)
+        if isinstance(op, (Scan, Loop)) and (made := self.compiled.get(self.block.values[node])):
+            return loop_call(made, node, op, self)
         return super().statement(node)
 
     # ---- sparse matrices -------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
+import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
@@ -19,15 +20,12 @@ from symad.numeric.numpy_arrays.elementwise_statements import RULES, step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import laid_out
-from symad.numeric.numpy_arrays.ops.loops import arrays_of_states, loop_lines
-from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
 from symad.numeric.numpy_arrays.owners import copies, owner
 from symad.numeric.numpy_arrays.placed_statements import Placed
-from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.numeric.numpy_arrays.printer import ArrayPrinter, Plan
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
-from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
@@ -63,8 +61,6 @@ class InPlacePrinter(ArrayPrinter):
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `ArrayPrinter`."""
         super().__init__(graph, library, dtype)
-        self.lasting: set[Node] = set()
-        """Nodes whose memory is never overwritten: that of results, and of values from outside."""
         self.starts: set[Node] = set()
         """What only stands before other arrays, written with them."""
         self.placed = Placed(self.block.program, {}, {})
@@ -75,8 +71,8 @@ class InPlacePrinter(ArrayPrinter):
         """The names of places in loops that are contiguous."""
         self.floats: set[Node] = set()
         """What has the module's type: some inputs of the body that is written, what stands in rows."""
-        self.rooms: list[tuple[Value, Name] | None] = []
-        """The arrays that results of the body go into, and their names."""
+        self.steps: dict[Value, Plan] = {}
+        """The plans of the steps of loops, by their first states."""
         self.depth = 0
         """The number of loops around what is being written."""
         self.numbers: dict[str, str] = {}
@@ -85,73 +81,81 @@ class InPlacePrinter(ArrayPrinter):
         """Where what is being written goes."""
         self.fixed: dict[str, Turned | Name] = {}
         """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
-        self.users: dict[Node, list[Node]] = {}
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.starts, self.users, self.views
-        self.starts, self.users, self.views = set(), {}, []
+        outer = self.starts, self.views
+        self.starts, self.views = set(), []
         self.depth += repeated
         with super().inside(inputs, repeated):
             yield
         self.depth -= repeated
-        self.starts, self.users, self.views = outer
+        self.starts, self.views = outer
 
-    def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
-        """See `ArrayPrinter.statements`; bodies of loops have places of their own."""
-        around = self.over, self.lasting, self.placed, self.rooms
-        pairs = [*zip(outputs, into, strict=True)] if into else []
-        self.rooms = [None if name is None else (Value("", node.shape), name) for node, name in pairs]
-        lines = super().statements(outputs)
-        self.over, self.lasting, self.placed, self.rooms = around
+    def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
+        """See `ArrayPrinter.written`; bodies of loops have places of their own."""
+        around = self.over, self.placed
+        self.placed = Placed(plan.program, plan.block.nodes, rooms)
+        self.over = self.placed.over
+        lines = super().written(plan, rooms)
+        self.over, self.placed = around
         return lines
 
-    def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
-        """See `ArrayPrinter.laid_out_together`."""
-        self.lasting = {owner(node) for node in (*outputs, *self.text)}
-        for node in order:
-            for arg in node.args if node not in self.text else ():
-                self.users.setdefault(arg, []).append(node)
-        for node in outputs:
-            self.users.setdefault(node, []).append(node)
-        groups: list[list[Node]] = []
-        for node in order:
-            if node in self.text:
-                continue
-            if isinstance(node.op, (Scan, Loop)):
-                groups += arrays_of_states(node, self)
-            elif copies(node) and self._is_start(node):
-                groups.append([node.args[0], node])  # the argument is read where the node is
-        return groups
+    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
+        """See `ArrayPrinter.laid_out_together`; an array that only stands before others is one."""
+        starts = (n for n in order if n not in self.text and copies(n) and self._is_start(n))
+        return [[node.args[0], node] for node in starts]
 
-    def passes(self) -> tuple[ProgramPass, ...]:
+    def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
         kept = keeps_memory(self.itemsize, self.bounds)
-        rooms = [room and room[0] for room in self.rooms]
-        return (*in_place(self.dtype, bool(self.depth), rooms, self.gathers), kept, *super().passes())
+        made = in_place(self.dtype, bool(self.depth), places, self.gathers, self.step, self.opens)
+        return (*made, kept, *super().passes(places))
+
+    def step(
+        self,
+        results: Sequence[Node],
+        given: Mapping[Node, Value],
+        places: Sequence[Value | None],
+        bounds: Mapping[sympy.Symbol, int] | None = None,
+    ) -> Program:
+        """The program of a step of a loop, see `MakesBody`; its plan is known until it is written."""
+        around = self.text, self.row_numbers, self.bounds
+        self.text, self.row_numbers = {}, set()
+        self.bounds = self.bounds if bounds is None else bounds
+        self.depth += 1
+        self.nesting += 1
+        with self.as_before():
+            plan = self.planned(results, given, places)
+        self.depth -= 1
+        self.nesting -= 1
+        self.text, self.row_numbers, self.bounds = around
+        self.steps[next(iter(given.values()))] = plan
+        return plan.program
+
+    def opens(self, value: Value) -> bool:
+        """Whether a loop becomes statements; otherwise the printer has a way to compute it as a whole."""
+        return True
 
     @property
     def itemsize(self) -> int:
         """The bytes of an element of the module's arrays."""
         return np.dtype(self.dtype).itemsize
 
-    def look_at(self, program: Program) -> None:
-        """See `ArrayPrinter.look_at`."""
-        self.placed = Placed(program, self.block.nodes, dict(filter(None, self.rooms)))
-        self.over = self.placed.over
-
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
-        outer = self.starts, self.users, self.views, self.slots
-        self.starts, self.users, self.views, self.slots = set(self.starts), {}, [], {}
+        outer = self.starts, self.views, self.slots
+        self.starts, self.views, self.slots = set(self.starts), [], {}
         made = super().in_place_of(stands_for)
-        self.starts, self.users, self.views, self.slots = outer
+        self.starts, self.views, self.slots = outer
         return made
 
     def stem(self, node: Node) -> str:
         """See `ArrayPrinter.stem`; an array is called what it becomes in its place."""
         end = node
+        if isinstance(node.op, (Scan, Loop)):
+            return super().stem(node)
         while (heir := self._heir(end)) is not None:
             end = heir
         if end is node:
@@ -210,6 +214,12 @@ class InPlacePrinter(ArrayPrinter):
         if isinstance(made.expression, Read):
             self.text[node] = self.text_of(made.expression)
             return []
+        if isinstance(made.expression, Index):
+            self.text[node] = self.name_for(node)
+            return [f"{self.text[node]} = {self.text_of(made.expression)}"]
+        if node.args and isinstance(made.expression, Compute) and not made.expression.args:
+            self.text[node] = self.name_for(node)  # a sum over blocks begins with a number
+            return [f"{self.text[node]} = {self.writer.text(made.expression)}"]
         if isinstance(made.expression, Compute) and isinstance(made.expression.op, CompressedRows):
             return matrix_lines(node, self) or super().statement(node)
         if self._written_later(node):
@@ -229,10 +239,6 @@ class InPlacePrinter(ArrayPrinter):
         lines = step_lines(node, self) if node.shape else None
         if lines is not None:
             return lines
-        if isinstance(node.op, (Scan, Loop)):
-            return loop_lines(node, self)
-        if isinstance(node.op, RowBlocks):
-            return block_lines(node, self)
         copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
         if copied is not None:
             self.text[node] = self.name_for(node)

@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING, Any
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
 from symad.numeric.numpy_arrays.memory_reuse import array_text
+from symad.numeric.numpy_arrays.ops.loops import loop_lines
+from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, assignments
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Blocks,
+    Loop,
+    Scatter,
+    Statement,
+    Store,
+    assignments,
+)
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Broadcast, Reshape
 
@@ -71,16 +82,21 @@ class Placed:
     def text_of(self, expression: Expression, printer: ArrayPrinter) -> str:
         """The text of a value, or of a constant that stands where it is read."""
         if isinstance(expression, Read):
-            node = self.nodes.get(expression.value)
-            text: str = self.texts[expression.value] if node is None else printer.text[node]
-            return text
+            return self.text_of_value(expression.value, printer)
         if isinstance(expression, Index):
             array, places = self.text_of(expression.array, printer), printer.writer.places(expression)
             return array if places == [":"] else Part(array, *places)
         assert isinstance(expression, Compute)
-        if isinstance(expression.op, Broadcast):  # a number for all elements
-            return str(printer.writer.text(expression.args[0]))
+        if isinstance(expression.op, Broadcast):  # a number for all elements, or an array for all rows
+            arg = expression.args[0]
+            return self.text_of(arg, printer) if arg.shape else str(printer.writer.text(arg))
         return str(printer.text[Node.of(expression.op, ())])
+
+    def text_of_value(self, value: Value, printer: ArrayPrinter) -> str:
+        """The text of a value."""
+        node = self.nodes.get(value)
+        text: str = self.texts[value] if node is None else printer.text[node]
+        return text
 
     def opened(self, statement: Statement, printer: Any) -> list[str]:
         """The lines of a statement that no node stands for; note where nodes go."""
@@ -88,6 +104,14 @@ class Placed:
             return self._allocated(statement, printer)
         if isinstance(statement, Scatter):
             return [scatter_line(statement, printer)]
+        if isinstance(statement, Store):
+            array = self.text_of_value(statement.array, printer)
+            at = str(printer.writer.position(statement.position))
+            return [assigned(Part(array, at), self.text_of(statement.expression, printer))]
+        if isinstance(statement, Loop):
+            return loop_lines(statement, printer)
+        if isinstance(statement, Blocks):
+            return block_lines(statement, printer)
         lines: list[str] = []
         for made in assignments(statement):
             node = self.nodes.get(made.value)
@@ -124,9 +148,13 @@ class Placed:
 
     def _allocated(self, statement: Allocate, printer: InPlacePrinter) -> list[str]:
         """A new array for the parts of a node, unless the node has a place."""
-        node, array = self.filled.get(statement.value), statement.value
-        name = printer.value_name(array.stem) if node is None else printer.name_for(node)
-        self.texts[array] = name
+        array = statement.value
+        made, node = self.nodes.get(array), self.filled.get(array)
+        if made is not None:
+            name = printer.text[made] = printer.name_for(made)
+        else:
+            name = printer.called(array.stem) if node is None else printer.name_for(node)
+            self.texts[array] = name
         return [f"{name} = {array_text(array.shape, statement.kept, printer, statement.zeros)}"]
 
     def _part(self, value: Value, expression: Expression, printer: InPlacePrinter) -> list[str]:
@@ -137,6 +165,9 @@ class Placed:
         if part is not expression:
             place = f"{place}.reshape({printer.dims(expression.shape)})"
         self.texts[value] = place
+        if value.named:
+            self.texts[value] = name = printer.called(value.stem)
+            return [f"{name} = {place}"]
         if value not in self.used_again and (part is expression or value in self.copied_to):
             return []
         name = self.texts[value] = printer.value_name()

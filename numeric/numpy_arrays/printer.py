@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,7 @@ from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
@@ -49,6 +51,27 @@ from symad.ops.loops.scan import Local, Scan
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
 """Names of what modules import: no value has them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Statements that are planned, and what the printer knows about them.
+
+    Attributes:
+        block: the nodes as statements, and which value is which node.
+        program: what the passes made of it.
+        lives: the lifetimes of the values of the block.
+        numbers: nodes that are read as row numbers only.
+        users: for each node those that read it; results count as read by themselves.
+        lasting: nodes whose memory is never overwritten: that of results, and of values from outside.
+    """
+
+    block: NodeBlock
+    program: Program
+    lives: Lifetimes
+    numbers: set[Node]
+    users: dict[Node, list[Node]]
+    lasting: set[Node]
 
 
 class ArrayPrinter:
@@ -78,7 +101,7 @@ class ArrayPrinter:
         """Statements that the expression being written needs before its own."""
         self.serial = 0
         """The number of names that statements have made."""
-        self.bounds: dict[sympy.Symbol, int] = {}
+        self.bounds: Mapping[sympy.Symbol, int] = {}
         """The largest values of sizes that change from block to block."""
         self.returned: set[Node] = set()
         """The nodes whose memory the results have."""
@@ -95,6 +118,10 @@ class ArrayPrinter:
         self.block: NodeBlock = block_of((), ())
         """The statements that are written, as a program, and the lifetimes of its values."""
         self.lives = Lifetimes({}, {})
+        self.users: dict[Node, list[Node]] = {}
+        """See `Plan`."""
+        self.lasting: set[Node] = set()
+        """See `Plan`."""
         self.over: dict[Node, Node] = {}
         """The operand that a node is written over."""
         self.at = 0
@@ -198,38 +225,82 @@ class ArrayPrinter:
 
         ``into``: the arrays that outputs go into, where they have a place. Others are new.
         """
-        order = self.order(outputs)
-        around = self.own, self.ended, self.block, self.given, self.lives, self.at
-        self.own, self.ended, self.given = [], [], frozenset(self.text)
-        self.block = block_of(order, outputs, self.given)
-        program = sharing(self.block, self.laid_out_together(order, outputs))
-        self.lives = lifetimes(program, keeping(program))
-        self.row_numbers = self.row_numbers | only_indices(outputs)
+        names = into or [None] * len(outputs)
+        places = [
+            None if name is None else Value("", node.shape) for node, name in zip(outputs, names, strict=True)
+        ]
+        rooms = {place: name for place, name in zip(places, names, strict=True) if place and name}
         report, self.report = self.report, None
-        made = run_program_passes(program, self.passes(), report, check=False)
-        self.look_at(made)
-        lines = self.written(made)
-        self.own, self.ended, self.block, self.given, self.lives, self.at = around
-        return lines
+        with self.as_before():
+            return self.lines_of(self.planned(outputs, dict.fromkeys(self.text), places, report), rooms)
 
-    def laid_out_together(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[list[Node]]:
-        """Note what is to know about nodes before they are written; those that stand in one array."""
+    def planned(
+        self,
+        outputs: Sequence[Node],
+        given: Mapping[Node, Value | None],
+        places: Sequence[Value | None],
+        report: list[PassReport] | None = None,
+    ) -> Plan:
+        """The statements that compute some nodes from others, which are ``given``, after all passes.
+
+        ``places``: values for the arrays that outputs go into; None for those that go anywhere.
+        """
+        order = self.order(outputs)
+        block = block_of(order, outputs, given, stems=self.label)
+        users: dict[Node, list[Node]] = {}
+        for node in order:
+            for arg in node.args if node not in given else ():
+                users.setdefault(arg, []).append(node)
+        for node in outputs:
+            users.setdefault(node, []).append(node)
+        numbers = self.row_numbers | only_indices(outputs)
+        lasting = {owner(node) for node in (*outputs, *given)}
+        plan = Plan(block, block.program, Lifetimes({}, {}), numbers, users, lasting)
+        self.know(plan)
+        program = sharing(block, self.laid_out_together(order))
+        lives = lifetimes(program, keeping(program))
+        made = run_program_passes(program, self.passes(places), report, check=False)
+        return replace(plan, program=made, lives=lives)
+
+    def know(self, plan: Plan) -> None:
+        """Note what a plan says about nodes."""
+        self.block, self.lives, self.row_numbers = plan.block, plan.lives, plan.numbers
+        self.users, self.lasting = plan.users, plan.lasting
+
+    @contextmanager
+    def as_before(self) -> Iterator[None]:
+        """Forget afterwards what plans say that are known in between."""
+        around = self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting
+        yield
+        self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting = around
+
+    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
+        """Those of the nodes in a block that stand in one array, beside what the passes find."""
         return []
 
-    def passes(self) -> tuple[ProgramPass, ...]:
+    def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """What is done with the program of some statements before they are written."""
         return () if self.nesting else (releases(self.least_freed()),)
 
-    def look_at(self, program: Program) -> None:
-        """Note what the program says about nodes before they are written."""
+    def label(self, node: Node) -> str:
+        """What a person calls a value whatever its arguments are called, or nothing."""
+        loop = isinstance(node.op, (Scan, Loop))
+        return self.labels.get(node) or (stem_of(node, ()) if loop else "")
 
-    def written(self, program: Program) -> list[str]:
-        """The lines of a program."""
+    def lines_of(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
+        """The lines of a plan. ``rooms``: the names of the arrays that results go into."""
+        with self.as_before():
+            self.own, self.ended, self.given = [], [], frozenset(self.text)
+            self.know(plan)
+            return self.written(plan, rooms)
+
+    def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
+        """The lines of the program of a plan, which is known."""
         lines: list[str] = []
         first = self.serial
         statements = enumerate(self.block.program.statements)
         position = {made.value: k for k, statement in statements for made in assignments(statement)}
-        for statement in program.statements:
+        for statement in plan.program.statements:
             if isinstance(statement, Free):
                 lines += self.free_lines(statement, first)
                 continue

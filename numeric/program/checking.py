@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
-from symad.numeric.program.expressions import Expression, Read, Value, values_read
+from symad.numeric.program.expressions import Expression, Index, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,
     Assign,
     Block,
+    Blocks,
     FindRoot,
     Free,
     Loop,
@@ -39,6 +40,12 @@ def check_program(program: Program) -> None:
 def label(value: Value) -> str:
     """A value in an error message."""
     return f"{value.stem or 'a value'} {format_shape(value.shape)}"
+
+
+def shown_array(expression: Expression) -> Value | None:
+    """The array that an index shows a part of."""
+    array = expression.array if isinstance(expression, Index) else None
+    return array.value if isinstance(array, Read) else None
 
 
 class _Checker:
@@ -99,6 +106,8 @@ class _Checker:
             self.scatter(statement)
         elif isinstance(statement, Loop):
             self.loop(statement)
+        elif isinstance(statement, Blocks):
+            self.blocks(statement)
         elif isinstance(statement, FindRoot):
             self.root(statement)
 
@@ -108,6 +117,8 @@ class _Checker:
             self.end(statement.over, label(statement.value))
             self.fits(statement.over, statement.expression)
         self.define(statement.value)
+        if shown_array(statement.expression) in self.arrays:
+            self.arrays.add(statement.value)
 
     def fits(self, value: Value, expression: Expression) -> None:
         if not same_shape(value.shape, expression.shape):
@@ -137,15 +148,40 @@ class _Checker:
         for carried in statement.carried:
             self.readable(carried.initial, label(carried.value))
             self.fits(carried.value, carried.initial)
+        for fixed in statement.fixed:
+            self.readable(fixed.expression, label(fixed.value))
+            self.fits(fixed.value, fixed.expression)
+        for each in statement.rows:
+            self.readable(each.array, label(each.value))
+            count = 2 if each.alternates else statement.count
+            if not same_shape((count, *each.value.shape), each.array.shape):
+                self.fail(f"{label(each.value)} is given rows of {format_shape(each.array.shape)}")
         outside = set(self.known)
         self.define(statement.index)
-        for carried in statement.carried:
-            self.define(carried.value)
+        given = [*(row.value for row in statement.rows), *(fixed.value for fixed in statement.fixed)]
+        for value in (*statement.writes, *given):
+            self.define(value)
         self.block(statement.body)
         for carried in statement.carried:
             self.readable(carried.next, label(carried.value))
             self.fits(carried.value, carried.next)
         self.known = outside | set(statement.writes)
+
+    def blocks(self, statement: Blocks) -> None:
+        outside = set(self.known)
+        self.dims |= {str(statement.rows), str(statement.stop)}
+        for fixed in statement.fixed:
+            self.readable(fixed.expression, label(fixed.value))
+            self.fits(fixed.value, fixed.expression)
+        for part in statement.parts:
+            self.readable(part.array, label(part.value))
+        for value in (*(p.value for p in statement.parts), *(f.value for f in statement.fixed)):
+            self.define(value)
+        self.block(statement.body)
+        for added in statement.added:
+            self.readable(added.expression, label(added.value))
+            self.readable(Read(added.value), "a sum over blocks")
+        self.known = outside
 
     def root(self, statement: FindRoot) -> None:
         self.readable(statement.guess, label(statement.value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from symad.numeric.program.statements import (
     Allocate,
     Assign,
     Block,
+    Blocks,
     FindRoot,
     Free,
     Loop,
@@ -55,7 +56,7 @@ def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
 class State:
     """What has been computed so far."""
 
-    def __init__(self, dims: Mapping[sympy.Symbol, int], known: dict[Value, Any]) -> None:
+    def __init__(self, dims: dict[sympy.Symbol, int], known: dict[Value, Any]) -> None:
         self.dims = dims
         self.known = known
 
@@ -168,12 +169,39 @@ def execute_scatter(statement: Scatter, state: State) -> None:
 def execute_loop(statement: Loop, state: State) -> None:
     for carried in statement.carried:
         state.known[carried.value] = state.value(carried.initial)
+    state.known.update((fixed.value, state.value(fixed.expression)) for fixed in statement.fixed)
+    arrays = [state.value(each.array) for each in statement.rows]
     steps = range(state.size(statement.count))
     for step in reversed(steps) if statement.backwards else steps:
         state.known[statement.index] = step
+        for each, array in zip(statement.rows, arrays, strict=True):
+            state.known[each.value] = array[step % 2 if each.alternates else step]
         state.run(statement.body)
         new = [state.value(carried.next) for carried in statement.carried]
         state.known.update(zip(statement.writes, new, strict=True))
+
+
+@execute.dispatch
+def execute_blocks(statement: Blocks, state: State) -> None:
+    """Views of the arrays for each block, then the body, then the sums."""
+    state.known.update((fixed.value, state.value(fixed.expression)) for fixed in statement.fixed)
+    arrays = [np.asarray(state.value(part.array)) for part in statement.parts]
+    length = state.size(statement.length)
+    for start in range(0, length, statement.height):
+        stop = min(start + statement.height, length)
+        state.dims |= {statement.rows: stop - start, statement.stop: stop}
+        for part, array in zip(statement.parts, arrays, strict=True):
+            here = {part.column: slice(stop), part.axis: slice(start, stop)}
+            view = array[tuple(here.get(axis, slice(None)) for axis in range(array.ndim))]
+            state.known[part.value] = view.reshape(-1) if part.flat else view
+        state.run(statement.body)
+        for added in statement.added:
+            total, made = state.known[added.value], state.value(added.expression)
+            here = {added.column: slice(stop)}
+            if np.ndim(total):
+                total[tuple(here.get(axis, slice(None)) for axis in range(np.ndim(total)))] += made
+            else:
+                state.known[added.value] = total + made
 
 
 @execute.dispatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from symad.core.dims import Dim
@@ -38,6 +38,10 @@ class Program:
     def with_statements(self, statements: Block) -> Program:
         """The same function by other statements."""
         return replace(self, statements=statements)
+
+    def sharing(self, groups: Iterable[tuple[Value, ...]]) -> Program:
+        """The same function, where these values are laid out in one array, too."""
+        return replace(self, shared=(*self.shared, *groups))
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Program:
         """The program with every expression changed, results included."""

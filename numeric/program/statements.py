@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import sympy
+
 from symad.core.dims import Dim
 from symad.numeric.program.expressions import Compute, Expression, Position, Value
 
@@ -187,11 +189,35 @@ class Part(Statement):
 
 @dataclass(frozen=True)
 class Carried:
-    """A value that each step of a loop reads and replaces: first ``initial``, then ``next`` of the step."""
+    """A value that each step of a loop reads and replaces: first ``initial``, then ``next`` of the step.
+
+    ``place``: the row in which the step computes ``next``, if it has one.
+    """
 
     value: Value
     initial: Expression
     next: Expression
+    place: Value | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value that is row number t of an array in step t: a view, so that the step can write there.
+
+    An array of two rows that ``alternates`` gives row t mod 2: each step sees what the one before wrote.
+    """
+
+    value: Value
+    array: Expression
+    alternates: bool = False
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A value that is the same in all steps."""
+
+    value: Value
+    expression: Expression
 
 
 @dataclass(frozen=True)
@@ -199,6 +225,7 @@ class Loop(Statement):
     """The body for index = 0 … count − 1, or from the last to the first.
 
     All carried values are replaced at once at the end of a step; after the loop they have their last value.
+    ``rows`` and ``fixed`` are values of the body alone.
     """
 
     index: Value
@@ -206,11 +233,18 @@ class Loop(Statement):
     backwards: bool
     carried: tuple[Carried, ...]
     body: Block
+    rows: tuple[Row, ...] = ()
+    fixed: tuple[Fixed, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The initial values, then the next ones."""
-        return (*(c.initial for c in self.carried), *(c.next for c in self.carried))
+        """The initial values, the next ones, the arrays of the rows, what is fixed."""
+        return (
+            *(c.initial for c in self.carried),
+            *(c.next for c in self.carried),
+            *(r.array for r in self.rows),
+            *(f.expression for f in self.fixed),
+        )
 
     @property
     def writes(self) -> tuple[Value, ...]:
@@ -223,12 +257,88 @@ class Loop(Statement):
         return self.body
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The loop with its initial and next values changed."""
-        made = tuple(Carried(c.value, change(c.initial), change(c.next)) for c in self.carried)
-        return replace(self, carried=made)
+        """The loop with its initial and next values, its arrays and what is fixed changed."""
+        made = tuple(replace(c, initial=change(c.initial), next=change(c.next)) for c in self.carried)
+        rows = tuple(replace(r, array=change(r.array)) for r in self.rows)
+        fixed = tuple(Fixed(f.value, change(f.expression)) for f in self.fixed)
+        return replace(self, carried=made, rows=rows, fixed=fixed)
 
     def with_block(self, block: Block) -> Statement:
         """The loop with another body."""
+        return replace(self, body=block)
+
+
+@dataclass(frozen=True)
+class PartOfBlock:
+    """A part of an array in each step over blocks of rows: a view, so that the step can write there.
+
+    Along ``axis`` it has the rows of the block, along ``column`` all elements up to the last of these rows;
+    other axes are whole. ``flat``: under one axis.
+    """
+
+    value: Value
+    array: Expression
+    axis: int | None
+    column: int | None = None
+    flat: bool = False
+
+
+@dataclass(frozen=True)
+class Added:
+    """What each step adds to a value: to all of it, or along ``column`` up to the last row of the block."""
+
+    value: Value
+    expression: Expression
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class Blocks(Statement):
+    """The body for each block of at most ``height`` of ``length`` rows.
+
+    In the body the dimension ``rows`` is the number of rows of the block, and ``stop`` the number of all rows
+    up to its last one. ``parts`` and ``fixed`` are values of the body alone.
+    """
+
+    length: Dim
+    height: int
+    rows: sympy.Symbol
+    stop: sympy.Symbol
+    parts: tuple[PartOfBlock, ...]
+    fixed: tuple[Fixed, ...]
+    body: Block
+    added: tuple[Added, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The arrays, what is fixed, what is added."""
+        return (
+            *(p.array for p in self.parts),
+            *(f.expression for f in self.fixed),
+            *(a.expression for a in self.added),
+        )
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The sums."""
+        return tuple(a.value for a in self.added)
+
+    @property
+    def block(self) -> Block:
+        """The body."""
+        return self.body
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The statement with its arrays, what is fixed and what is added changed."""
+        return replace(
+            self,
+            parts=tuple(replace(p, array=change(p.array)) for p in self.parts),
+            fixed=tuple(Fixed(f.value, change(f.expression)) for f in self.fixed),
+            added=tuple(replace(a, expression=change(a.expression)) for a in self.added),
+        )
+
+    def with_block(self, block: Block) -> Statement:
+        """The statement with another body."""
         return replace(self, body=block)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Loop, Scatter, Store, assignments, every_statement
+from symad.numeric.program.statements import Blocks, Loop, Scatter, Store, assignments, every_statement
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def uses_of(program: Program) -> Uses:
     for statement in every_statement(program.statements):
         for expression in statement.expressions:
             reads.update(values_read(expression))
-        if isinstance(statement, (Store, Scatter, Loop)):
+        if isinstance(statement, (Store, Scatter, Loop, Blocks)):
             stored.update(statement.writes)
     for result in program.results:
         reads.update(values_read(result))

@@ -35,7 +35,8 @@ def keep_memory(program: Program, itemsize: int, bounds: Mapping[sympy.Symbol, i
         if isinstance(statement, Assign):
             return assign(statement)
         if isinstance(statement, Allocate) and not statement.zeros:
-            return replace(statement, kept=is_large(statement.value.shape, itemsize, bounds))
+            large = is_large(statement.value.shape, itemsize, bounds)
+            return replace(statement, kept=statement.kept or large)
         return statement
 
     def assign(made: Assign) -> Assign:

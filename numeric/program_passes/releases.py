@@ -7,7 +7,7 @@ from dataclasses import fields
 from symad.core.graph import Graph
 from symad.numeric.program.expressions import Compute, Value, walk
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Free, Statement, assignments
+from symad.numeric.program.statements import Allocate, Blocks, Free, Loop, Statement, assignments
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory import is_long, keeping
 
@@ -60,5 +60,7 @@ def release(program: Program, least: int) -> Program:
 
 def _has_steps(statement: Statement) -> bool:
     """Whether a statement is written as a loop, whose variables show memory until they are gone."""
+    if isinstance(statement, (Blocks, Loop)):
+        return True
     ops = [part.op for e in statement.expressions for part in walk(e) if isinstance(part, Compute)]
     return any(isinstance(getattr(op, f.name), Graph) for op in ops for f in fields(op))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from symad.core.graph import Node, Structure
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
@@ -27,24 +27,27 @@ class NodeBlock:
 def block_of(
     order: Sequence[Node],
     outputs: Iterable[Node],
-    given: Collection[Node] = (),
+    given: Collection[Node] | Mapping[Node, Value] = (),
     structure: Structure | None = None,
+    stems: Callable[[Node], str] = lambda node: "",
 ) -> NodeBlock:
     """The statements of some nodes, in order; the results of one loop or kernel come together.
 
     Args:
         order: nodes, arguments before what reads them.
         outputs: what is read afterwards.
-        given: nodes that have values already.
+        given: nodes that have values already, or these values.
         structure: how the outputs are packed.
+        stems: what values are called.
     """
     known: dict[Node, Expression] = {}
     values: dict[Node, Value] = {}
     inputs: list[Value] = []
     statements: list[list[Assign]] = []
     together: dict[tuple[object, ...], list[Assign]] = {}
+    inside = given if isinstance(given, Mapping) else {}
     for node in order:
-        value = values[node] = Value("", node.shape)
+        value = values[node] = inside.get(node) or Value(stems(node), node.shape)
         if node in given:
             inputs.append(value)
             known[node] = Read(value)
@@ -66,4 +69,4 @@ def block_of(
 def sharing(block: NodeBlock, groups: Iterable[Iterable[Node]]) -> Program:
     """The program that knows which nodes are laid out in one array."""
     found = (tuple([block.values[n] for n in group if n in block.values]) for group in groups)
-    return replace(block.program, shared=tuple(group for group in found if group))
+    return block.program.sharing(group for group in found if group)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import Word, question
+from symad.numeric.passes.loops.loop import Loop, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import constant_value
@@ -23,6 +24,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.fused.softmax import LogSoftmax, Softmax
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant
+from symad.ops.loops.scan import Scan, backwards
 from symad.transforms.cotangents import cotangents
 
 if TYPE_CHECKING:
@@ -151,6 +153,23 @@ def stem_sum(op: Add, node: Node, names: Stems) -> Word:
     if op.signs == (1, -1) and constant_value(node.args[0]) == 1 and isinstance(node.args[1].op, Pow):
         return "slope"
     return ""
+
+
+@stem.dispatch
+def stem_loop(op: Loop, node: Node, names: Stems) -> Word:
+    """h for states, h_bar where time runs backwards; other values: their function, or a, a_bar."""
+    states, xs, _ = pieces(op, node.args)
+    turned = any(x.args and backwards(x) is x.args[0] for x in xs)
+    if op.k < len(states):
+        return "h_bar" if turned else "h"
+    result = op.body.output_nodes[op.k].op
+    return result.head.__name__ if isinstance(result, Apply) else "a_bar" if turned else "a"
+
+
+@stem.dispatch
+def stem_scan(op: Scan, node: Node, names: Stems) -> Word:
+    """h for states, h_bar where time runs backwards."""
+    return "h_bar" if any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1]) else "h"
 
 
 @stem.dispatch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node
@@ -11,24 +12,38 @@ from symad.numeric.compiled_arrays.c.c_body import NAME
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
 from symad.numeric.compiled_arrays.strided_arrays import contiguous
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.numpy_arrays.ops.loops import (
-    in_order_of_time,
-    previous,
-    recurrence_comment,
-    value_stems,
-    with_first,
-)
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.numpy_arrays.ops.loops import recurrence_comment
+from symad.numeric.passes.loops.loop import Loop, pieces
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.stacking import Stack
+from symad.ops.arrays.shaping import Slice, reshape
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.loops.scan import Scan, backwards
 
 if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+    from symad.numeric.compiled_arrays.printer import NativePrinter
 
 
-def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
-    """The statements that fill all values of a loop; None if the loop stays in Python."""
+@dataclass(frozen=True)
+class CompiledLoop:
+    """A loop as a function in C, and how its values are laid out.
+
+    Attributes:
+        name: of the function in the module.
+        values: all values of the loop.
+        before: the arrays of the states before all steps.
+        shapes: of the arrays of the values.
+        apart: the values whose second axis comes first in memory.
+    """
+
+    name: str
+    values: list[Node]
+    before: list[Node]
+    shapes: list[Shape]
+    apart: set[int]
+
+
+def compiled_loop(node: Node, op: Scan | Loop, printer: NativePrinter) -> CompiledLoop | None:
+    """The function that computes all values of a loop; None if the loop stays in Python."""
     if any(printer.type_of(a) != printer.dtype for a in node.args):
         return None
     values = [node]
@@ -46,28 +61,40 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     if found is None:
         return None
     source, text = found
-    name = printer.loop(text, source)
+    return CompiledLoop(printer.loop(text, source), values, before, shapes, apart)
+
+
+def loop_call(made: CompiledLoop, node: Node, op: Scan | Loop, printer: NativePrinter) -> list[str]:
+    """The statements that fill all values of a loop."""
     lines: list[str] = []
-    stems = value_stems(node, values, printer)
-    for k, (value, shape) in enumerate(zip(values, shapes, strict=True)):
-        made = printer.text[value] = printer.called(stems[k])
+    for k, (value, shape) in enumerate(zip(made.values, made.shapes, strict=True)):
+        name = printer.text[value] = printer.called(printer.label(value))
         turn = ""
-        if k in apart:
+        if k in made.apart:
             shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
-        if k == 0 and before:
-            longer = printer.own_name(f"{stems[k]}_all")
+        if k == 0 and made.before:
+            stem = name.stem or str(name)
+            longer = printer.own_name(f"{stem}_all")
             lines.append(f"{longer} = {new_text(shape, printer)}{turn}")
-            lines += with_first(value, before, longer, made, node, printer)
+            shifted = printer.called(f"{stem}_before")
+            printer.text |= {n: shifted for joined in made.before for n in (joined, joined.args[1])}
+            lines += [
+                f"{longer}[0] = {printer.text[node.args[0]]}",
+                f"{name} = {longer}[1:]",
+                f"{shifted} = {longer}[:{printer.bare(value.shape[0])}]",
+            ]
         else:
-            lines.append(f"{made} = {new_text(shape, printer)}{turn}")
-    places = [in_order_of_time(value, printer.text[value], printer) for value in values]
+            lines.append(f"{name} = {new_text(shape, printer)}{turn}")
+    places = [in_order_of_time(value, printer.text[value], printer) for value in made.values]
     initial, *others = (printer.text[a] for a in node.args)
     moving, fixed = others[: op.slices], others[op.slices :]
     arrays = ", ".join(f"[{', '.join(side)}]" for side in (moving, fixed, places))
-    start = "None" if before else initial
-    call = f'run_loop({name}, "{printer.dtype}", {printer.dim(node.shape[0])}, {start}, {arrays})'
-    names = [printer.text[value] for value in values]
-    return [*recurrence_comment(node, names, printer), *lines, call]
+    start = "None" if made.before else initial
+    call = f'run_loop({made.name}, "{printer.dtype}", {printer.dim(node.shape[0])}, {start}, {arrays})'
+    turned = any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1])
+    stems = [printer.stem_of_text(x) for x in pieces(op, node.args)[1]]
+    comment = recurrence_comment([printer.text[made.values[0]]], stems, node.shape[0], turned, printer)
+    return [*comment, *lines, call]
 
 
 def _has_parts(state: Node, shape: Shape) -> bool:
@@ -76,7 +103,7 @@ def _has_parts(state: Node, shape: Shape) -> bool:
     return known and isinstance(state.op, Stack) and state.op.axis == 0
 
 
-def _is_read_apart(value: Node, printer: InPlacePrinter) -> bool:
+def _is_read_apart(value: Node, printer: NativePrinter) -> bool:
     """Whether an array over all steps is only read with its second axis first, and so stored that way."""
     users = printer.users.get(value, [])
     if users and all(u.shape and u is not value and backwards(u) is value for u in users):
@@ -92,3 +119,31 @@ def _turns(node: Node, rank: int) -> bool:
     if not isinstance(op, Einsum) or len(node.args) != 1 or len(op.output) != rank:
         return False
     return [op.inputs[0].index(label) for label in op.output] == [1, 0, *range(2, rank)]
+
+
+def previous(value: Node, node: Node, printer: NativePrinter) -> list[Node]:
+    """The arrays of the states before all steps: the first state, and all but the last."""
+    initial = node.args[0]
+    start = reshape(initial, (1, *initial.shape))
+    found = []
+    for user in printer.users.get(value, []):
+        op = user.op
+        if not isinstance(op, Slice) or len(printer.users.get(user, [])) != 1:
+            continue
+        (joined,) = printer.users[user]
+        all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
+        first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
+        first = first and joined not in printer.lasting  # results have memory of their own
+        first = first and joined.args == (start, user)
+        if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
+            found.append(joined)
+    return found
+
+
+def in_order_of_time(value: Node, name: str, printer: NativePrinter) -> str:
+    """The column of an array: of one that is only used from its end, the places from the end."""
+    users = printer.users.get(value, [])
+    if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):
+        return name
+    printer.text.update(dict.fromkeys(users, name))
+    return f"{name}[::-1]"

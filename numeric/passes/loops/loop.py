@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.loops.scan import Scan
 from symad.transforms.values import unchecked
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ def loop_of(node: Node) -> Scan | Loop:
     return node.op
 
 
-def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+def pieces(op: Scan | Loop, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
     """The initial states, the inputs of the steps, and the constants among arguments or body inputs."""
     first = op.states if isinstance(op, Loop) else 1
     return args[:first], args[first : first + op.slices], args[first + op.slices :]

@@ -110,7 +110,7 @@ def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> 
     if _part(user, 0) is not None:  # a single step: copying its parts costs almost nothing
         at = [slice_axis(state, 0, op_of(user, Slice).start[0], 1) for state in states]
         return {user: stack(at, axis=1)}
-    (joined, *others) = users.get(user, [user])
+    joined, *others = users.get(user) or [user]
     before = previous_states(value)
     if others or joined is not before or not isinstance(joined.op, Concatenate):
         return None

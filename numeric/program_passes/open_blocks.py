@@ -1,0 +1,126 @@
+"""Loops over blocks of rows as statements: views of the rows, the body, results in their rows or added up."""
+
+from __future__ import annotations
+
+from math import prod
+
+from symad.core.graph import Node, topological
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
+from symad.numeric.passes.blocking.row_blocks import BLOCK
+from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
+from symad.numeric.program.expressions import Compute, Read, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import (
+    Added,
+    Allocate,
+    Assign,
+    Blocks,
+    Fixed,
+    PartOfBlock,
+    Statement,
+    assignments,
+)
+from symad.numeric.program_passes.memory import is_fresh
+from symad.numeric.program_passes.open_loops import MakesBody
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import Source, constant
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+
+CHAIN = 2**15
+"""The number of elements of a block of a chain of elementwise operations."""
+
+CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
+
+
+def open_blocks(program: Program, body: MakesBody) -> Program:
+    """The program with loops over blocks of rows as statements.
+
+    Args:
+        program: in which is said what is written over what.
+        body: makes the program of a step.
+    """
+    ordered: list[Statement] = []
+    for statement in program.statements:
+        found = _blocks_in(statement)
+        ordered += [statement] if found is None else _opened(statement, found, body)
+    return program.with_statements(tuple(ordered))
+
+
+def _blocks_in(statement: Statement) -> Compute | None:
+    """The first value of a statement that is a loop over blocks."""
+    made = assignments(statement)
+    first = made[0].expression if made else None
+    return first if isinstance(first, Compute) and isinstance(first.op, RowBlocks) else None
+
+
+def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[Statement]:
+    """The statements of one loop."""
+    op = first.op
+    assert isinstance(op, RowBlocks)
+    local, results = op.body.input_nodes, op.body.output_nodes
+    wanted = {_number(made): made for made in assignments(statement)}
+    before: list[Statement] = []
+    after: list[Statement] = []
+    axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
+    columns = op.columns or [None] * len(local)
+    ends = op.ends or [None] * len(results)
+    given = {node: Value("", node.shape) for node in local}
+    parts: list[PartOfBlock] = []
+    fixed: list[Fixed] = []
+    for node, outer, axis, column in zip(local, first.args, axes, columns, strict=True):
+        if axis is None and column is None:
+            fixed.append(Fixed(given[node], outer))
+        else:
+            parts.append(PartOfBlock(given[node], outer, axis, column))
+    places: list[Value | None] = [None] * len(results)
+    nodes = list(results)
+    arrays: dict[int, Value] = {}
+    for k, made in wanted.items():
+        axis, end, result = op.joined[k], ends[k], results[k]
+        array = arrays[k] = made.value if made.over is None else Value("", made.value.shape)
+        if made.over is not None:
+            after.append(Assign(made.value, Read(array), made.over))
+        if axis is None:
+            zero = Assign(array, Compute(constant(0).op, (), ()))
+            before.append(Allocate(array, zeros=True) if array.shape else zero)
+            continue
+        kept = end is None and not isinstance(op.length, int)
+        before.append(Allocate(array, zeros=end is not None, kept=kept))
+        flat = axis == 0 and end is None and _is_laid_flat(result)  # computed in the flat form
+        nodes[k] = result.args[0] if flat else result
+        place = places[k] = Value("", nodes[k].shape)
+        parts.append(PartOfBlock(place, Read(array), axis, end, flat))
+    bounds = {ROWS: block_height(op)} | ({COLUMNS: op.length} if isinstance(op.length, int) else {})
+    step = body(nodes, given, places, bounds)
+    added = tuple(
+        Added(array, step.results[k], ends[k]) for k, array in arrays.items() if op.joined[k] is None
+    )
+    height = block_height(op)
+    loop = Blocks(op.length, height, ROWS, COLUMNS, tuple(parts), tuple(fixed), step.statements, added)
+    return [*before, loop, *after]
+
+
+def _number(made: Assign) -> int:
+    """Which value of its loop an assignment makes."""
+    op = made.expression.op  # type: ignore[attr-defined]  # a loop's
+    assert isinstance(op, RowBlocks)
+    return op.k
+
+
+def _is_laid_flat(node: Node) -> bool:
+    """Whether a result is a new array of one axis in another shape."""
+    return isinstance(node.op, Reshape) and len(node.args[0].shape) == 1 and is_fresh(node.args[0])
+
+
+def block_height(op: RowBlocks) -> int:
+    """The rows of a block: so many that the largest array of known size in the body stays in the cache."""
+    order = topological(op.body.output_nodes)
+    sizes = [
+        prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
+    ]
+    widest = max(size for size in sizes if isinstance(size, int))
+    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)  # of many equal arrays
+    rows = max((CHAIN if chain else BLOCK) // widest, 8)
+    return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

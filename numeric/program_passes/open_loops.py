@@ -1,0 +1,257 @@
+"""Loops over the steps of recurrences as statements, whose values are written where they stay.
+
+Every value has an array with a row for each step; `loop_layout` says which values share one. The body is a
+program of its own that computes each value in the row of the step. A state that only the next step reads has
+two rows, which the steps use in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import sympy
+
+from symad.core.dims import Shape, plus
+from symad.core.graph import Node
+from symad.numeric.passes.loops.loop import pieces
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    Place,
+    Position,
+    Read,
+    Value,
+    whole,
+)
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Carried,
+    Fixed,
+    Loop,
+    Row,
+    Statement,
+    Store,
+    assignments,
+)
+from symad.numeric.program_passes.loop_layout import (
+    Beside,
+    Layouts,
+    Opens,
+    is_opened,
+    number_of,
+    rows_read,
+    states_of,
+)
+from symad.ops.arrays.shaping import Broadcast
+
+
+class MakesBody(Protocol):
+    """Makes the step of a loop."""
+
+    def __call__(
+        self,
+        results: Sequence[Node],
+        given: Mapping[Node, Value],
+        places: Sequence[Value | None],
+        bounds: Mapping[sympy.Symbol, int] | None = None,
+    ) -> Program:
+        """The program that computes ``results``.
+
+        Args:
+            results: nodes of the body.
+            given: the values of its inputs.
+            places: values for the memory in which results stay; None for those that go anywhere.
+            bounds: the largest values of sizes that change from step to step, if there are new ones.
+        """
+
+
+def open_loops(program: Program, body: MakesBody, opens: Opens) -> Program:
+    """The program with loops as statements.
+
+    Args:
+        program: in which is said what is written over what.
+        body: makes the program of a step.
+        opens: whether a loop becomes statements, or is left to what computes it as a whole.
+    """
+    loops = [s for s in program.statements if is_opened(s, opens)]
+    if not loops:
+        return program
+    layouts = Layouts(program)
+    opened = {id(s): _Opened(s, layouts, body) for s in loops}
+    instead: dict[Value, Value | None] = {}
+    for one in opened.values():
+        instead |= one.instead
+    ordered: list[Statement] = []
+    for statement in program.statements:
+        made = assignments(statement)
+        if id(statement) in opened:
+            ordered += opened[id(statement)].statements
+        elif made and made[0].value in instead:
+            array = instead[made[0].value]
+            ordered += [] if array is None else [Assign(made[0].value, Read(array))]
+        else:
+            ordered.append(statement)
+    return program.with_statements(tuple(ordered))
+
+
+class _Opened:
+    """The statements of one loop."""
+
+    def __init__(self, statement: Statement, layouts: Layouts, body: MakesBody) -> None:
+        self.layout = layout = layouts.of(statement)
+        self.layouts = layouts
+        self.op = layout.op
+        self.count = next(iter(assignments(statement))).value.shape[0]
+        self.over = {number_of(made): made.over for made in assignments(statement) if made.over is not None}
+        self.instead: dict[Value, Value | None] = dict.fromkeys(layout.dropped)
+        """Statements that are gone: of what is there already, under another name or none."""
+        self.before: list[Statement] = []
+        self.after: list[Statement] = []
+        self.backwards = self._runs_backwards()
+        results = self.op.body.output_nodes
+        arrays = [self._array(k, node) for k, node in enumerate(results)]
+        for one in layout.beside:
+            self._stand_beside(one, arrays)
+        self.statements = (*self.before, self._loop(arrays, body), *self.after)
+
+    def _runs_backwards(self) -> bool:
+        return any(map(self.layouts.turned, pieces(self.op, self.layout.args)[1]))
+
+    def stem(self, number: int) -> str:
+        """What a value is called; a state that nothing reads as the others, or h, or h_bar backwards."""
+        states = [v.stem for k, v in self.layout.values.items() if k < states_of(self.op)]
+        own = self.layout.values[number].stem if number in self.layout.values else next(iter(states), "")
+        return own or ("h_bar" if self.backwards else "h")
+
+    # ---- arrays ----------------------------------------------------------------------------------
+
+    def _array(self, number: int, result: Node) -> Row | Value | None:
+        """Where a value goes: its row, or its array if it is a number; None if `_stand_beside` says it."""
+        if any(number in (one.number, one.state) for one in self.layout.beside):
+            return None
+        value, stem = self.layout.values.get(number), self.stem(number)
+        place = Value(f"{stem}_t", result.shape)
+        if value is None:
+            if not result.shape or number >= states_of(self.op):
+                return None
+            pair = self._new(Value(stem, (2, *result.shape)))
+            return Row(place, Read(pair), alternates=True)
+        array = Value(stem, value.shape) if number in self.over else value
+        if self.layout.before.get(number):
+            self._with_first(number, array)
+        else:
+            self._new(array)
+        if array is not value:
+            self.after.append(Assign(value, Read(array), self.over[number]))
+        if not result.shape:
+            return array
+        turned = self.layout.reversed.get(number, ())
+        self.instead |= dict.fromkeys(turned, array)
+        return Row(place, Read(array) if not turned else Index(Read(array), _from_the_end(array)))
+
+    def _new(self, array: Value) -> Value:
+        self.before.append(Allocate(array, kept=True))
+        return array
+
+    def _with_first(self, number: int, array: Value) -> None:
+        """An array with one more row: the first state stands before all others."""
+        initial, rest = self.layout.args[number], array.shape[1:]
+        longer = self._new(Value(f"{self.stem(number)}_all", (plus(self.count, 1), *rest)))
+        self.before += [
+            Store(longer, Position(0), initial),
+            Assign(array, Index(Read(longer), (Interval(1, self.count), *whole(rest)))),
+        ]
+        self._before_steps(number, Index(Read(longer), (Interval(0, self.count), *whole(rest))))
+
+    def _before_steps(self, number: int, view: Index) -> None:
+        """The states before all steps, which other statements have joined."""
+        first, *others = self.layout.before.get(number, ()) or (None,)
+        if first is not None:
+            named = Value(f"{self.stem(number)}_before", first.shape, named=True)
+            self.before.append(Assign(named, view))
+            self.instead |= dict.fromkeys((first, *others), named)
+
+    def _stand_beside(self, one: Beside, arrays: list[Row | Value | None]) -> None:
+        """One array for a state and the rows beside it; all but the later states is there before the loop."""
+        value, states = self.layout.values[one.number], self.layout.values.get(one.state)
+        steps, length, *rest = value.shape
+        array = self._new(Value("", (plus(steps, 1), length, *rest)))
+        initial = self.layout.args[one.state]
+        for given, block in one.blocks:
+            first = given is initial and block is one.place
+            at: Place = Position(0) if first else Interval(0, steps)
+            self._copy(given, Index(Read(array), (at, block, *whole(tuple(rest)))))
+        everything = (Interval(0, length), *whole(tuple(rest)))
+        self.before.append(Assign(value, Index(Read(array), (Interval(0, steps), *everything))))
+        after = Index(Read(array), (Interval(1, steps), one.place, *whole(tuple(rest))))
+        states = states or Value(self.stem(one.state), after.shape)
+        self.before.append(Assign(states, after))
+        before = Index(Read(array), (Interval(0, steps), one.place, *whole(tuple(rest))))
+        self._before_steps(one.state, before)
+        results = self.op.body.output_nodes
+        arrays[one.number] = Row(Value("", results[one.number].shape), Read(value))
+        arrays[one.state] = Row(Value(f"{self.stem(one.state)}_t", results[one.state].shape), Read(states))
+
+    def _copy(self, given: Expression, place: Index) -> None:
+        """Copy something to a part of an array, where NumPy repeats it along axes that it lacks."""
+        self.before += [
+            made := Assign(Value("", place.shape), place),
+            Assign(Value("", place.shape), _repeated(given, place.shape), made.value),
+        ]
+
+    # ---- the loop --------------------------------------------------------------------------------
+
+    def _loop(self, arrays: Sequence[Row | Value | None], body: MakesBody) -> Loop:
+        op, layout = self.op, self.layout
+        results, local = op.body.output_nodes, op.body.input_nodes
+        ready = {one.number for one in layout.beside}
+        places = [
+            a.value if isinstance(a, Row) and k not in ready else None for k, a in enumerate(arrays)
+        ]
+        states, xs, constants = pieces(op, local)
+        given = {node: Value("", node.shape) for node in (*local, *(results[k] for k in ready))}
+        ending = "next" if self.backwards else "previous"
+        given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
+        made = body(results, given, places)
+        initial, moving, fixed = pieces(op, layout.args)
+        read = rows_read(op, layout.beside)
+        rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
+        index = Value("t", ())
+        stores: list[Statement] = []
+        for k, array in enumerate(arrays):
+            if isinstance(array, Row):
+                rows.append(Row(given[results[k]], array.array) if k in ready else array)
+            elif array is not None:  # a number has no place of its own: it is put into the array
+                stores.append(Store(array, Position(0, index), made.results[k]))
+        carried = [
+            Carried(given[state], start, made.results[k], places[k])
+            for k, (state, start) in enumerate(zip(states, initial, strict=True))
+        ]
+        return Loop(
+            index,
+            self.count,
+            False,
+            tuple(carried),
+            (*made.statements, *stores),
+            tuple(rows),
+            tuple(Fixed(given[c], outer) for c, outer in zip(constants, fixed, strict=True)),
+        )
+
+
+def _from_the_end(array: Value) -> tuple[Place, ...]:
+    """All rows of an array, the last first."""
+    count = array.shape[0]
+    return (Interval(plus(count, -1), count, -1), *whole(array.shape[1:]))
+
+
+def _repeated(given: Expression, shape: Shape) -> Expression:
+    """An array, repeated along the leading axes that it lacks."""
+    if len(given.shape) == len(shape):
+        return given
+    axes = tuple(range(len(shape) - len(given.shape), len(shape)))
+    return Compute(Broadcast(shape, axes), (given,), shape)
