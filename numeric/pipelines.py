@@ -267,7 +267,7 @@ def in_place(
     lay = ProgramPass("lay out", run, "", "the values of a loop that share an array are marked")
     step = body or partial(_step, dtype=dtype, gathers=gathers)
     run = partial(open_loops, body=step, opens=opens)
-    loops = ProgramPass("loops", run, "lay out", "loops are statements; each step writes values where they stay")
+    loops = ProgramPass("loops", run, "lay out", "loops are statements; steps write values where they stay")
     run = partial(open_blocks, body=step)
     blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements")
     return lay, REPEATS, sparse, over, boxes, put, BY_TWOS, loops, blocks
