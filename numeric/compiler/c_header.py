@@ -82,7 +82,7 @@ def _with_arguments(name: str, layout: Layout) -> str:
     """The prototype with one parameter for each input and result, one per line."""
     places = [*layout.inputs, *layout.outputs]
     texts = parameters(layout)
-    ends = ["," for _ in texts[1:]] + [""]
+    ends = [*("," for _ in texts[1:]), *("" for _ in texts[:1])]
     shapes = [f"  /* {format_shape(p.shape)} */" if p.shape else "" for p in places]
     lines = [f"    {text}{end}{shape}" for text, end, shape in zip(texts, ends, shapes, strict=True)]
     joined = "\n".join(lines)

@@ -28,8 +28,8 @@ from symad.ops.arrays.sources import Source, constant
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 
-CHAIN = 2**15
-"""The number of elements of a block of a chain of elementwise operations."""
+CHAIN_BLOCK_ELEMENTS = 2**15
+"""Elements of each array in a block of a chain of elementwise operations: several of them fit the cache."""
 
 CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
 
@@ -122,5 +122,5 @@ def block_height(op: RowBlocks) -> int:
     ]
     widest = max(size for size in sizes if isinstance(size, int))
     chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)  # of many equal arrays
-    rows = max((CHAIN if chain else BLOCK) // widest, 8)
+    rows = max((CHAIN_BLOCK_ELEMENTS if chain else BLOCK) // widest, 8)
     return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

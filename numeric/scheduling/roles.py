@@ -76,9 +76,7 @@ def roles_of(graph: Graph, inner: bool = True) -> Roles:
     if graph.origin is None:
         return NO_ROLES
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
-    value = (
-        labels[0] if graph.origin.value is not None and graph.origin.value is graph.output_nodes[0] else ""
-    )
+    value = labels[0] if graph.output_nodes[:1] == (graph.origin.value,) else ""
     return Roles(labels, value, {}, _primals(graph.origin) if inner else {})
 
 

@@ -30,6 +30,7 @@ from symad.derivatives.wrt import (
     with_directions,
 )
 from symad.errors import DerivativeError
+from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
 from symad.tracing import as_graph
@@ -94,6 +95,8 @@ def hessian(
 
 def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
     """The Hessian of a scalar node."""
+    if not wrt:
+        return broadcast_axes(constant(0), (0, 0), ())
     if mode == "forward-over-reverse":
         return _forward_over_reverse(value, wrt)
     if mode == "forward-over-forward":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symad.core.graph import Node, Tangent
-from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.shaping import broadcast_axes, reshape
+from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
 from symad.transforms.cotangents import pull
 from symad.transforms.seeding import (
@@ -31,6 +32,8 @@ def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
 
 def forward_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
     """The Jacobian by columns."""
+    if not wrt:
+        return broadcast_axes(constant(0), (total_size(outputs), 0), ())
     columns = [_columns(outputs, wrt, block) for block in blocks_of(wrt)]
     return concatenate(columns, 1)
 
@@ -49,6 +52,8 @@ def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node
 
 def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
     """The Jacobian by rows."""
+    if not outputs or not wrt:
+        return broadcast_axes(constant(0), (total_size(outputs), total_size(wrt)), ())
     parts = scalar_parts(outputs)
     if parts is not None and not any(node.shape for node in wrt):
         return pack_matrix(unrolled_rows(parts, wrt), len(parts), len(wrt))

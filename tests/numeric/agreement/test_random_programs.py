@@ -29,7 +29,7 @@ EARLY = {
     "passes.loops.sink_into_loop": {"MIN_STEP": 4, "MIN_TOTAL": 32},
     "passes.loops.feature_major": {"MIN_BATCH": 2},
     "passes.algebra.syrk_products": {"MIN_TERMS": 2},
-    "numpy_arrays.ops.row_blocks": {"CHAIN": 16},
+    "program_passes.open_blocks": {"CHAIN_BLOCK_ELEMENTS": 16},
 }
 """Limits from which on large arrays are treated in their own way: here small ones are, too."""
 

@@ -139,7 +139,7 @@ LENGTH = 100
 @pytest.mark.parametrize("derivative", [None, "gradient", "hvp"])
 @pytest.mark.parametrize("name", BLOCK_CASES)
 def test_blocks_of_rows_compute_what_the_graph_does(name, derivative, monkeypatch):
-    monkeypatch.setattr(row_blocks, "LARGE", 2**10)
+    monkeypatch.setattr(row_blocks, "MIN_ELEMENTS", 2**10)
     monkeypatch.setattr(open_blocks, "block_height", lambda op: 24)  # the last block is smaller
     shapes = [(LENGTH, 3), (LENGTH,)]
     graph = symad.trace(BLOCK_CASES[name], shapes)
