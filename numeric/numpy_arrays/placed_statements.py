@@ -14,17 +14,9 @@ from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
+from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import (
-    Allocate,
-    Assign,
-    Blocks,
-    Loop,
-    Scatter,
-    Statement,
-    Store,
-    assignments,
-)
+from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Store, assignments
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Broadcast, Reshape
 

@@ -8,23 +8,20 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import sympy
 
-from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.modules.names import Names, identifier
 from symad.numeric.numpy_arrays.array_writer import ArrayWriter
 from symad.numeric.numpy_arrays.index_only_values import only_indices
+from symad.numeric.numpy_arrays.module_parts import ModuleParts
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     nested,
     spans,
     sparse,
 )
 from symad.numeric.numpy_arrays.ops.all_ops import emit
-from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
@@ -41,8 +38,6 @@ from symad.numeric.program_passes.memory import is_long, is_view, keeping
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
-from symad.numeric.targets.scalars import dimension
-from symad.numeric.targets.target import Level
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
@@ -74,33 +69,21 @@ class Plan:
     lasting: set[Node]
 
 
-class ArrayPrinter:
-    """The state of one module: names of values, helper functions, constants."""
+class ArrayPrinter(ModuleParts):
+    """The state of one module: its parts, and the texts of the nodes that have been written."""
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """Print for a library and a floating-point type."""
-        self.library = library
-        self.np = library.prefix
-        self.dtype, self.type_text = dtype, library.type_text(dtype)
-        self.names = Names()
+        super().__init__(graph, library, dtype)
         self.text: dict[Node, str] = {}
-        self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
-        self.helpers: dict[str, str] = {}
         self.writer = ArrayWriter(self)
         """Writes expressions."""
-        self.constants: dict[str, str] = {}
-        """The names of constants, by the expressions that make them."""
-        self.settings: list[str] = []
-        """What is done once with the constants."""
         self.scores: dict[Any, int] = {}
         """The numbers of the score functions of attention that the module holds."""
-        self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
         self.labels: dict[Node, str] = {}
         """What results are called by the role that they have."""
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
-        self.serial = 0
-        """The number of names that statements have made."""
         self.bounds: Mapping[sympy.Symbol, int] = {}
         """The largest values of sizes that change from block to block."""
         self.returned: set[Node] = set()
@@ -130,8 +113,6 @@ class ArrayPrinter:
         """Where the new state of a loop goes, for rules that can write there."""
         self.rows: list[Name] = []
         """The names that loops have given to their arrays and to parts of arrays."""
-        self.sizes: set[sympy.Symbol] = set()
-        """The dimensions that statements read."""
         self.needed: Sequence[sympy.Expr] = ()
         """The sizes that must not be negative in a call."""
         self.report: list[PassReport] | None = None
@@ -155,28 +136,10 @@ class ArrayPrinter:
         """What stands before the module's function."""
         return []
 
-    def preliminaries(self) -> list[str]:
-        """What the module makes before its function: constants, and what is made of them."""
-        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
-
-    def value_name(self, stem: str = "v") -> Name:
-        """A fresh name for an intermediate value."""
-        while True:
-            self.serial += 1
-            if (name := f"{stem}{self.serial}") not in self.names.taken:
-                return Name(name, self.serial)
-
     def own_name(self, stem: str = "") -> Name:
         """A fresh name that only the statements of one node know."""
         self.own.append(self.called(stem))
         return self.own[-1]
-
-    def called(self, stem: str) -> Name:
-        """A fresh name for a value that a person calls ``stem``."""
-        if not stem:
-            return self.value_name()
-        self.serial += 1
-        return Name(self.names.unique(stem), self.serial, identifier(stem))
 
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; an array in another order is called as it was."""
@@ -427,43 +390,3 @@ class ArrayPrinter:
     def sum_as_product(self, arg: Node, axes: tuple[int, ...]) -> MatrixProduct | None:
         """The sum of an array over some axes as a product of matrices, where that is faster."""
         return None
-
-    def dim(self, dim: Dim) -> str:
-        """A dimension as a part of an expression."""
-        return str(dim) if isinstance(dim, int) else dimension(dim, self).inside(Level.ATOM)
-
-    def bare(self, dim: Dim) -> str:
-        """A dimension that stands by itself, between commas or colons."""
-        return str(dim) if isinstance(dim, int) else dimension(dim, self).text
-
-    def dim_name(self, symbol: sympy.Symbol) -> str:
-        """The name of a dimension."""
-        self.sizes.add(symbol)
-        return self.symbols[symbol]
-
-    def dims(self, shape: Sequence[Dim]) -> str:
-        """A shape as a tuple display."""
-        items = [self.bare(d) for d in shape]
-        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-    def helper(self, name: str, source: str) -> str:
-        """Add a helper function to the module; its name."""
-        self.helpers[name] = source
-        return name
-
-    def constant_array(self, array: np.ndarray) -> Name:
-        """A module-level constant array; its name."""
-        dtype = (
-            self.type_text
-            if array.dtype.kind == "f"
-            else f"{self.np}.{array.dtype.name}"
-        )
-        if array.dtype.kind == "b":
-            dtype = "bool"
-        return self.constant_text(constant_text(array, dtype, self))
-
-    def constant_text(self, text: str, stem: str = "constant") -> Name:
-        """A module-level constant from the expression that makes it; its name. Equal texts are one."""
-        if text not in self.constants:
-            self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
-        return Name(self.constants[text])

@@ -24,15 +24,13 @@ from symad.numeric.program.expressions import (
     Step,
     Value,
 )
+from symad.numeric.program.loops import Blocks, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,
     Assign,
     Block,
-    Blocks,
-    FindRoot,
     Free,
-    Loop,
     Part,
     Scatter,
     Statement,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from symad.numeric.program.expressions import Expression, Value, values_read
+from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Blocks, Loop, Scatter, Store, assignments, every_statement
+from symad.numeric.program.statements import Scatter, Store, assignments, every_statement
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from symad.numeric.program.expressions import Value, values_read
+from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Block, Comment, Loop, Statement, every_statement
+from symad.numeric.program.statements import Assign, Block, Comment, Statement, every_statement
 
 
 def drop_unread(program: Program) -> Program:

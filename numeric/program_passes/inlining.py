@@ -16,16 +16,9 @@ from symad.numeric.program.expressions import (
     values_read,
     walk,
 )
+from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import (
-    Assign,
-    Block,
-    Carried,
-    Loop,
-    Statement,
-    change_blocks,
-    every_statement,
-)
+from symad.numeric.program.statements import Assign, Block, Statement, change_blocks, every_statement
 from symad.numeric.program.uses import Uses, uses_of
 from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.program_passes.views import is_view, joined, viewed

@@ -1,10 +1,11 @@
-"""Where the values of a loop stand: which arrays hold all steps, and what else is a part of these arrays.
+"""The memory layout of loops: which arrays hold the values of all steps, and which values share an array.
 
-- The states h_0, …, h_{T-1} before each step, [h_0; h[:-1]], are the first T rows of an array of T + 1 rows,
-  of which h are the others. Nothing is copied to join them.
-- A value that is read from its end alone, as h[::-1], is written from the end: h[::-1] is the array itself.
-- A value of each step that puts a state beside other rows, [h_{t-1}; x_t], is a block of an array in which
-  step t - 1 has written h_{t-1}; what does not depend on the states stands there before the loop.
+- Backward passes read the states before each step, [h_0; h[:-1]]. One array of T + 1 rows holds them and
+  h: the states before are its first T rows, h its last T rows. Nothing is copied.
+- If every reader of h reads it reversed, h[::-1], the loop writes the rows in reverse order, and h[::-1] is
+  the array itself.
+- If each step reads a state joined with other rows, [h_{t-1}; x_t], one array has a block of rows for each
+  step. Step t - 1 writes h_{t-1} into block t; the rows that depend on no state are copied before the loop.
 """
 
 from __future__ import annotations
@@ -27,42 +28,51 @@ from symad.ops.arrays.stacking import Concatenate
 from symad.ops.loops.scan import Scan
 
 Opens: TypeAlias = Callable[[Value], bool]
-"""Whether the loop of a value becomes statements, or is left to what computes it as a whole."""
+"""Whether the loop that computes a value becomes a `Loop` statement; other loops stay one op."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A value of a loop that is a state with other rows before or below it."""
+    """A value of a loop that joins a state with other rows, along the first axis.
+
+    Attributes:
+        number: the number of this value among the values of the loop.
+        state: the number of the state that it contains.
+        blocks: the arguments of the loop that are joined, each with its rows.
+        place: the rows of the state.
+    """
 
     number: int
-    """Which value of the loop it is."""
     state: int
-    """Which state it holds."""
     blocks: tuple[tuple[Expression, Interval], ...]
-    """The argument of the loop for each block of rows, and where the block stands."""
     place: Interval
-    """Where the state stands."""
 
 
 @dataclass
 class LoopLayout:
-    """The values of one loop, by their numbers. A value without an entry has an array of its own."""
+    """The layout of one loop. Its values have numbers: the states come first.
+
+    Attributes:
+        op: the loop.
+        args: its arguments: initial states, arrays with one row for each step, constants.
+        values: the values that other statements read.
+        before: for a state the values that are its array of the states before each step.
+        dropped: slices that only these values read; they need no statement.
+        reversed: for a value that is only read reversed, the values that reverse it.
+        beside: the values that join a state with other rows.
+    """
 
     op: Scan | LoopOp
     args: tuple[Expression, ...]
     values: dict[int, Value]
-    """The values that are read."""
     before: dict[int, list[Value]] = field(default_factory=dict)
-    """The arrays of the states before all steps."""
     dropped: set[Value] = field(default_factory=set)
-    """Slices that only these arrays read."""
     reversed: dict[int, list[Value]] = field(default_factory=dict)
-    """Values that show a value from its end, where nothing else reads it."""
     beside: list[Beside] = field(default_factory=list)
 
     @property
     def groups(self) -> list[tuple[Value, ...]]:
-        """The values that stand in one array."""
+        """The groups of values that share an array."""
         found: list[tuple[Value, ...]] = []
         for number, value in self.values.items():
             found.append((value, *self.before.get(number, ())))
@@ -73,24 +83,30 @@ class LoopLayout:
 
 
 class Layouts:
-    """What decides about the loops of a program."""
+    """The layouts of the loops of a program, from who reads which value."""
 
     def __init__(self, program: Program) -> None:
-        every = [made for statement in program.statements for made in assignments(statement)]
-        self.made = {made.value: made.expression for made in every}
+        self.made: dict[Value, Expression] = {}
         self.readers: dict[Value, list[Value | None]] = {}
-        """What reads each value, once for each time; None for a result."""
-        for made in every:
-            for value in values_read(made.expression):
-                self.readers.setdefault(value, []).append(made.value)
+        """The values computed from each value, one for each read; None for results and other statements."""
+        for statement in program.statements:
+            made = assignments(statement)
+            self.made |= {each.value: each.expression for each in made}
+            for each in made:
+                self._read_by(each.value, each.expression)
+            for expression in statement.expressions if not made else ():
+                self._read_by(None, expression)
         for result in program.results:
-            for value in values_read(result):
-                self.readers.setdefault(value, []).append(None)
+            self._read_by(None, result)
         self.lives: Lifetimes = lifetimes(replace(program, shared=()), shown)
         self.returned = {self.owner(v) for result in program.results for v in values_read(result)}
 
+    def _read_by(self, reader: Value | None, expression: Expression) -> None:
+        for value in values_read(expression):
+            self.readers.setdefault(value, []).append(reader)
+
     def owner(self, value: Value) -> Value:
-        """The value that made the memory."""
+        """The value whose statement allocated the memory."""
         return self.lives.memory.get(value, value)
 
     def of(self, statement: Statement) -> LoopLayout:
@@ -109,7 +125,7 @@ class Layouts:
         return layout
 
     def _before(self, value: Value, initial: Expression, layout: LoopLayout) -> list[Value]:
-        """The arrays of the states before all steps: the first state, and all but the last."""
+        """The values [initial; states[:-1]]. Results are left out: they have memory of their own."""
         found: list[Value] = []
         for reader in self.readers.get(value, ()):
             if reader is None or reader in layout.dropped or not _is_all_but_last(self.made[reader]):
@@ -117,7 +133,7 @@ class Layouts:
             joined, *more = self.readers.get(reader, (None,))
             if more:
                 continue
-            if joined is None or self.owner(joined) in self.returned:  # results have memory of their own
+            if joined is None or self.owner(joined) in self.returned:
                 continue
             both = self.made[joined]
             if not isinstance(both, Compute) or not isinstance(both.op, Concatenate) or both.op.axis != 0:
@@ -129,14 +145,14 @@ class Layouts:
         return found
 
     def _starts(self, start: Expression, initial: Expression) -> bool:
-        """Whether an array is the initial state with one more axis."""
+        """Whether an array is the initial state with a leading axis of length 1."""
         made = self.made.get(start.value, start) if isinstance(start, Read) else start
         if isinstance(made, Compute) and isinstance(made.op, Broadcast) and not initial.shape:
             return made.args == (initial,) and made.shape == (1,)
         return start.shape == (1, *initial.shape) and self._source(start) == self._source(initial)
 
     def _source(self, array: Expression) -> Expression:
-        """What an array shows under another shape."""
+        """The array without the reshapes that were applied to it."""
         while True:
             made = self.made.get(array.value, array) if isinstance(array, Read) else array
             if not isinstance(made, Compute) or not isinstance(made.op, Reshape):
@@ -144,18 +160,18 @@ class Layouts:
             (array,) = made.args
 
     def _reversed(self, value: Value) -> list[Value]:
-        """The values that read an array from its end, if nothing else reads it."""
+        """The values that reverse an array, if every reader of the array is one of them."""
         readers = self.readers.get(value, [])
         turned = [r for r in readers if r is not None and is_reversed(self.made[r])]
         return list(dict.fromkeys(turned)) if len(turned) == len(readers) else []
 
     def turned(self, array: Expression) -> bool:
-        """Whether an array is another one from its end."""
+        """Whether an array is another array reversed."""
         made = self.made.get(array.value) if isinstance(array, Read) else array
         return made is not None and is_reversed(made)
 
     def _beside(self, layout: LoopLayout) -> list[Beside]:
-        """The values of a loop that can be laid out so; results have memory of their own."""
+        """The values of a loop that join a state with arguments. Results are left out, see `_before`."""
         op, body = layout.op, layout.op.body
         states, moving, fixed = pieces(op, body.input_nodes)
         outer = dict(zip(body.input_nodes, layout.args, strict=True))
@@ -183,7 +199,7 @@ class Layouts:
 
 
 def lay_out_together(program: Program, opens: Opens) -> Program:
-    """The program that knows which values its loops lay out in one array; ``opens``: see `open_loops`."""
+    """The program with the groups of values that share an array of a loop; ``opens``: see `open_loops`."""
     loops = [s for s in program.statements if is_opened(s, opens)]
     if not loops:
         return program
@@ -193,7 +209,7 @@ def lay_out_together(program: Program, opens: Opens) -> Program:
 
 
 def is_opened(statement: Statement, opens: Opens) -> bool:
-    """Whether a statement is a loop that becomes statements."""
+    """Whether a statement is a loop that `open_loops` replaces."""
     made = assignments(statement)
     return bool(made) and is_loop(made[0].expression) and opens(made[0].value)
 
@@ -209,9 +225,9 @@ def states_of(op: Scan | LoopOp) -> int:
 
 
 def number_of(made: Assign) -> int:
-    """Which value of its loop an assignment makes."""
-    op = made.expression.op  # type: ignore[attr-defined]  # a loop's
-    return op.k if isinstance(op, LoopOp) else 0
+    """The number of the value of a loop that an assignment computes."""
+    expression = made.expression
+    return expression.op.k if isinstance(expression, Compute) and isinstance(expression.op, LoopOp) else 0
 
 
 def is_reversed(expression: Expression) -> bool:
@@ -233,7 +249,7 @@ def _is_all_but_last(expression: Expression) -> bool:
 
 
 def rows_read(op: Scan | LoopOp, beside: Sequence[Beside]) -> set[Node]:
-    """The inputs of a body that are read as they are, not as a block of what stands beside a state."""
+    """The inputs of a body that a step reads outside of the joins in ``beside``."""
     inside = {op.body.output_nodes[one.number] for one in beside}
     order = topological(op.body.output_nodes)
     return {*op.body.output_nodes, *(a for n in order if n not in inside for a in n.args)}

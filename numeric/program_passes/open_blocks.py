@@ -1,4 +1,8 @@
-"""Loops over blocks of rows as statements: views of the rows, the body, results in their rows or added up."""
+"""Loops over blocks of rows become `Blocks` statements.
+
+Each step reads views of the rows of its block, and writes its results into the rows of the result arrays, or
+adds them to a sum over the blocks.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,9 @@ from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.program.expressions import Compute, Read, Value
+from symad.numeric.program.loops import Added, Blocks, Fixed, PartOfBlock
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import (
-    Added,
-    Allocate,
-    Assign,
-    Blocks,
-    Fixed,
-    PartOfBlock,
-    Statement,
-    assignments,
-)
+from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.numeric.program_passes.memory import is_fresh
 from symad.numeric.program_passes.open_loops import MakesBody
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
@@ -35,10 +31,10 @@ CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Co
 
 
 def open_blocks(program: Program, body: MakesBody) -> Program:
-    """The program with loops over blocks of rows as statements.
+    """The program with `Blocks` statements in place of `RowBlocks` ops.
 
     Args:
-        program: in which is said what is written over what.
+        program: a program after `write_over` and `put_results`.
         body: makes the program of a step.
     """
     ordered: list[Statement] = []
@@ -49,14 +45,14 @@ def open_blocks(program: Program, body: MakesBody) -> Program:
 
 
 def _blocks_in(statement: Statement) -> Compute | None:
-    """The first value of a statement that is a loop over blocks."""
+    """The first expression of a statement that is a loop over blocks; None for other statements."""
     made = assignments(statement)
     first = made[0].expression if made else None
     return first if isinstance(first, Compute) and isinstance(first.op, RowBlocks) else None
 
 
 def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[Statement]:
-    """The statements of one loop."""
+    """The statements that replace one loop."""
     op = first.op
     assert isinstance(op, RowBlocks)
     local, results = op.body.input_nodes, op.body.output_nodes
@@ -103,19 +99,19 @@ def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[State
 
 
 def _number(made: Assign) -> int:
-    """Which value of its loop an assignment makes."""
-    op = made.expression.op  # type: ignore[attr-defined]  # a loop's
-    assert isinstance(op, RowBlocks)
-    return op.k
+    """The number of the value of a loop that an assignment computes."""
+    expression = made.expression
+    assert isinstance(expression, Compute) and isinstance(expression.op, RowBlocks)
+    return expression.op.k
 
 
 def _is_laid_flat(node: Node) -> bool:
-    """Whether a result is a new array of one axis in another shape."""
+    """Whether a result is a new array with one axis, reshaped."""
     return isinstance(node.op, Reshape) and len(node.args[0].shape) == 1 and is_fresh(node.args[0])
 
 
 def block_height(op: RowBlocks) -> int:
-    """The rows of a block: so many that the largest array of known size in the body stays in the cache."""
+    """The number of rows of a block: as many as keep the largest array of the body in the cache."""
     order = topological(op.body.output_nodes)
     sizes = [
         prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape

@@ -1,8 +1,8 @@
-"""Loops over the steps of recurrences as statements, whose values are written where they stay.
+"""Recurrences become `Loop` statements, whose steps write every value into its row of an array.
 
-Every value has an array with a row for each step; `loop_layout` says which values share one. The body is a
-program of its own that computes each value in the row of the step. A state that only the next step reads has
-two rows, which the steps use in turn.
+Each value has an array with one row for each step; `loop_layout` decides which values share an array. The
+body is a program of its own, which computes each value in the row of the step. A state that only the next
+step reads has an array of two rows, which the steps use alternately.
 """
 
 from __future__ import annotations
@@ -26,18 +26,9 @@ from symad.numeric.program.expressions import (
     Value,
     whole,
 )
+from symad.numeric.program.loops import Carried, Fixed, Loop, Row
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import (
-    Allocate,
-    Assign,
-    Carried,
-    Fixed,
-    Loop,
-    Row,
-    Statement,
-    Store,
-    assignments,
-)
+from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments
 from symad.numeric.program_passes.loop_layout import (
     Beside,
     Layouts,
@@ -71,12 +62,12 @@ class MakesBody(Protocol):
 
 
 def open_loops(program: Program, body: MakesBody, opens: Opens) -> Program:
-    """The program with loops as statements.
+    """The program with `Loop` statements in place of loops that are one op.
 
     Args:
-        program: in which is said what is written over what.
+        program: a program after `write_over` and `put_results`.
         body: makes the program of a step.
-        opens: whether a loop becomes statements, or is left to what computes it as a whole.
+        opens: whether a loop is replaced; a kernel may compute the others as a whole.
     """
     loops = [s for s in program.statements if is_opened(s, opens)]
     if not loops:
@@ -100,7 +91,7 @@ def open_loops(program: Program, body: MakesBody, opens: Opens) -> Program:
 
 
 class _Opened:
-    """The statements of one loop."""
+    """The statements that replace one loop."""
 
     def __init__(self, statement: Statement, layouts: Layouts, body: MakesBody) -> None:
         self.layout = layout = layouts.of(statement)
@@ -109,7 +100,7 @@ class _Opened:
         self.count = next(iter(assignments(statement))).value.shape[0]
         self.over = {number_of(made): made.over for made in assignments(statement) if made.over is not None}
         self.instead: dict[Value, Value | None] = dict.fromkeys(layout.dropped)
-        """Statements that are gone: of what is there already, under another name or none."""
+        """Values whose statements are removed: each is another name of a value, or is not read any more."""
         self.before: list[Statement] = []
         self.after: list[Statement] = []
         self.backwards = self._runs_backwards()
@@ -123,7 +114,7 @@ class _Opened:
         return any(map(self.layouts.turned, pieces(self.op, self.layout.args)[1]))
 
     def stem(self, number: int) -> str:
-        """What a value is called; a state that nothing reads as the others, or h, or h_bar backwards."""
+        """The name stem of a value; a state that nothing reads is called like the other states."""
         states = [v.stem for k, v in self.layout.values.items() if k < states_of(self.op)]
         own = self.layout.values[number].stem if number in self.layout.values else next(iter(states), "")
         return own or ("h_bar" if self.backwards else "h")
@@ -131,7 +122,7 @@ class _Opened:
     # ---- arrays ----------------------------------------------------------------------------------
 
     def _array(self, number: int, result: Node) -> Row | Value | None:
-        """Where a value goes: its row, or its array if it is a number; None if `_stand_beside` says it."""
+        """The row that a value is written to; for numbers the array; None if `_stand_beside` decides."""
         if any(number in (one.number, one.state) for one in self.layout.beside):
             return None
         value, stem = self.layout.values.get(number), self.stem(number)
@@ -159,7 +150,7 @@ class _Opened:
         return array
 
     def _with_first(self, number: int, array: Value) -> None:
-        """An array with one more row: the first state stands before all others."""
+        """An array of T + 1 rows, the initial state first; ``array`` is a view of the others."""
         initial, rest = self.layout.args[number], array.shape[1:]
         longer = self._new(Value(f"{self.stem(number)}_all", (plus(self.count, 1), *rest)))
         self.before += [
@@ -169,7 +160,7 @@ class _Opened:
         self._before_steps(number, Index(Read(longer), (Interval(0, self.count), *whole(rest))))
 
     def _before_steps(self, number: int, view: Index) -> None:
-        """The states before all steps, which other statements have joined."""
+        """Name the view of the states before each step, which replaces the arrays that join them."""
         first, *others = self.layout.before.get(number, ()) or (None,)
         if first is not None:
             named = Value(f"{self.stem(number)}_before", first.shape, named=True)
@@ -177,7 +168,7 @@ class _Opened:
             self.instead |= dict.fromkeys((first, *others), named)
 
     def _stand_beside(self, one: Beside, arrays: list[Row | Value | None]) -> None:
-        """One array for a state and the rows beside it; all but the later states is there before the loop."""
+        """One array for a state and the rows joined with it; only the later states are left to the loop."""
         value, states = self.layout.values[one.number], self.layout.values.get(one.state)
         steps, length, *rest = value.shape
         array = self._new(Value("", (plus(steps, 1), length, *rest)))
@@ -198,7 +189,7 @@ class _Opened:
         arrays[one.state] = Row(Value(f"{self.stem(one.state)}_t", results[one.state].shape), Read(states))
 
     def _copy(self, given: Expression, place: Index) -> None:
-        """Copy something to a part of an array, where NumPy repeats it along axes that it lacks."""
+        """Copy an array to a part of another one, repeated along the leading axes that it lacks."""
         self.before += [
             made := Assign(Value("", place.shape), place),
             Assign(Value("", place.shape), _repeated(given, place.shape), made.value),
@@ -244,7 +235,7 @@ class _Opened:
 
 
 def _from_the_end(array: Value) -> tuple[Place, ...]:
-    """All rows of an array, the last first."""
+    """The index of all rows of an array in reverse order."""
     count = array.shape[0]
     return (Interval(plus(count, -1), count, -1), *whole(array.shape[1:]))
 

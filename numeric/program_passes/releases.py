@@ -6,8 +6,9 @@ from dataclasses import fields
 
 from symad.core.graph import Graph
 from symad.numeric.program.expressions import Compute, Value, walk
+from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Blocks, Free, Loop, Statement, assignments
+from symad.numeric.program.statements import Allocate, Free, Statement, assignments
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory import is_long, keeping
 

@@ -28,7 +28,8 @@ from symad.numeric.program.expressions import (
     row,
     whole,
 )
-from symad.numeric.program.statements import Allocate, Carried, Loop, Store
+from symad.numeric.program.loops import Carried, Loop
+from symad.numeric.program.statements import Allocate, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.arrays.shaping import Broadcast, Reshape, reshape, slice_axis

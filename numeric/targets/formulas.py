@@ -22,7 +22,8 @@ from symad.numeric.program.expressions import (
     Read,
     Value,
 )
-from symad.numeric.program.statements import Loop, Store
+from symad.numeric.program.loops import Loop
+from symad.numeric.program.statements import Store
 from symad.numeric.targets.scalars import Written, exponent_of, write
 from symad.numeric.targets.target import Level, Target, Text, Texts
 from symad.numeric.targets.writer import Writer

@@ -20,16 +20,8 @@ from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.plain import plain_program
 from symad.numeric.program.expressions import Compute, Expression, Index, NewAxis, Position, Read, Step, Value
-from symad.numeric.program.statements import (
-    Allocate,
-    Assign,
-    Block,
-    Comment,
-    FindRoot,
-    Loop,
-    Statement,
-    Store,
-)
+from symad.numeric.program.loops import FindRoot, Loop
+from symad.numeric.program.statements import Allocate, Assign, Block, Comment, Statement, Store
 from symad.numeric.targets.module import is_scalar
 from symad.numeric.targets.statements import lines
 from symad.numeric.targets.target import NUMPY

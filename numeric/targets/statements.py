@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.questions import question
 from symad.numeric.program.expressions import Read, values_read
-from symad.numeric.program.statements import (
-    Allocate,
-    Assign,
-    Block,
-    Comment,
-    FindRoot,
-    Loop,
-    Statement,
-    Store,
-)
+from symad.numeric.program.loops import FindRoot, Loop
+from symad.numeric.program.statements import Allocate, Assign, Block, Comment, Statement, Store
 from symad.numeric.targets import helpers
 from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import Level

@@ -14,7 +14,8 @@ from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.jax import helpers as replacing
 from symad.numeric.program.expressions import Compute
-from symad.numeric.program.statements import Loop, Store
+from symad.numeric.program.loops import Loop
+from symad.numeric.program.statements import Store
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.scalars import Written, function_of, write
 from symad.numeric.targets.statements import indented, lines, lines_of

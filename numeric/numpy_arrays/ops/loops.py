@@ -1,6 +1,7 @@
-"""Loops over rows as lines of Python: over the rows that steps read, and those that they write, together.
+"""`Loop` statements as lines of Python: a ``for`` over the rows that a step reads and those that it writes.
 
-Matrices that every step needs transposed are laid out so before the loop.
+If a step multiplies by the transpose of a matrix that does not change, the transpose is copied to contiguous
+memory before the loop.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from symad.core.dims import Dim, plus
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.numeric.program.statements import Carried, Loop, Row, Store
+from symad.numeric.program.loops import Carried, Loop, Row
+from symad.numeric.program.statements import Store
 from symad.ops.loops.scan import backwards
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def loop_lines(statement: Loop, printer: InPlacePrinter) -> list[str]:
-    """The lines of a loop, and what has to be there before it."""
+    """The lines of a loop, and the lines that prepare it."""
     lines = _LoopLines(statement, printer)
     return lines.written()
 
@@ -39,7 +41,7 @@ def recurrence_comment(
 
 
 class _LoopLines:
-    """What the lines of one loop are made of."""
+    """The names and texts that the lines of one loop are built from."""
 
     def __init__(self, statement: Loop, printer: InPlacePrinter) -> None:
         self.loop = statement
@@ -90,19 +92,16 @@ class _LoopLines:
         ]
 
     def _body(self) -> tuple[list[str], list[Name]]:
-        """The lines of a step, and the names that they make."""
+        """The lines of a step, and the names that they assign."""
         loop, printer = self.loop, self.printer
-        inputs: dict[Node, str] = {}
-        rooms: dict[Value, Name] = {}
-        for value, text in [
+        rows = list(zip(loop.rows, self.rows, strict=True))
+        rooms = {row.value: name for row, name in rows if row.value not in self.nodes}
+        given = [
             *zip((c.value for c in loop.carried), self.states, strict=True),
-            *zip((r.value for r in loop.rows), self.rows, strict=True),
+            *((row.value, name) for row, name in rows if row.value in self.nodes),
             *zip((f.value for f in loop.fixed), self.outer, strict=True),
-        ]:
-            if value in self.nodes:
-                inputs[self.nodes[value]] = text
-            else:
-                rooms[value] = text  # type: ignore[assignment]  # rows have names
+        ]
+        inputs = {self.nodes[value]: text for value, text in given}
         printer.whole |= {*rooms.values()}
         around, printer.floats = printer.floats, self.floats
         with printer.inside(inputs):
@@ -122,16 +121,16 @@ class _LoopLines:
         return self.printer.text_of(expression)
 
     def _stores(self) -> list[Store]:
-        """The numbers that a step puts into arrays: they have no row of their own."""
+        """The stores of numbers into arrays; arrays are computed in their rows and need no store."""
         count = len(self.plan.program.statements)
         return [s for s in self.loop.body[count:] if isinstance(s, Store)]
 
     def _counts(self) -> bool:
-        """Whether a step reads its number."""
+        """Whether a step needs its number t."""
         return bool(self._stores())
 
     def _floats(self) -> set[Node]:
-        """The inputs of the body that are known to have the module's type."""
+        """The inputs of the body that are known to have the dtype of the module."""
         loop, known = self.loop, self.printer.block.nodes
         given = [
             *((c.value, c.initial) for c in loop.carried),
@@ -150,13 +149,13 @@ class _LoopLines:
     # ---- names -----------------------------------------------------------------------------------
 
     def _row_stem(self, k: int, row: Row) -> str:
-        """What a step calls its row of an array: after the array."""
+        """The name stem of a row, after the name of its array."""
         text = self.arrays[k]
         stem = text.stem if isinstance(text, Name) and row.value in self.nodes else ""
         return row.value.stem or (f"{stem}_t" if stem else "")
 
     def _comment(self) -> list[str]:
-        """What a step makes of the states before it and of its rows, as mathematics."""
+        """The comment with the recurrence that the loop computes."""
         loop = self.loop
         read = [(k, row) for k, row in enumerate(loop.rows) if row.value in self.nodes]
         turned = any(self._is_turned(row.array) for _, row in read)
@@ -165,7 +164,7 @@ class _LoopLines:
         return recurrence_comment(states, stems, loop.count, turned, self.printer)
 
     def _is_turned(self, array: Expression) -> bool:
-        """Whether an array is another one from its end."""
+        """Whether an array is another array reversed."""
         node = self.printer.block.nodes.get(array.value) if isinstance(array, Read) else None
         return node is not None and bool(node.args) and backwards(node) is node.args[0]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.program.expressions import Expression, Read, Value
-from symad.numeric.program.statements import Blocks
+from symad.numeric.program.loops import Blocks
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter

@@ -19,7 +19,8 @@ from symad.numeric.modules.names import Names
 from symad.numeric.plain import plain_program
 from symad.numeric.program.expressions import Compute, Index, Position, Read, Value
 from symad.numeric.program.interpreter import run_program
-from symad.numeric.program.statements import Loop, Store
+from symad.numeric.program.loops import Loop
+from symad.numeric.program.statements import Store
 from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer

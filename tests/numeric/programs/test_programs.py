@@ -36,8 +36,9 @@ from symad.numeric.pipelines import (
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value, whole
 from symad.numeric.program.interpreter import run_program
+from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Carried, Loop, Store, Together
+from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
 from symad.numeric.program_passes import levels
 from symad.numeric.program_passes.views import compose

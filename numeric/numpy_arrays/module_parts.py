@@ -1,0 +1,99 @@
+"""What the statements of an array module share: names, dimensions, constants, helper functions, imports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim
+from symad.core.graph import Graph
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.modules.names import Names, identifier
+from symad.numeric.numpy_arrays.ops.constants import constant_text
+from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.targets.scalars import dimension
+from symad.numeric.targets.target import Level
+
+
+class ModuleParts:
+    """The parts of one module that are written outside of its function, and the names that are taken."""
+
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
+        """Begin a module for a library and a floating-point type."""
+        self.library = library
+        self.np = library.prefix
+        self.dtype, self.type_text = dtype, library.type_text(dtype)
+        self.names = Names()
+        self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
+        self.helpers: dict[str, str] = {}
+        """The source of helper functions, by name."""
+        self.constants: dict[str, str] = {}
+        """The names of constants, by the expressions that compute them."""
+        self.settings: list[str] = []
+        """Statements that follow the constants, executed once."""
+        self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        """The names of inputs and dimensions."""
+        self.sizes: set[sympy.Symbol] = set()
+        """The dimensions that statements read."""
+        self.serial = 0
+        """The number of names given to values so far."""
+
+    def preliminaries(self) -> list[str]:
+        """What the module makes before its function: constants, and what is made of them."""
+        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
+
+    def value_name(self, stem: str = "v") -> Name:
+        """A fresh name for an intermediate value."""
+        while True:
+            self.serial += 1
+            if (name := f"{stem}{self.serial}") not in self.names.taken:
+                return Name(name, self.serial)
+
+    def called(self, stem: str) -> Name:
+        """A fresh name for a value that a person calls ``stem``."""
+        if not stem:
+            return self.value_name()
+        self.serial += 1
+        return Name(self.names.unique(stem), self.serial, identifier(stem))
+
+    def dim(self, dim: Dim) -> str:
+        """A dimension as a part of an expression."""
+        return str(dim) if isinstance(dim, int) else dimension(dim, self).inside(Level.ATOM)
+
+    def bare(self, dim: Dim) -> str:
+        """A dimension that stands by itself, between commas or colons."""
+        return str(dim) if isinstance(dim, int) else dimension(dim, self).text
+
+    def dim_name(self, symbol: sympy.Symbol) -> str:
+        """The name of a dimension."""
+        self.sizes.add(symbol)
+        return self.symbols[symbol]
+
+    def dims(self, shape: Sequence[Dim]) -> str:
+        """A shape as a tuple display."""
+        items = [self.bare(d) for d in shape]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+    def helper(self, name: str, source: str) -> str:
+        """Add a helper function to the module; its name."""
+        self.helpers[name] = source
+        return name
+
+    def constant_array(self, array: np.ndarray) -> Name:
+        """A module-level constant array; its name."""
+        dtype = (
+            self.type_text
+            if array.dtype.kind == "f"
+            else f"{self.np}.{array.dtype.name}"
+        )
+        if array.dtype.kind == "b":
+            dtype = "bool"
+        return self.constant_text(constant_text(array, dtype, self))
+
+    def constant_text(self, text: str, stem: str = "constant") -> Name:
+        """A module-level constant from the expression that makes it; its name. Equal texts are one."""
+        if text not in self.constants:
+            self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
+        return Name(self.constants[text])
