@@ -213,6 +213,6 @@ def test_parts_are_not_copied():
         assert not re.search(r"\[[^\]]*:[^\]]*,", text.partition(".reshape(")[2])  # ranges, no cut rows
     assert plain.count(".take(") == 1
     chain = body(lower(symad.hessian(symad.trace(valley, [(50,)]), sparse=True)))
-    assert not re.search(r"entries\d+\[.*\] \+=", chain)  # sums are made where arrays are whole
-    assert len(re.findall(r"entries\d+\[.*\] = ", chain)) == 2  # one of three diagonals is computed there
+    assert not re.search(r"entries\w*\[.*\] \+=", chain)  # sums are made where arrays are whole
+    assert len(re.findall(r"entries\w*\[.*\] = ", chain)) == 2  # one of three diagonals is computed there
     assert len(re.findall(r"_kernel_\d+\(", compiled)) == 3  # two for the stencil, one to gather

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read
 from symad.numeric.program.loops import Carried, Loop, Row
 from symad.numeric.program.statements import Store
 from symad.ops.loops.scan import backwards
