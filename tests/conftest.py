@@ -13,7 +13,7 @@ settings.load_profile("symad")
 
 @pytest.fixture(autouse=True)
 def numbers_of_its_own(request):
-    """A test draws the same numbers whichever tests ran before it: its module's generator starts anew."""
+    """Resets the generator of a test's module: the test draws the same numbers whatever ran before."""
     for name in ("rng", "RNG"):
         generator = getattr(getattr(request, "module", None), name, None)
         if isinstance(generator, np.random.Generator):
@@ -22,7 +22,7 @@ def numbers_of_its_own(request):
 
 
 def missing_for_gpu():
-    """What a test marked ``gpu`` lacks on this machine, or an empty string."""
+    """The reason why tests marked ``gpu`` cannot run on this machine; empty if they can."""
     if importlib.util.find_spec("cupy") is None:
         return "CuPy is not installed (extra gpu-cuda12 or gpu-cuda13)"
     import cupy
@@ -35,10 +35,10 @@ def missing_for_gpu():
 
 
 def pytest_collection_modifyitems(items):
-    # processes that share the tests must find the same names
+    # the processes of pytest-xdist must collect the same names
     addresses = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if addresses:
-        raise pytest.UsageError(f"the name of a test holds an address; give it ids: {addresses[0]}")
+        raise pytest.UsageError(f"the name of a test contains an address; give it ids: {addresses[0]}")
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = missing_for_gpu() if marked else ""
     if reason:

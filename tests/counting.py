@@ -6,7 +6,7 @@ import sys
 
 
 def calls(function):
-    """How many Python functions run in ``function()``, itself among them."""
+    """The number of Python functions called in ``function()``, including itself."""
     count = 0
 
     def one_more(frame, event, argument):

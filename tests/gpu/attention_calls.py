@@ -20,7 +20,7 @@ from tests.gpu.cupy_standin import cuda
 
 @contextlib.contextmanager
 def device(shared_memory=227 << 10, capability=(9, 0)):
-    """A device of another size: what was found out about the one before is forgotten."""
+    """Replaces the device by one of another size, and clears the caches about the previous device."""
     before = cuda.Device.attributes, cuda.Device.compute_capability
     major, minor = capability
     cuda.Device.attributes = {
@@ -37,13 +37,13 @@ def device(shared_memory=227 << 10, capability=(9, 0)):
 
 
 def forget():
-    """Machines and code that were kept."""
+    """Clears the caches of device properties and of kernels."""
     _machine.cache_clear()
     kernel_of.cache_clear()
 
 
 def given(cp, array, name=None):
-    """A NumPy array on the device; bfloat16 comes as its bits. Memory is not copied on the stand-in."""
+    """A NumPy array on the device; bfloat16 is given as its bits. The stand-in does not copy memory."""
     if name != "bfloat16" or array.dtype != np.uint16:
         return cp.asarray(array)
     import ml_dtypes
@@ -52,18 +52,18 @@ def given(cp, array, name=None):
 
 
 def stored(array):
-    """An array of the device on the host, bfloat16 as its bits."""
+    """A device array copied to the host, bfloat16 as its bits."""
     host = array.get()
     return host.view(np.uint16) if host.dtype.name == "bfloat16" else host
 
 
 def on_device(cp, values):
-    """Arrays among parameters or lengths."""
+    """Parameters or lengths with their arrays moved to the device."""
     return {n: cp.asarray(v) if isinstance(v, np.ndarray) else v for n, v in (values or {}).items()}
 
 
 def forward_backward(name, arrays, lse_bar, deterministic=True, where="stand-in", **options):
-    """(o, L) and the cotangents, of arrays as they are stored."""
+    """(o, L) and the cotangents, for arrays in their storage type."""
     with library(where) as cp:
         q, k, v, out_bar = (given(cp, a, name) for a in arrays)
         options["params"] = on_device(cp, options.get("params"))

@@ -55,6 +55,6 @@ def reference(q, k, v, out_bar, lse_bar, scale, score=None, slope=None, visible=
 
 
 def relative(x, y):
-    """‖x − y‖ / ‖y‖ in the Frobenius norm; infinite where x holds no number."""
+    """‖x − y‖ / ‖y‖ in the Frobenius norm; infinite if x contains NaN or ∞."""
     difference = np.linalg.norm(np.asarray(x, np.float64) - y)
     return difference / max(np.linalg.norm(y), 1e-300) if np.isfinite(difference) else np.inf

@@ -37,7 +37,7 @@ def leaves(result):
 
 
 def agree(graph, values, dtype="float64", rtol=1e-12, where="stand-in"):
-    """CuPy code gives what NumPy code in float64 gives, in its own type; the kernel."""
+    """Checks that CuPy code has the values of NumPy code in float64, in its own type; returns the kernel."""
     expected = leaves(lower(graph)(*values))
     with library(where) as cp:
         kernel = lower(graph, backend="cupy", dtype=dtype)

@@ -1,4 +1,4 @@
-"""An array of another library on the device, as the stand-in for CuPy sees it: what a torch tensor offers."""
+"""An array of another library on the device, with the interfaces of a torch tensor, for the stand-in."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 class Foreign:
-    """Memory on a device, by DLPack (``offers`` "dlpack"), the CUDA array interface ("cuda"), or both."""
+    """Memory on a device, by DLPack ("dlpack" in ``offers``), the CUDA array interface ("cuda"), or both."""
 
     def __init__(self, array, device=0, offers=("dlpack", "cuda"), requires_grad=False):
         self.array, self.device, self.offers = np.asarray(array), device, offers
         self.requires_grad = requires_grad
         self.streams = []
-        """The streams that were asked to wait."""
+        """The streams that consumers passed, which have to wait."""
 
     def __getattr__(self, name):
         if name == "__cuda_array_interface__" and "cuda" in self.offers:
@@ -31,7 +31,7 @@ class Foreign:
         return self.array
 
     def detach(self):
-        """The same memory without a history."""
+        """The same memory without the history of gradients."""
         made = Foreign(self.array, self.device, self.offers)
         made.streams = self.streams
         return made

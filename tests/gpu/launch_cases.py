@@ -39,7 +39,7 @@ NORMS = {f"{name}{k}": (16,) for k in (1, 2) for name in ("gamma", "beta")}
 
 
 def block(p, x):
-    """One block of a transformer, norms before: the mean of its squares."""
+    """The mean square of the output of one transformer block with norms before its layers."""
     x = x + HEADS.apply(p, layer_norm(x, p["gamma1"], p["beta1"]), mask=causal_mask(x.shape[-2]))
     x = x + FORWARD.apply(p, layer_norm(x, p["gamma2"], p["beta2"]))
     return np.mean(x**2)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the assembler reports of one kernel."""
+    """The assembler's report on one kernel."""
 
     registers: int
     spilled: int  # bytes stored
@@ -87,7 +87,7 @@ def _kernels(log):
 
 
 def instructions(cubin):
-    """How often each opcode (without modifiers) stands in a cubin."""
+    """The number of occurrences of each opcode (without modifiers) in a cubin."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -98,7 +98,7 @@ def instructions(cubin):
 
 
 def version():
-    """Of the compiler, such as "13.0"."""
+    """The version of the compiler, such as "13.0"."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"

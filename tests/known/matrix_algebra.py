@@ -15,7 +15,7 @@ from tests.known.matrix_identities import number
 
 
 class Equality(NamedTuple):
-    """``left = right``; with ``any_size`` the normal form for all sizes shows it."""
+    """``left = right``; with ``any_size``, provable by the normal form for all sizes."""
 
     name: str
     left: Any
@@ -26,7 +26,7 @@ class Equality(NamedTuple):
 
 
 def equalities(N: Any, M: Any) -> list[Equality]:
-    """All of them; N and M are numbers or symbols."""
+    """All equalities; N and M are numbers or symbols."""
     A, B, C, X = (MatrixSymbol(name, N, N) for name in "ABCX")
     Z, U, V = MatrixSymbol("Z", N, M), MatrixSymbol("U", N, M), MatrixSymbol("V", M, N)
     P, R = MatrixSymbol("P", M, M), MatrixSymbol("R", M, M)

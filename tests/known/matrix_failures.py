@@ -37,7 +37,7 @@ def _entry(*args: Any, **options: Any) -> MatrixIdentity:
 
 
 def identities(N: Any, M: Any) -> list[MatrixIdentity]:
-    """All of them; N and M are numbers or symbols."""
+    """All identities; N and M are numbers or symbols."""
     return [*traces(N), *determinants(N), *vectors(N), *elementwise(N), *along_a_line(N)]
 
 
@@ -117,7 +117,7 @@ def elementwise(N: Any) -> list[MatrixIdentity]:
         _entry("1'X^o3 1", ones.T * HadamardPower(X, 3) * ones, X, 3 * HadamardPower(X, 2), "#28640",
                wrong=(3 * X**2,)),
     ]  # fmt: skip
-    if isinstance(N, int):  # elements have places only where there are numbers
+    if isinstance(N, int):  # elements need sizes that are numbers
         e0, e1 = Identity(N)[:, 0], Identity(N)[:, 1]
         found += [
             _entry("X[0, 0]", X[0, 0], X, e0 * e0.T, "#17229", wrong=(ZeroMatrix(N, N),)),

@@ -39,7 +39,7 @@ class MatrixIdentity(NamedTuple):
     kind: str = "gradient"
     rational: bool = True  # rational matrices have a rational derivative
     any_size: bool = True  # proved for all sizes, not at a few
-    wrong: tuple[Any, ...] = ()  # claims that are printed, or given by programs, and false
+    wrong: tuple[Any, ...] = ()  # false claims, printed or given by programs
     book: str = "The Matrix Cookbook (2012), equation"
 
     @property
@@ -48,7 +48,7 @@ class MatrixIdentity(NamedTuple):
 
 
 def unit(k: int, size: Any) -> Any:
-    """The k-th unit vector; some vector where the size is a symbol, for what holds for all vectors."""
+    """The k-th unit vector; for symbolic sizes any vector, as the identities hold for all vectors."""
     if not isinstance(size, int):
         return MatrixSymbol(f"e{k}", size, 1)
     return sympy.ImmutableDenseMatrix(size, 1, [int(k == i) for i in range(size)])
@@ -338,8 +338,8 @@ def cookbook(N: Any, M: Any) -> tuple[list[MatrixIdentity], list[MatrixIdentity]
     ]
 
     misprints = [
-        # The first term in the sum over r stands transposed in print: as it comes from
-        # (dX^n a)' X^n b it must be (X^r)' X^n b a' (X^(n-1-r))'.
+        # The first term in the sum over r is printed transposed. It comes from (dX^n a)' X^n b, so
+        # that it must be (X^r)' X^n b a' (X^(n-1-r))'.
         MatrixIdentity(
             "a'(X^2)'X^2 b, as printed",
             a.T * (X**2).T * X**2 * b,

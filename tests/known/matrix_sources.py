@@ -37,7 +37,7 @@ SLOPE_TANH, RECIPROCAL = Lambda(_v, 1 - tanh(_v) ** 2), Lambda(_v, 1 / _v)
 
 
 def identities(N: Any, M: Any) -> list[MatrixIdentity]:
-    """All of them; N and M are numbers or symbols."""
+    """All identities; N and M are numbers or symbols."""
     return [*giles(N, M), *regression(N, M), *gaussian(N), *convex(N, M), *learning(N, M)]
 
 
@@ -107,7 +107,7 @@ def regression(N: Any, M: Any) -> list[MatrixIdentity]:
 
 
 def gaussian(N: Any) -> list[MatrixIdentity]:
-    """The logarithm of a normal density, up to a constant; S is not taken to be symmetric in (S)."""
+    """The logarithm of a normal density, up to a constant; derivatives in S do not use its symmetry."""
     bishop = _from("Bishop (2006), equation")
     S, R = MatrixSymbol("S", N, N), MatrixSymbol("R", N, N)
     x, m = MatrixSymbol("x", N, 1), MatrixSymbol("m", N, 1)

@@ -11,8 +11,8 @@ from symad.numeric import lower
 def agrees_with_torch(f, shapes, reference, *data, seed=0, scale=0.5, sizes=None):
     """``f(p, *data)`` is a number; ``reference`` computes it with torch from a dict of tensors.
 
-    Random normal parameters; the value and the gradients of all parameters, by the generated code and
-    by evaluating the graph. ``sizes`` are inputs for tracing in place of the data's own shapes.
+    Compares, at random normal parameters, the value and the gradients of all parameters, by the generated
+    code and by evaluating the graph. ``sizes`` are inputs for tracing in place of the data's own shapes.
     """
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(seed)
@@ -25,7 +25,7 @@ def agrees_with_torch(f, shapes, reference, *data, seed=0, scale=0.5, sizes=None
     wanted = {
         name: np.zeros(p[name].shape) if v.grad is None else v.grad.numpy() for name, v in tensors.items()
     }
-    # Some slopes are zero and only rounding is left, as that of the keys' bias in attention.
+    # Some gradients are zero up to rounding, such as that of the keys' bias in attention.
     largest = max(np.abs(g).max() for g in wanted.values())
     for found in (graph(*arguments), lower(graph)(*arguments)):
         np.testing.assert_allclose(found[0], expected.item(), rtol=1e-10)

@@ -24,14 +24,14 @@ jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 
 POINTS = np.array([0.3, -0.5, 0.8])
-"""What loops run over, the factors of the points of a batch, and of the elements of vectors."""
+"""The values that loops run over, and the factors of the points of batches and the elements of vectors."""
 
 LENGTH = len(POINTS)
 AT = (0.7, -0.4)
-"""Where value and slopes are compared."""
+"""The inputs at which values and derivatives are compared."""
 
 NEWTON = 8
-"""Steps of JAX's Newton iteration; programs in which it has not converged by then are left out."""
+"""Steps of JAX's Newton iteration; programs in which it has not converged after them are left out."""
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-10}
 
@@ -40,7 +40,7 @@ BINDERS = (
     "fold", "scan", "pair", "root", "remat",
 )  # fmt: skip
 MORE = (*BINDERS, "stopped", "jet", "custom", "affine")
-"""With those that `drawn` takes only when asked: the numbers of older programs stay as they are."""
+"""All kinds; the last four are drawn only on request, so that the seeds of older programs stay valid."""
 
 TWO = {"fold", "scan", "pair", "partial"}
 """Kinds of functions with two parameters."""
@@ -56,7 +56,7 @@ def program(
 ) -> Tree:
     """A random expression in the values 0, ..., scope − 1.
 
-    ``depth`` bounds how deep functions nest, and ``size`` how deep the arithmetic of each does.
+    ``depth`` bounds the nesting of functions, and ``size`` the nesting of the arithmetic in each.
     """
     plain = ["sum", "product", "sin", "tanh", "choice"] if size else ["leaf"]
     kind = rng.choice(plain + (2 * list(binders) if depth else []))
@@ -79,7 +79,7 @@ def kinds(tree: Tree) -> set[str]:
 
 
 def run(lib: Any, tree: Tree, values: Sequence[Any]) -> Any:
-    """The value of a program; ``values`` are those in scope."""
+    """The value of a program; ``values`` has the values in scope."""
     kind, *rest = tree
     if kind == "value":
         return values[rest[0]]
@@ -101,20 +101,20 @@ def run(lib: Any, tree: Tree, values: Sequence[Any]) -> Any:
 
 
 def fitted(np_: Any, value: Any, like: Any) -> Any:
-    """A value of the shape of another one: summed, or repeated."""
+    """A value in the shape of another one, by a sum or by broadcasting."""
     if np.shape(value) == np.shape(like):
         return value
     return np_.sum(value) if np.shape(value) else value + np.zeros(np.shape(like))
 
 
 class Ours:
-    """By symad; every function is a graph of its own."""
+    """The kinds of functions in symad; every function is a graph of its own."""
 
     np = np
 
     @staticmethod
     def graph(name: str, f: Callable[..., Any], at: Any, total: bool = False, second: Any = None) -> Any:
-        """``f`` of one parameter or two with chosen names, and what it returns or the sum of it."""
+        """The graph of ``f``, or of its sum, with one or two parameters of chosen names."""
         g: Callable[..., Any] = (lambda *v: np.sum(f(*v))) if total else f
         shapes = [np.shape(at)] if second is None else [np.shape(at), np.shape(second)]
         if second is not None:
@@ -226,7 +226,7 @@ class Ours:
 
 
 class Theirs:
-    """By JAX; a root by Newton's method, which JAX differentiates step by step."""
+    """The kinds of functions in JAX; roots by Newton's method, which JAX differentiates step by step."""
 
     np = jnp
 
@@ -350,7 +350,7 @@ class Theirs:
 
 
 SLOPES = (lambda np_, u: np_.cos(u), lambda np_, u: 0.3 * u * u, lambda np_, u: np_.tanh(u) * np_.cos(u))
-"""Slopes of functions with the value of the sine: derivatives follow what a user says, not the value."""
+"""Derivatives that users give for functions with the values of sine; these, not cosine, must be used."""
 
 RULED = [
     symad.register_function(f"ruled_{k}", np.sin, [lambda u, rule=rule: rule(np, u)])
@@ -372,7 +372,7 @@ def _ruled_jvp(way: int, primals: Any, tangents: Any) -> Any:
 
 
 def drawn(seed: int, depth: int, binders: Sequence[str] = BINDERS) -> Tree:
-    """A program with a function in it."""
+    """A random program that contains a function."""
     rng = random.Random(seed)
     tree = program(rng, depth, 2, binders=binders)
     while not kinds(tree) & set(binders):
@@ -381,7 +381,7 @@ def drawn(seed: int, depth: int, binders: Sequence[str] = BINDERS) -> Tree:
 
 
 def by_jax(tree: Tree) -> list[float]:
-    """Value and slopes."""
+    """The value and the derivatives."""
     with jax.enable_x64(True):
         made = jax.value_and_grad(lambda x, y: jnp.sum(run(Theirs, tree, [x, y]) + 0 * x), (0, 1))(*AT)
         return [float(w) for w in jax.tree.leaves(made)]
@@ -390,11 +390,10 @@ def by_jax(tree: Tree) -> list[float]:
 def judge(
     seed: int, depth: int = 3, backends: Sequence[str] = ("numpy",), binders: Sequence[str] = BINDERS
 ) -> bool:
-    """Whether a random program has a value; its value and slopes by both, by the graph and by kernels.
+    """Compares a random program's value and derivatives by JAX, graph and kernels; True if it has a value.
 
-    Backend "given" is NumPy code for an x that stays the same.
-
-    Backend "runs" may refuse a program by name, as it takes graphs of scalars.
+    Backend "given" is NumPy code with a fixed x. Backend "runs" may refuse a program by a named error, as it
+    takes graphs of scalars.
 
     Raises:
         AssertionError: they differ.
@@ -418,6 +417,6 @@ def judge(
 
 
 def _given(values: symad.Graph) -> Callable[..., Any]:
-    """The code for an x that stays the same, called as that of both."""
+    """The code with a fixed x, called like the code with both arguments."""
     fast = given(values, {"x": AT[0]})
     return lambda x, y: fast(y)

@@ -35,7 +35,7 @@ def indicator(rng: random.Random, symbols: list[Any]) -> Any:
 
 
 def combination(a: Any, b: Any, rng: random.Random) -> Any:
-    """An expression of two of them."""
+    """An expression of two given ones."""
     return rng.choice([
         lambda: a / (a + b), lambda: a * b, lambda: a - b, lambda: a**2 + b, lambda: b / (a + b),
         lambda: a / (1 + b**2), lambda: sp.Max(a, b), lambda: sp.exp(a) * b, lambda: x * a / (a + b),
@@ -44,7 +44,7 @@ def combination(a: Any, b: Any, rng: random.Random) -> Any:
 
 
 def by_cases(rng: random.Random) -> Pair | None:
-    """A combination against what it is in each order of the symbols, one case changed or none."""
+    """A combination against its value in each order of the symbols, with one case changed or none."""
     symbols = [x, y] if rng.random() < 0.9 else [x, y, z]
     left = combination(indicator(rng, symbols), indicator(rng, symbols), rng)
     cases = []

@@ -42,7 +42,7 @@ def pairs(count: int, seed: int, families: tuple[str, ...] = tuple(FAMILIES)) ->
 
 @dataclass
 class Tally:
-    """What came out, by family."""
+    """The counts of verdicts, by family."""
 
     equal: dict[str, Counter[str]] = field(default_factory=dict)
     different: dict[str, Counter[str]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Tally:
     undecided: list[str] = field(default_factory=list)
 
     def judge(self, pair: Pair, seed: int) -> None:
-        """Ask the verifier, and compare with what is known."""
+        """Asks the verifier, and compares its verdict with the known answer."""
         try:
             status = pair.ask(pair, seed).status
         except Exception as problem:

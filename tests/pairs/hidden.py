@@ -18,7 +18,7 @@ p, q = sp.symbols("p q", positive=True)
 
 
 def zero(rng: random.Random, u: Any, w: Any) -> Any:
-    """An expression of a positive u and a real w that is 0 everywhere; SymPy does not notice."""
+    """An expression of a positive u and a real w that is 0 everywhere and that SymPy does not simplify."""
     found = [
         sp.atan(u) + sp.atan(1 / u, evaluate=False) - sp.pi / 2,
         sp.sqrt(u + 1 + 2 * sp.sqrt(u)) - 1 - sp.sqrt(u),
@@ -37,7 +37,7 @@ def zero(rng: random.Random, u: Any, w: Any) -> Any:
 
 
 def stepped(rng: random.Random) -> Pair | None:
-    """A step of a hidden zero against its value at 0, and against its value beside it."""
+    """A step function of a hidden zero against its value at 0, and against its value next to 0."""
     u, w = rng.choice([p, q, 1 + x**2, sp.exp(y), p * q]), rng.choice([x, y, x * y, x + y])
     h = zero(rng, u, w)
     if h == 0:
@@ -62,7 +62,7 @@ def stepped(rng: random.Random) -> Pair | None:
 
 
 def whole(rng: random.Random) -> Pair | None:
-    """Steps of what is an integer without showing it: ⌈k⌉ = ⌊k⌋."""
+    """Step functions of hidden integers k: ⌈k⌉ = ⌊k⌋."""
     k = rng.choice([2, 3, 5])
     w = rng.choice([x, x + y])
     hidden = rng.choice([
@@ -80,7 +80,7 @@ def whole(rng: random.Random) -> Pair | None:
 
 
 def powers(rng: random.Random) -> Pair | None:
-    """x to a hidden even integer is real for negative x too."""
+    """Powers of x with a hidden even exponent, which are real for negative x too."""
     h = rng.choice([sp.sin(y) ** 2 + sp.cos(y) ** 2, sp.cosh(y) ** 2 - sp.sinh(y) ** 2])
     left = sp.Pow(x, 1 + h, evaluate=False)
     right, equal = rng.choice([(x * sp.Abs(x), False), (x**2, True)])
@@ -96,7 +96,7 @@ def zero_symbol(rng: random.Random) -> Pair | None:
 
 
 def jumps_apart(rng: random.Random) -> Pair | None:
-    """Steps and remainders of ordinary arguments."""
+    """Step functions and remainders of ordinary arguments."""
     u = rng.choice([x, 2 * x, x + y, x / 3, p])
     left, right = rng.choice([
         (sp.Mod(u, 3), sp.Mod(u, 2)), (sp.floor(u), sp.ceiling(u) - 1), (sp.floor(u), sp.ceiling(u)),

@@ -19,7 +19,7 @@ k = sp.Symbol("k", integer=True)
 
 
 def indexed(rng: random.Random) -> Pair | None:
-    """One index of many at which two look-ups differ; or none."""
+    """Two look-ups that differ at one index of many, or at none."""
     size = rng.choice([5, 40, 100])
     place, change = rng.randrange(size), rng.choice([1.0, 1e-3])
     other = rng.choice(["same", "shifted", "changed", "changed"])
@@ -71,7 +71,7 @@ def matrix_powers(rng: random.Random) -> Pair | None:
 
 
 def any_size(rng: random.Random) -> Pair | None:
-    """Factors of the size that are 1 at the small sizes everybody tries."""
+    """Factors that depend on the size and are 1 at small sizes, which are the usual ones to try."""
     a, b = sp.MatrixSymbol("A", n, n), sp.MatrixSymbol("B", n, n)
     vanish = sp.prod([n - j for j in rng.choice([(2, 3), (1, 2, 3), (2, 3, 4), (2, 3, 6), (3,)])])
     plain = rng.choice([a, a * b, a.T * b, a + b])
@@ -82,7 +82,7 @@ def any_size(rng: random.Random) -> Pair | None:
 
 
 def namesakes(rng: random.Random) -> Pair | None:
-    """Two symbols of one name are two symbols."""
+    """Two different symbols of the same name."""
     first, second = (
         sp.Symbol("x", **a) for a in rng.sample([{"real": True}, {"positive": True}, {"negative": True}], 2)
     )

@@ -56,7 +56,7 @@ CLAIMS = [
 """(f, right where x > 0 and w > 0, right everywhere)."""
 
 POINTS = 200
-"""The smallest region in which sides differ, x < −w < 0, holds an eighth of them."""
+"""The smallest region in which two sides differ, x < −w < 0, contains an eighth of the points."""
 
 
 def gathered(rng: random.Random) -> Pair | None:
@@ -98,7 +98,7 @@ def gathered(rng: random.Random) -> Pair | None:
 
 
 def _differ(side: Any, f: Any, g: Any, shape: tuple[int, ...], rng: random.Random) -> bool | None:
-    """Whether the sides differ at some of many points; None if an element has no value anywhere."""
+    """True if the sides differ at one of many points; None if an element has no value at any."""
     met: Any = None
     with mpmath.workdps(DIGITS):
         for _ in range(POINTS):

@@ -11,13 +11,13 @@ import symad
 
 
 def by_equal(pair: Pair, seed: int) -> Any:
-    """Whether both sides are equal."""
+    """The certificate of the claim that both sides are equal."""
     return symad.equal(pair.left, pair.right, seed=seed)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What the verifier is asked about, and the answer."""
+    """The question to the verifier, and the right answer."""
 
     family: str
     left: Any
@@ -25,10 +25,10 @@ class Pair:
     equal: bool
     text: str
     hard: bool = False
-    """Equal by an identity that no verifier has to know: it may stay undecided, not be refuted."""
+    """True if the sides are equal by a rare identity: the verdict may be undecided, and not refuted."""
     ask: Callable[[Pair, int], Any] = by_equal
-    """What is asked, with a seed: a certificate."""
+    """The call that makes the certificate, with a seed."""
 
 
 Maker = Callable[[random.Random], "Pair | None"]
-"""A random pair of one family; None where what was made is of no use."""
+"""Makes a random pair of one family; None if the pair is not usable."""

@@ -35,7 +35,7 @@ ARGUMENTS = [
 ]
 
 POINTS = 100
-"""Points at which both sides have values: all of three factors are negative at a tenth of them."""
+"""The number of points at which both sides must have values; three factors are all negative at a tenth."""
 
 DOMAINS = [
     sp.sqrt, sp.log, lambda u: u ** sp.Rational(3, 2), lambda u: 1 / sp.sqrt(u), lambda u: sp.acosh(u + 1),
@@ -90,7 +90,7 @@ def identity(rng: random.Random, u: Any) -> tuple[Any, Any, Any]:
 
 
 def beside(rng: random.Random) -> Pair | None:
-    """Elements side by side: the neighbour's domain is no help."""
+    """Two elements side by side: the domain of one must not be used for the other."""
     u = rng.choice(ARGUMENTS)
     f, wrong, right = identity(rng, u)
     domain = rng.choice(DOMAINS)(u)
@@ -104,7 +104,7 @@ def beside(rng: random.Random) -> Pair | None:
 
 
 def in_a_branch(rng: random.Random) -> Pair | None:
-    """A branch that is not taken is no help either."""
+    """The domain of a branch must not be used where the branch is not taken."""
     u = rng.choice(ARGUMENTS)
     f, wrong, right = identity(rng, u)
     domain, other = rng.choice(DOMAINS)(u), wrong if rng.random() < 0.6 else right
@@ -117,7 +117,7 @@ def in_a_branch(rng: random.Random) -> Pair | None:
 
 
 def in_its_own_region(rng: random.Random) -> Pair | None:
-    """Under the branch's own condition, with the domain in the same element, or for positive symbols."""
+    """Identities where u > 0, by the branch's condition, a domain in the same element, or assumptions."""
     u = rng.choice(ARGUMENTS)
     f, wrong, _ = identity(rng, u)
     kind = rng.randrange(4)
@@ -179,9 +179,9 @@ def domain_of_its_own(rng: random.Random) -> Pair | None:
 def known(
     family: str, left: Any, right: Any, rng: random.Random, expected: bool | None = None
 ) -> Pair | None:
-    """The pair, if mpmath's values at random points say what it was made for.
+    """The pair, if mpmath's values at random points agree with the expected answer.
 
-    SymPy may have changed it: √u √u is u at once, which is real for negative u too.
+    SymPy may have simplified it: √u √u becomes u, which is real for negative u too.
     """
     try:
         found = compare(left, right, rng, POINTS)

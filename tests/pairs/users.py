@@ -20,7 +20,7 @@ x, y = sp.symbols("x y", real=True)
 
 
 def function_of_a_user(known: Any, slope: Any) -> Any:
-    """A SymPy function with the values of one expression in x, and another one for its derivative."""
+    """A SymPy function with the values of one expression in x, and another expression as its derivative."""
 
     def fdiff(self: Any, argindex: int = 1) -> Any:
         return slope.subs(x, self.args[0])
@@ -45,7 +45,7 @@ def rules(rng: random.Random) -> Pair | None:
 
 
 def programs(rng: random.Random) -> Pair | None:
-    """The derivative of a formula as a program that is off near one point: sampling cannot certify it."""
+    """The derivative of a formula as a program that is wrong near one point: sampling cannot certify it."""
     f, values, slope = rng.choice([
         (x**2, lambda v: v * v, lambda v: 2 * v), (x**3 - x, lambda v: v**3 - v, lambda v: 3 * v * v - 1),
         (x**2 / 2 + 3 * x, lambda v: v * v / 2 + 3 * v, lambda v: v + 3),

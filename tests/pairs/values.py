@@ -11,7 +11,7 @@ import sympy as sp
 
 DIGITS = 40
 CLOSE = mpmath.mpf(10) ** -25
-"""Relative differences below this are rounding, those above are differences."""
+"""Values with a relative difference below this count as equal up to rounding."""
 
 Point = Mapping[Any, Any]
 
@@ -36,10 +36,10 @@ class NoValue(ArithmeticError):
 
 
 def value(e: Any, point: Point) -> Any:
-    """The real value of an expression; branches that are not taken need none.
+    """The real value of an expression; branches that are not taken need no value.
 
     Raises:
-        NoValue: there is none.
+        NoValue: the expression has no real value.
     """
     if e.is_Symbol:
         return point[e]
@@ -95,7 +95,7 @@ def number(symbol: Any, rng: random.Random) -> Any:
 
 
 def apart(symbols: list[Any], rng: random.Random) -> Point:
-    """Numbers of different sizes: at a tie, as of x and z, nothing is claimed."""
+    """Numbers of different sizes, because nothing is claimed at ties."""
     while True:
         point = {s: number(s, rng) for s in symbols}
         sizes = [abs(v) for s, v in point.items() if not s.is_integer]
@@ -133,7 +133,7 @@ def compare(left: Any, right: Any, rng: random.Random, wanted: int = 12) -> Poin
 
 
 def differ(a: Any, b: Any, point: Point) -> bool | None:
-    """Whether two expressions differ at a point; None where one has no value."""
+    """True if two expressions differ at a point; None if one has no value there."""
     try:
         u, v = value(a, point), value(b, point)
     except NoValue:
@@ -142,7 +142,7 @@ def differ(a: Any, b: Any, point: Point) -> bool | None:
 
 
 def differ_anywhere(pairs: Iterable[tuple[Any, Any]]) -> bool:
-    """Whether some numbers, given in pairs, differ; undefined ones (NaN) do not count."""
+    """True if the two numbers of some pair differ; pairs with NaN do not count."""
     return any(
         mpmath.isfinite(u) and mpmath.isfinite(v) and abs(u - v) > CLOSE * max(abs(u), abs(v))
         for u, v in pairs

@@ -16,11 +16,11 @@ from symad.sparsity.coloring.oracles import (
 )
 
 LITERAL = 250
-"""The quadratic definitions judge patterns with at most so many entries."""
+"""Patterns with at most this many entries are also checked by the definitions, in quadratic time."""
 
 
 def is_good(found):
-    """Whether a coloring keeps its promise; linear in the entries, sharing no code with the package."""
+    """True if a coloring is valid for its kind; in linear time, without code of the package."""
     entries = list(zip(found.pattern.rows.tolist(), found.pattern.indices.tolist(), strict=True))
     edges = {(i, j) for i, j in entries if i != j}
     if found.kind == "bidirectional":
@@ -52,7 +52,7 @@ def is_good(found):
 
 
 def literal_fault(found):
-    """The fault that the slow, literal definition finds."""
+    """The fault found by the literal definition, which is slow."""
     entries = set(zip(found.pattern.rows.tolist(), found.pattern.indices.tolist(), strict=True))
     edges = {(i, j) for i, j in entries if i != j}
     if found.kind == "bidirectional":
@@ -63,11 +63,11 @@ def literal_fault(found):
 
 @pytest.fixture(autouse=True)
 def every_coloring_is_judged(monkeypatch):
-    """Colorings are made in two places; both are watched."""
+    """Checks every coloring that the package makes, in both modules that make colorings."""
 
     def judged(*args):
         found = Coloring(*args)
-        assert is_good(found), f"{found!r} breaks its promise"
+        assert is_good(found), f"{found!r} is not valid"
         if found.pattern.nnz <= LITERAL:
             assert literal_fault(found) is None
         return found

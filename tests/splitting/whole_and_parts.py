@@ -15,7 +15,7 @@ PARTS = ((2, 3), (1, 3), (3, 1, 2), (4,))
 
 
 def sizes_of(graph, values):
-    """The numbers that the dimensions of a graph are."""
+    """The number of each dimension of a graph."""
     named = zip(graph.inputs, graph.input_nodes, values, strict=True)
     return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in named])
 
@@ -53,7 +53,7 @@ def cut_in_parts(values, cut, lengths):
 
 
 def by_parts(plan, values, lengths):
-    """The outputs from the parts, as a plan says."""
+    """The outputs combined from the parts by a plan."""
     parts = [evaluated(plan.local, part) for part in cut_in_parts(values, plan.cut, lengths)]
     made = combined(plan.pieces, parts)[: len(plan.after.input_nodes) - len(plan.needs)]
     after = plan.after.at(sizes_of(plan.graph, values))
@@ -61,7 +61,7 @@ def by_parts(plan, values, lengths):
 
 
 def agree(certificate, tolerance=1e-10, low=0.2, high=0.9):
-    """Compare a proved splitting with numbers; the count of comparisons of finite values."""
+    """Compares a proved splitting with numbers; returns the number of finite values compared."""
     plan, count = certificate.plan, 0
     for seed, lengths in enumerate(PARTS):
         try:
@@ -80,7 +80,7 @@ def agree(certificate, tolerance=1e-10, low=0.2, high=0.9):
 
 
 def is_wrong_at_its_witness(certificate):
-    """Whether the value at the witness is as told, and no sum or mean of the parts gives it."""
+    """True if the value at the witness is the stated one, and neither sum nor mean of the parts equals it."""
     witness = certificate.witness
     point = dict(witness.point)
     lengths = point.pop("rows of the parts")
@@ -96,7 +96,7 @@ def is_wrong_at_its_witness(certificate):
     shares = np.divide(lengths, sum(lengths))
     same = [np.shape(p) == np.shape(whole) for p in parts]
     tried = [sum(parts), sum(p * s for p, s in zip(parts, shares, strict=True))] if all(same) else []
-    if np.isnan(float(witness.right)):  # no rule has the shape of the value
+    if np.isnan(float(witness.right)):  # no rule gives the shape of the value
         return not any(same) and all(
             np.delete(np.shape(p), k).tolist() != np.delete(np.shape(whole), k).tolist()
             or sum(np.shape(q)[k] for q in parts) != np.shape(whole)[k]

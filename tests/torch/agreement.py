@@ -21,7 +21,8 @@ def arrays(value):
 def agrees(module, inputs, expected=None, backends=("numpy",), **named):
     """The graph of (parameters, *inputs) against ``expected(*tensors)``, by default the module itself.
 
-    ``named`` are further arguments, tensors or options, that stay as they are. To 1e-10 of the largest entry.
+    ``named`` are further arguments, tensors or options, that are not differentiated. The tolerance is 1e-10
+    of the largest entry.
     """
     module = module.double().eval()
     module.zero_grad()

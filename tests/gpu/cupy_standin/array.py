@@ -12,7 +12,7 @@ from tests.gpu.cupy_standin import cuda
 
 
 class ImplicitTransfer(TypeError):
-    """A device array was read on the host without being asked for by name."""
+    """A device array was read on the host without an explicit transfer."""
 
 
 class Promotion(TypeError):
@@ -67,8 +67,8 @@ def matmul(a, b):
     """The product of stacks of matrices as CuPy's ``@`` computes it.
 
     cupy/_core/_routines_linalg.pyx of 14.2.0 (13.6.0): operands with more than two axes of float16 are
-    multiplied in float32, line 901 (889); types that are none of efdFD, bfloat16 among them, go to a kernel
-    for integers that knows no such type, line 992 (980); both operands are copied to be contiguous, line
+    multiplied in float32, line 901 (889); types other than efdFD, such as bfloat16, go to a kernel for
+    integers, which does not have that type, line 992 (980); both operands are copied to be contiguous, line
     904.
     """
     left, right = host(a), host(b)
@@ -82,7 +82,7 @@ def matmul(a, b):
 
 
 def refuse_capture():
-    """See `tests.gpu.cupy_standin.cuda`."""
+    """Raises while the current stream is capturing, as cuBLAS does; see `tests.gpu.cupy_standin.cuda`."""
     if cuda.get_current_stream().capturing:
         raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
 
@@ -126,7 +126,7 @@ class ndarray:  # CuPy's name
     __hash__ = None
 
     def __init__(self, inside, dtype=None, memptr=None):
-        if memptr is not None:  # a shape, and where its values lie
+        if memptr is not None:  # a shape, and the address of its values
             self.base = memptr
             inside = memptr.bytes.view(dtype)[: np.prod(inside, dtype=int)].reshape(inside)
         self._inside = inside
@@ -239,7 +239,7 @@ for _name in ("neg", "pos", "abs", "invert"):
 
 
 def copied(old, new):
-    """Fill the arrays of a result anew."""
+    """Copies the arrays of a new result into those of an old one."""
     if isinstance(old, ndarray):
         if not np.may_share_memory(old._inside, new._inside):
             old._inside[...] = new._inside

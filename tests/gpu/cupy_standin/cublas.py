@@ -1,8 +1,7 @@
-"""The stand-in's cuBLAS: strided batches of matrix products on raw pointers, in columns, as the library
-reads them.
+"""The stand-in's cuBLAS: strided batches of matrix products on raw pointers, column-major as in cuBLAS.
 
-The signature is that of cupy_backends/cuda/libs/cublas.pyx, line 1682 of 14.2.0 (1457 of 13.6.0), the
-numbers those of cublas.pxd, lines 72-83.
+The signature is that of cupy_backends/cuda/libs/cublas.pyx, line 1682 of 14.2.0 (1457 of 13.6.0); the
+constants are those of cublas.pxd, lines 72-83.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ CUBLAS_GEMM_DEFAULT = -1
 
 
 class CUBLASError(RuntimeError):
-    """A call that the library refuses."""
+    """A call that cuBLAS refuses."""
 
 
 def _types():

@@ -1,6 +1,6 @@
-"""The stand-in's cupy.cuda: two devices, streams, and a count of what reaches the device.
+"""The stand-in's cupy.cuda: two devices, streams, and counts of launches, copies and waits.
 
-Facts of CuPy 14.2.0 (13.6.0 in brackets where the line differs), which the stand-in keeps to:
+The stand-in follows these facts of CuPy 14.2.0 (13.6.0 in brackets where the line differs):
 an array of another device is an error in kernels without peer access, and silently slow with it
 (cupy/_core/_kernel.pyx, lines 128-148 [108-128]); a call of cuBLAS on a capturing stream raises
 (cupy_backends/cuda/libs/cublas.pyx, lines 648-651 [491-494]).
@@ -18,18 +18,18 @@ from collections import Counter
 import numpy as np
 
 counts = Counter()
-"""Launches of kernels, copies to and from the host, synchronisations with it, and calls of cuBLAS."""
+"""The numbers of kernel launches, copies to and from the host, waits of the host, and calls of cuBLAS."""
 
 
 def launched(number=1):
-    """Note kernels, or memory set on the device."""
+    """Counts launches of kernels, or of operations that set device memory."""
     counts["launches"] += number
     for memory in _pinned:
         memory.to_device()
 
 
 def synchronised():
-    """Note that the host waits for the device."""
+    """Counts a wait of the host for the device."""
     counts["synchronisations"] += 1
     for memory in _pinned:
         memory.to_host()
@@ -45,12 +45,12 @@ _pinned = weakref.WeakSet()
 
 
 class PinnedMemory(bytearray):
-    """Memory of the host that kernels reach under the same address.
+    """Host memory that kernels access at the same address.
 
     cupy/cuda/pinned_memory.pyx, line 30: `alloc_pinned_memory` gives an object with the buffer protocol
     and ``ptr``, from cudaHostAlloc, which maps it into the device ("Unified Virtual Address Space" in the
-    CUDA programming guide). What kernels write is seen here only after the host has waited: the worst that a
-    device does, which may be seen earlier.
+    CUDA programming guide). Here the host sees values written by kernels only after it has waited; on a real
+    device it may see them earlier.
     """
 
     def __init__(self, size):
@@ -78,7 +78,7 @@ alloc_pinned_memory = PinnedMemory
 
 
 class UnownedMemory:
-    """Memory that something else keeps (cupy/cuda/memory.pyx, line 181 [174])."""
+    """Memory that another object owns (cupy/cuda/memory.pyx, line 181 [174])."""
 
     def __init__(self, ptr, size, owner, device_id=-1):
         if ptr != owner.ptr:
@@ -87,7 +87,7 @@ class UnownedMemory:
 
 
 class MemoryPointer:
-    """A place in memory."""
+    """An address in memory."""
 
     def __init__(self, mem, offset):
         self.bytes = mem.owner.device[offset:]
@@ -109,7 +109,7 @@ _streams = []
 
 
 class Device:
-    """A device; inside of ``with`` the current one."""
+    """A device; the current one inside ``with``."""
 
     attributes = types.MappingProxyType(
         {"MaxSharedMemoryPerBlockOptin": 227 << 10, "MultiProcessorCount": 4,
@@ -129,7 +129,7 @@ class Device:
 
 
 class Stream:
-    """A stream; work here is finished at once."""
+    """A stream; on the stand-in all work finishes at once."""
 
     def __init__(self, null=False, non_blocking=False, ptr=None):
         self.ptr = ptr if ptr is not None else 0 if null else next(_numbers)
@@ -151,57 +151,57 @@ class Stream:
         synchronised()
 
     def record(self, event=None):
-        """A mark in the stream's work."""
+        """Records an event in the stream."""
         return event or Event()
 
     def wait_event(self, event):
-        """The stream waits, not the host."""
+        """Makes the stream wait for an event; the host does not wait."""
 
     def begin_capture(self, mode=None):
         """Record a graph; the default stream cannot (cupy/cuda/stream.pyx, lines 393-394 [378-379]).
 
-        Memory that is taken while a graph is recorded is kept by the pool, which here is the graph.
+        Memory allocated while a graph is recorded stays allocated: CuPy's pool keeps it, here the graph does.
         """
         if not self.ptr:
             raise RuntimeError("cannot capture on the default (legacy) stream")
         self.graph = Graph()
 
     def end_capture(self):
-        """The recorded graph: nothing of it has run, so memory is as it was, and new memory unknown."""
+        """The recorded graph. None of it has run: old arrays keep their values, new arrays are undefined."""
         graph, self.graph = self.graph, None
         graph.undo()
         return graph
 
     def is_capturing(self):
-        """Whether a graph is recorded."""
+        """True while a graph is recorded."""
         return self.capturing
 
 
 class Event:
-    """A mark in the work of a stream."""
+    """A point in the work of a stream."""
 
     def record(self, stream=None):
         """Marked."""
 
     def synchronize(self):
-        """Wait for the mark."""
+        """Waits until the stream has reached the event."""
         synchronised()
 
 
 def get_elapsed_time(start, stop):
-    """Milliseconds between two marks; nothing takes time here."""
+    """Milliseconds between two events; always 0 here."""
     return 1.0
 
 
 class Graph:
-    """Recorded calls; `launch` makes them again with the same memory (cupy/cuda/graph.pyx, line 44 [45])."""
+    """Recorded calls; `launch` repeats them on the same memory (cupy/cuda/graph.pyx, line 44 [45])."""
 
     def __init__(self):
         self.steps, self.kept, self.counts = [], [], Counter(counts)
         self.before = [(array, array.copy()) for array in list(_live.values())]
 
     def undo(self):
-        """Take back what was computed while the graph was recorded."""
+        """Restores the values that arrays had before the graph was recorded."""
         for array in self.kept:
             if array.base is None and array.flags.writeable:
                 array.fill(np.nan if array.dtype.kind not in "iub" else 77)
@@ -212,7 +212,7 @@ class Graph:
         counts.update(self.counts)
 
     def launch(self, stream=None):
-        """Work again on what the arrays hold now; one launch for the host."""
+        """Repeats the calls on the arrays' present values; counts as one launch."""
         before = Counter(counts)
         for again in self.steps:
             again()
@@ -228,7 +228,7 @@ _recording = [False]
 
 
 def recorded(function, copied):
-    """The function, noted in the graph that the current stream records; ``copied`` fills its results."""
+    """The function, with its calls added to the graph being recorded; ``copied`` updates their results."""
 
     @functools.wraps(function)
     def call(*args, **options):
@@ -251,7 +251,7 @@ def recorded(function, copied):
 
 
 class MemoryPool:
-    """Memory that is kept for arrays; see `using_allocator`. Bytes in use, and the most there were."""
+    """A pool of memory for arrays, which counts the bytes in use and their maximum; see `using_allocator`."""
 
     def __init__(self):
         self.used, self.most = 0, 0
@@ -266,7 +266,7 @@ class MemoryPool:
         return self.most
 
     def taken(self, array):
-        """Count an array until it is gone."""
+        """Counts the bytes of an array until it is deleted."""
         self.used += array.nbytes
         self.most = max(self.most, self.used)
         weakref.finalize(array, self.given_back, array.nbytes)
@@ -293,7 +293,7 @@ _live = weakref.WeakValueDictionary()
 
 
 def made(inside):
-    """Note a new array: of the pool in use, and kept by the graph that is recorded."""
+    """Registers a new array with the pool in use, and with the graph that is recorded."""
     if inside.base is None and inside.flags.writeable:
         _live[id(inside)] = inside
     if _pools and inside.base is None:
@@ -308,7 +308,7 @@ def get_current_stream():
 
 
 def get_cublas_handle():
-    """A handle of cuBLAS; every call of it looks at the stream first."""
+    """The handle of cuBLAS: here the number of the device."""
     return Device().id
 
 

@@ -34,24 +34,24 @@ RELAXED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-div-by-zero"]
 
 
 _waiting: dict[str, list[str]] = {}
-"""Loops by preamble that were declared and not yet compiled."""
+"""Loops that are declared and not yet compiled, by preamble."""
 
 _loops: dict[tuple[str, str], Callable[..., None]] = {}
 
 
 def declare(preamble, loop):
-    """Compile a loop with the others of its preamble, once the first of them runs."""
+    """Registers a loop, to be compiled together with others of its preamble when one of them first runs."""
     if (preamble, loop) not in _loops:
         _waiting.setdefault(preamble, []).append(loop)
 
 
 def compiled(preamble, loop):
-    """The function of a C text; a compiler is started for all that wait, not for each."""
+    """The compiled function of a C text; one run of the compiler serves all waiting loops of the preamble."""
     if (preamble, loop) not in _loops:
         together = list(dict.fromkeys([*_waiting.pop(preamble, []), loop]))
         try:
             _compile(preamble, together)
-        except AssertionError:  # of another one that nobody runs, perhaps
+        except AssertionError:  # perhaps in another loop, which no test runs
             _compile(preamble, [loop])
     return _loops[preamble, loop]
 
@@ -73,7 +73,7 @@ def _compile(preamble, loops):
 
 
 class Parameter:
-    """One of "float32 x0" and "raw float32 out"."""
+    """A parameter of a kernel, such as "float32 x0" or "raw float32 out"."""
 
     def __init__(self, text):
         *modifiers, self.dtype, self.name = text.split()
@@ -112,7 +112,7 @@ def check_name(name):
 
 
 class ElementwiseKernel:
-    """The body at every element."""
+    """A kernel that runs its body for every element."""
 
     def __init__(self, inputs, outputs, body, name="kernel", preamble=""):
         check_name(name)
@@ -171,21 +171,21 @@ class ElementwiseKernel:
 
 
 def check_launch(grid, block, args):
-    """What a launch must keep to, and that it is one.
+    """Checks the limits of a launch, and counts it.
 
     Grids: at most 2³¹ − 1 blocks along x, 65535 along y and z; blocks: at most 1024 threads, 64 along z. A
-    size of 0 becomes 1 (cupy/cuda/function.pyx, lines 148-150 [225-227]); CuPy checks no limit, the driver
-    does (table of compute capabilities, CUDA programming guide). NumPy arrays are passed by value if they
-    have one element (lines 66-80 [120-134]). Of a device array its pointer alone is passed (line 57 [111]),
-    wherever it starts: memory of the pool at multiples of 512 bytes (cupy/cuda/memory.pyx, line 40 [33]), a
-    view anywhere within. The shim looks at the alignment of each copy.
+    size of 0 becomes 1 (cupy/cuda/function.pyx, lines 148-150 [225-227]); the driver checks the limits, CuPy
+    does not (table of compute capabilities, CUDA programming guide). NumPy arrays are passed by value if they
+    have one element (lines 66-80 [120-134]). Of a device array only the pointer is passed (line 57 [111]).
+    Memory of the pool starts at multiples of 512 bytes (cupy/cuda/memory.pyx, line 40 [33]), a view at any
+    address. The shim checks the alignment of each copy.
     """
     cuda.launched()
     grid, block = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
     if grid[0] >= 2**31 or max(grid[1:]) > 65535 or math.prod(block) > 1024 or block[2] > 64:
         raise cuda.CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: grid {grid}, block {block}")
     size = sum(a.nbytes if isinstance(a, (np.ndarray, np.generic)) else 8 for a in args)
-    if size > 4096:  # of compute capability 7.0 and later before CUDA 12.1, and of older devices
+    if size > 4096:  # the limit of older devices, and before CUDA 12.1 of compute capability 7.0 and later
         raise cuda.CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {size} bytes of parameters")
     if min(*grid, *block) < 1:
         raise AssertionError(f"an empty launch: grid {grid}, block {block}; CuPy would make it 1")

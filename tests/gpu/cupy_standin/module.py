@@ -33,7 +33,10 @@ def _on_device(name, function):
 
 
 def _pieces(arrays, *rest):
-    """A copy each; beyond eight, one kernel (cupy/_core/_routines_manipulation.pyx, line 745 [679])."""
+    """The number of launches: a copy of each array; one kernel for more than eight arrays.
+
+    cupy/_core/_routines_manipulation.pyx, line 745 [679].
+    """
     return len(arrays) if len(arrays) <= 8 else 1
 
 
@@ -49,7 +52,7 @@ LAUNCHES = {
     "concatenate": _pieces, "stack": _pieces, "broadcast_to": _none, "swapaxes": _none, "moveaxis": _none,
     "atleast_1d": _none, "ascontiguousarray": _copied, "ravel": _copied, "reshape": _copied,
 }  # fmt: skip
-"""Kernels of a function, where it is not one."""
+"""The number of kernels of each function that launches more or fewer than one."""
 
 
 def host_options(options):
@@ -69,10 +72,10 @@ globals().update(
 
 
 def asarray(value, dtype=None):
-    """The explicit transfer: NumPy arrays and numbers come to the device here.
+    """The explicit transfer of NumPy arrays and numbers to the device.
 
-    Memory by ``__cuda_array_interface__`` has the type of its typestr, which knows no bfloat16: two bytes
-    without meaning, V2 (cupy/_core/core.pyx, lines 3267-3309 [2966]).
+    Memory by ``__cuda_array_interface__`` has the type of its typestr, which has none for bfloat16:
+    it becomes V2, two bytes without a meaning (cupy/_core/core.pyx, lines 3267-3309 [2966]).
     """
     if hasattr(value, "__cuda_array_interface__"):
         return ndarray(value.seen(value.__cuda_array_interface__["typestr"]))
@@ -89,11 +92,11 @@ def array(value, dtype=None):
 
 
 def from_dlpack(value):
-    """A view of memory that another library holds; its stream is asked to wait for ours.
+    """A view of another library's memory; that library's stream is asked to wait for the current stream.
 
     cupy/_core/dlpack.pyx: lines 555-575 [536-556] hand the current stream to the producer, the default one as
     its own pointer; lines 597-600 [578-581] refuse memory of the CPU; line 479 makes bfloat16 of ml_dtypes,
-    which 13.6.0 refuses in line 466: the extras ask for 14.
+    which 13.6.0 refuses in line 466; so the extras require 14.
     """
     kind, _ = value.__dlpack_device__()
     if kind == 1:
@@ -116,7 +119,7 @@ def asnumpy(value):
 
 
 def empty(shape, dtype=float):
-    """Poisoned: what nobody writes shows."""
+    """An array filled with NaN, so that elements that are never written are noticed."""
     kind = np.dtype(dtype).kind
     poison = True if kind == "b" else np.iinfo(dtype).max if kind in "iu" else np.nan
     return ndarray(np.full(shape, poison, dtype))
@@ -149,8 +152,8 @@ class _Add:
         """Differences of cumulative sums (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0:
         1147).
 
-        The cumulative sums are in the type of the array: digits are lost where a segment is small beside what
-        came before.
+        The cumulative sums are in the type of the array: digits are lost where the sum of a segment is small
+        compared with the sum of all before it.
         """
         values, starts = host(array), host(indices)
         cuda.launched(8)

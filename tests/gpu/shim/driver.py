@@ -30,7 +30,7 @@ class KernelError(RuntimeError):
 
 @contextlib.contextmanager
 def schedule(name, seed=1):
-    """Run the kernels inside with another order of threads: forward, reverse (copies at once), random."""
+    """Sets the order of threads inside ``with``: forward, reverse (copies happen at once), or random."""
     global _schedule
     before, _schedule = _schedule, (name, seed)
     try:
@@ -40,7 +40,7 @@ def schedule(name, seed=1):
 
 
 def sanitized():
-    """Whether this process runs under AddressSanitizer (see `sanitizer_environment`)."""
+    """True if this process runs under AddressSanitizer (see `sanitizer_environment`)."""
     return os.environ.get("SYMAD_SHIM_SANITIZE") == "1"
 
 
@@ -102,7 +102,7 @@ def _digest(text):
 
 
 def _compile(flags, text, suffix, target):
-    """Compile beside the target and move it there whole: other processes may build the same."""
+    """Compiles to a temporary file and renames it: other processes may build the same target."""
     code = target.with_name(f"{target.stem}.{os.getpid()}{suffix}")
     built = target.with_name(f"{target.stem}.{os.getpid()}.built")
     code.write_text(text)

@@ -1,8 +1,8 @@
-"""Runs a script; first calls of its kernels and graphs are made twice, with arrays overwritten in between.
+"""Runs a script, with the first calls of each kernel and graph made twice and arrays overwritten in between.
 
     python mutating_calls.py SCRIPT ARGUMENTS
 
-Results that share memory with an argument, a constant or another result are an AssertionError.
+A result that shares memory with an argument, a constant or another result raises an AssertionError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symad.core.graph import Graph
 from symad.numeric.kernel import Kernel
 
 CALLS = 2
-"""Calls of each kernel or graph that are made twice."""
+"""The number of calls of each kernel or graph that are made twice."""
 
 PLAIN = (np.ndarray, np.generic, int, float)
 checked = 0
@@ -39,7 +39,7 @@ def arrays(value: Any) -> list[Any]:
 
 
 def copied(value: Any) -> Any:
-    """The same structure with arrays of its own."""
+    """The same structure with copies of its arrays."""
     if isinstance(value, dict):
         return {k: copied(v) for k, v in value.items()}
     if type(value) in (tuple, list):
@@ -50,7 +50,7 @@ def copied(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is made of numbers and NumPy's arrays of numbers alone."""
+    """True if a value consists of numbers and NumPy's arrays of numbers only."""
     if dataclasses.is_dataclass(value) and not isinstance(value, (Graph, Kernel)):
         value = vars(value)
     if isinstance(value, dict):
@@ -81,7 +81,7 @@ def twice(name: str, call: Callable[..., Any], values: Any, named: Any) -> Any:
 
 
 def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """A call that is made twice at first."""
+    """A call whose first `CALLS` uses are made twice."""
     left = CALLS
 
     def run(*values: Any, **named: Any) -> Any:
@@ -95,7 +95,7 @@ def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch() -> None:
-    """Kernels and graphs that are made from now on."""
+    """Watches all kernels and graphs that are made from now on."""
     made, called = Kernel.__post_init__, Graph.__call__
     seen: dict[int, int] = {}
 

@@ -58,13 +58,13 @@ KINDS = {
     "state dict": (lambda w, b: {"fc.0.weight": w, "fc.0.bias": b},
                    lambda p: (p["fc.0.weight"], p["fc.0.bias"])),
 }  # fmt: skip
-"""How a structure is built of two arrays, and taken apart."""
+"""For each structure, functions that build it from two arrays and take it apart."""
 
 SELECTED = {
     "dict": "p['w']", "nested": "p['l'][0]['w']", "list": "p[0]", "tuple": "p[0]", "named tuple": "p.w",
     "dataclass": "p.w", "frozen dataclass": "p.w", "state dict": "p['fc.0.weight']",
 }  # fmt: skip
-"""What Python writes for the weights."""
+"""The Python expression that selects the weights of each structure."""
 
 _rng = np.random.default_rng(0)
 X, T, W, B = _rng.normal(size=(6, 3)), _rng.normal(size=6), _rng.normal(size=3), 0.5
@@ -100,13 +100,13 @@ class Case:
         return self.make(2 * x.T @ r / 6, 2 * r.mean())
 
     def same(self, found: Any, w: Any = W_BAR, b: Any = B_BAR, rtol: float = 1e-10) -> None:
-        """Whether something has the structure, and these parts."""
+        """Checks that a result has the structure, and these parts."""
         assert type(found) is type(self.p)
         for mine, right in zip(self.parts(found), (w, b), strict=True):
             np.testing.assert_allclose(np.asarray(mine, dtype=float), right, rtol=rtol, atol=1e-9)
 
     def best(self, found: Any) -> None:
-        """Whether these are the least squares."""
+        """Checks that a result is the least squares solution."""
         self.same(found, BEST[:3], BEST[3], 1e-5)
 
 
@@ -221,7 +221,7 @@ def c_kernels(c: Case, _: Any) -> None:
 
 
 def device_kernels(c: Case, _: Any) -> None:
-    """On the stand-in of CuPy; a value outside of the device is named as Python selects it."""
+    """On the stand-in for CuPy; errors name a value outside the device by the expression that selects it."""
     with library() as cp:
         x, t, there = cp.asarray(X), cp.asarray(T), c.make(cp.asarray(W), cp.asarray(B))
         graph = symad.value_and_gradient(c.graph, "p")
@@ -258,7 +258,7 @@ def fits(c: Case, _: Any) -> None:
 
 
 def optimisers(c: Case, _: Any) -> None:
-    """By hand: v = g, θ − η v; the next step moves by 0.9 v + g."""
+    """Two steps of momentum by hand: v = g and θ − η v, then a step by 0.9 v + g."""
     rule, slope = SGD(0.1, 0.9), c.slopes(c.p, X, T)
     moved, state = rule.step(c.p, slope, rule.start(c.p), 1.0)
     c.same(moved, W - 0.1 * W_BAR, B - 0.1 * B_BAR)
@@ -270,7 +270,7 @@ def optimisers(c: Case, _: Any) -> None:
 
 
 def training(c: Case, folder: Any) -> None:
-    """A step of gradient descent by hand; a run that stops and goes on is the run without a stop."""
+    """A step of gradient descent by hand; an interrupted and continued run equals an uninterrupted one."""
     (one,) = (train(c.graph, c.p, [DATA], SGD(0.1), steps=1).parameters,)
     c.same(one, W - 0.1 * W_BAR, B - 0.1 * B_BAR)
     c.same(train(c.loss, {"p": c.p}, [(X, T)], SGD(0.1), 1, inputs=c.inputs).parameters["p"], *c.parts(one))
@@ -284,7 +284,7 @@ def training(c: Case, folder: Any) -> None:
 
 
 def games(c: Case, _: Any) -> None:
-    """One step of each of two players: b s² is pushed down by one in s, up by the other in the structure."""
+    """One step of two players: one minimises b s² over s, the other maximises it over the structure."""
     inputs = [c.make((3,), ()), {"s": ()}]
     value = symad.trace(lambda p, q: c.parts(p)[1] * q["s"] ** 2, inputs)
     other = symad.trace(lambda p, q: -c.parts(p)[1] * q["s"] ** 2, inputs)

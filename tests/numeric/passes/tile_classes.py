@@ -48,7 +48,7 @@ class Tiling:
         return Interval(_along(low, axis), _along(np.minimum(low + size, length) - 1, axis))
 
     def starts(self, symbol: sp.Symbol) -> Array:
-        """Where the cells of a loop symbol's axis begin: every index for b and h."""
+        """The first index of each tile along a loop symbol's axis; every index for b and h."""
         interval = self.bounds(symbol)
         return np.asarray(interval.low).reshape(-1)
 

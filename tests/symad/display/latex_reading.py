@@ -13,7 +13,7 @@ FUNCTIONS = {
 
 
 class Reader:
-    """Sums of products of powers, by recursive descent."""
+    """A recursive descent parser of sums of products of powers."""
 
     def __init__(self, text, values):
         text = text.replace(r"\operatorname{atan}_{2}", r"\atanii").replace(r"\operatorname{sech}", r"\sech")

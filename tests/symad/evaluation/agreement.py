@@ -6,7 +6,7 @@ import symad
 
 
 def values_agree(f, *points):
-    """The traced function, called on the points, gives what the function gives on them."""
+    """Checks that the traced function and the function have the same values at the points."""
     graph = symad.trace(f, [p.shape if isinstance(p, np.ndarray) else p for p in points])
     expected, found = f(*points), graph(*points)
     if not isinstance(expected, (tuple, list)):
@@ -19,7 +19,7 @@ def values_agree(f, *points):
 
 
 def tangents_agree(f, *points):
-    """The tangent in a random direction agrees with central differences, extrapolated once."""
+    """Checks the tangent in a random direction against central differences, extrapolated once."""
     graph = symad.trace(f, [p.shape if isinstance(p, np.ndarray) else p for p in points])
     rng = np.random.default_rng(6)
     directions = [rng.normal(size=np.shape(p)) for p in points]

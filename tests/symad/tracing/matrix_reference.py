@@ -33,11 +33,11 @@ MEANINGS = {
     UofCholesky: lambda a: _cholesky(a).T,
     MatrixSolve: lambda matrix, vector: matrix.inv() * vector,
 }
-"""What SymPy does not evaluate itself."""
+"""Functions that evaluate the expressions for which SymPy has no evaluation."""
 
 
 def matrix_point(symbols, size=3):
-    """A value for each symbol: rational numbers of its own; square matrices far from singular."""
+    """A value for each symbol: distinct rational numbers; square matrices far from singular."""
     return {symbol: _value(symbol, size) for symbol in symbols}
 
 
@@ -95,7 +95,7 @@ def _count(value):
 
 
 def jacobian(expression, wrt, point):
-    """Rows the elements of the expression, columns the elements of ``wrt``."""
+    """The Jacobian: rows are elements of the expression, columns elements of ``wrt``."""
     columns = []
     for k in range(_count(point[wrt])):
         up = evaluate(expression, _moved(point, wrt, k, STEP))

@@ -81,7 +81,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """All positions in nested lists and dicts, but for the whole."""
+    """All positions in nested lists and dicts, except that of the whole."""
     items: Any = enumerate(value) if isinstance(value, list) else ()
     items = value.items() if isinstance(value, dict) else items
     for key, item in items:
@@ -90,14 +90,14 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(data: Any, way: tuple[Any, ...]) -> Any:
-    """What stands at a position."""
+    """The value at a position."""
     for key in way:
         data = data[key]
     return data
 
 
 def _chosen(data: Any, rng: Random) -> tuple[Any, ...]:
-    """A position: first a part of the document, so that long parts do not take all."""
+    """A random position; a part of the document is drawn first, so that long parts are not preferred."""
     top = rng.choice([key for key in data if isinstance(data[key], (list, dict)) and data[key]] or list(data))
     return rng.choice([(top,), *((top, *way) for way in places(data[top]))])
 
@@ -108,12 +108,12 @@ def _put(data: Any, rng: Random, value: Any) -> None:
 
 
 def replaced(data: Any, rng: Random, others: list[Any]) -> None:
-    """Something is another kind of thing."""
+    """Replaces a value by one of another kind."""
     _put(data, rng, rng.choice(VALUES))
 
 
 def nested(data: Any, rng: Random, others: list[Any]) -> None:
-    """Something is in a list of its own, or what was in it."""
+    """Puts a value into a list, or replaces a list by its element."""
     way = _chosen(data, rng)
     value = at(data, way)
     inner = isinstance(value, list) and value and rng.random() < 0.5
@@ -130,13 +130,13 @@ def moved(data: Any, rng: Random, others: list[Any]) -> None:
 
 
 def removed(data: Any, rng: Random, others: list[Any]) -> None:
-    """A part is missing."""
+    """Removes a part."""
     way = _chosen(data, rng)
     del at(data, way[:-1])[way[-1]]
 
 
 def shuffled(data: Any, rng: Random, others: list[Any]) -> None:
-    """A list is in another order, or one of its elements stands there twice."""
+    """Shuffles a list, or repeats one of its elements."""
     lists = [w for w in places(data) if isinstance(at(data, w), list) and len(at(data, w)) > 1]
     found = at(data, rng.choice(lists))
     if rng.random() < 0.5:
@@ -146,7 +146,7 @@ def shuffled(data: Any, rng: Random, others: list[Any]) -> None:
 
 
 def exchanged(data: Any, rng: Random, others: list[Any]) -> None:
-    """Two parts of it have changed places."""
+    """Exchanges two parts."""
     one, two = _chosen(data, rng), _chosen(data, rng)
     if one[: len(two)] == two or two[: len(one)] == one:
         return
@@ -155,7 +155,7 @@ def exchanged(data: Any, rng: Random, others: list[Any]) -> None:
 
 
 def from_another(data: Any, rng: Random, others: list[Any]) -> None:
-    """A part is that of another certificate."""
+    """Replaces a part by that of another certificate."""
     other = rng.choice(others)
     key = rng.choice(["comparisons", "proofs", "entries", "model", "graph"])
     if key == "graph" and data["comparisons"] and other["comparisons"]:
@@ -165,7 +165,7 @@ def from_another(data: Any, rng: Random, others: list[Any]) -> None:
 
 
 def renamed(data: Any, rng: Random, others: list[Any]) -> None:
-    """One text is another text of the document."""
+    """Replaces a text by another text of the document."""
     ways = [w for w in places(data) if isinstance(at(data, w), str)]
     at(data, (way := rng.choice(ways))[:-1])[way[-1]] = at(data, rng.choice(ways))
 
@@ -174,7 +174,7 @@ STRUCTURAL = (replaced, nested, moved, moved, removed, shuffled, exchanged, from
 
 
 def of_bytes(text: str, rng: Random) -> str:
-    """Some characters changed, removed, repeated, or cut off."""
+    """The text with some characters changed, removed, repeated, or cut off."""
     start = rng.randrange(len(text))
     stop = start + rng.choice([1, 1, 1, 2, 5, 40])
     kind = rng.randrange(5)
@@ -192,7 +192,7 @@ def of_bytes(text: str, rng: Random) -> str:
 
 
 def mutants(texts: dict[str, str], count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """What was done to which certificate, and its text."""
+    """Random mutants: the kind of change with the name of the certificate, and the changed text."""
     rng = Random(seed)
     for _ in range(count):
         name = rng.choice(sorted(texts))
@@ -205,5 +205,5 @@ def mutants(texts: dict[str, str], count: int, seed: int) -> Iterator[tuple[str,
             try:
                 change(data, rng, others)
             except (IndexError, KeyError, TypeError, ValueError, AttributeError):
-                continue  # an earlier change has left nothing for it
+                continue  # earlier changes have left no place for this one
         yield f"{name}: {', '.join(c.__name__ for c in changes)}", json.dumps(data)
