@@ -49,7 +49,7 @@ def pendulum_ours(n: int) -> Any:
 
 
 def pendulum_sympy(n: int) -> Any:
-    """The same with SymPy: the Jacobian alone, without code."""
+    """The case of `pendulum_ours` with SymPy, which computes the Jacobian without generating code."""
     forcing, states = cases.pendulum(n)
     return lambda: forcing.jacobian(states)
 
@@ -69,7 +69,7 @@ def ours(name: str, order: int) -> Any:
 
 
 def by_sympy(name: str, order: int) -> Any:
-    """The same with SymPy: diff, then lambdify with cse."""
+    """The case of `ours` with SymPy: diff, then lambdify with cse."""
     expression, symbols = cases.CASES[name]()
 
     def run() -> None:

@@ -151,7 +151,7 @@ def warm_up() -> None:
 
 
 def of_graph_by_jax(name: str, limit: float) -> tuple[float, float] | None:
-    """JAX on the scalar graph: as `compete`, in a process of its own; None after ``limit`` seconds."""
+    """The times of `compete` for JAX on the scalar graph, in a separate process; None after ``limit`` s."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_jax_graph, args=(name, queue))

@@ -128,7 +128,7 @@ def on_threads(kernel: Any, points: Any, threads: int) -> Any:
 
 
 def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
-    """For each kind of work, a call with a number of threads."""
+    """For each kind of work, a function that runs it with a given number of threads."""
     rng = np.random.default_rng(0)
     count = 10**5 if small else 10**6
     batches = {}
@@ -162,7 +162,7 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
 
 
 def threads(small: bool, rounds: int) -> list[dict[str, Any]]:
-    """For each case the times, and its speed-up beside that of the machine in the same rounds."""
+    """For each case, the times and the speed-up, with the speed-up of the machine in the same rounds."""
     found = []
     bounds = machine()
     for name, run in thread_cases(small).items():

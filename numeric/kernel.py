@@ -37,7 +37,7 @@ MAX_LISTED_NODES = 200
 
 @dataclass(frozen=True)
 class Origin:
-    """What a kernel was lowered from: enough to make it again in another process."""
+    """The graph and options from which a kernel was lowered; another process can lower it again from them."""
 
     graph: Graph
     backend: str

@@ -62,7 +62,7 @@ def unfused(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
 
 
 def _tensors(xp: Any, arrays: list[Any]) -> list[Any]:
-    """The same memory as torch tensors, the first three with gradients."""
+    """The arrays as torch tensors on the same memory; the first three require gradients."""
     try:
         import torch
     except ImportError as error:

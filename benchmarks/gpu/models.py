@@ -108,7 +108,7 @@ def lstm_loss(m: Peer, p: dict[str, Any], x: Any, y: Any) -> Any:
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, Sequence[Any], Any]]:
-    """By name: the model, its data, and the loss for the peers, or None."""
+    """For each name, the model, its data, and the loss for the peers (None if the peers do not run it)."""
     rng, scale = np.random.default_rng(0), 16 if quick else 1
     batch, width, steps = 4096 // scale, 1024 // scale, 512 // scale
     network = FeedForward((width, width, width, 10))

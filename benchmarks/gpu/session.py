@@ -1,9 +1,9 @@
 """The first session on a device: ordered commands, each of which ends within nine minutes.
 
-Correctness comes first, then the sanitizers, the cost of launches, attention and kernel sums beside their
-peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone. A
-command that fails does not stop the others; one that takes too long is interrupted and leaves what it has
-measured.
+Correctness comes first, then the sanitizers, the cost of launches, attention and kernel sums compared
+with their peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run
+alone. A command that fails does not stop the others; one that takes too long is interrupted, and its
+measurements so far are kept.
 
 Usage: python benchmarks/gpu/session.py [--list] [--from STEP] [--only STEP]
 """

@@ -40,12 +40,12 @@ def extreme_key(load: Load) -> str | None:
 
 
 def blockwise(load: Load) -> bool:
-    """Whether every index is known per block (b, h) without another array read."""
+    """Whether every index depends on b and h only, and on no other array."""
     return all(e.free_symbols <= {B, H} for e in load.index)
 
 
 class Holds(Enum):
-    """What a field of ScoreArgs holds."""
+    """The kinds of contents of a field of ScoreArgs."""
 
     ARRAY = "the pointer to a parameter"
     NUMBER = "a parameter"
@@ -74,7 +74,7 @@ class Field:
 
     @property
     def is_pointer(self) -> bool:
-        """Whether it holds an address."""
+        """Whether the field contains an address."""
         return self.holds in (Holds.ARRAY, Holds.EXTREMES)
 
     def dtype(self, real: str) -> str:

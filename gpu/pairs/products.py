@@ -24,8 +24,8 @@ from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 MIN_COMPONENTS, MAX_COMPONENTS = 32, 128
-"""Components of a point for which tensor cores are used. The minimum is an estimate from instruction counts;
-the maximum is what a thread's registers hold, and what the error bounds are for."""
+"""Components of a point for which tensor cores are used. The minimum is an estimate from instruction counts.
+Up to the maximum, a point fits in a thread's registers and the error bounds hold."""
 
 ELEMENTS = {"tf32x3": ELEMENT_TYPES["float32"], "bf16": ELEMENT_TYPES["bfloat16"]}
 ROWS = 64

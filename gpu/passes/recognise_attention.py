@@ -251,7 +251,7 @@ def _by_rules(written: _Written, guess: _Guess) -> list[Tangent]:
 
 
 def _by_ops(written: _Written, guess: _Guess) -> list[Node]:
-    """The same values by the ops, except the tangent of the bias's gradient."""
+    """The values of `written`, computed by attention ops; the tangent of the bias's gradient is left out."""
     scores, v, out = written.scores, written.v, written.out
     rank = len(written.weights.shape)
     rows, columns = row_axes(rank), column_axes(rank)

@@ -38,7 +38,7 @@ LANES = 128
 """The number of points of a batch that are computed together."""
 
 PARTS = 4
-"""The parts in which a row is prefetched from memory, each by a run of its own, if there are enough runs."""
+"""A row is prefetched from memory in this many parts, each by another run, if there are enough runs."""
 
 PAST_CACHES = 2**18
 """The number of result numbers from which results bypass the caches: 2 MiB, a core's second-level cache.

@@ -37,7 +37,8 @@ AHEAD = 24
 """The number of runs between the prefetch of a row from memory and its use: about 600 ns."""
 
 NEAR = 4
-"""With fewer runs in between, a prefetched row would arrive later than without the prefetch."""
+"""The smallest number of runs between a prefetch and its use; with fewer, the row would arrive later than
+without the prefetch."""
 
 MIN_POINTS = 16
 """The number of points from which computing several at a time is faster than one after the other."""
@@ -194,7 +195,9 @@ class Scalars:
 
 
 def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[np.ndarray, int]:
-    """For each run a part of an input's row that is first needed `AHEAD` runs later, or −1; and the parts.
+    """For each run, the part of an input's row to prefetch, or −1, and the number of parts of a row.
+
+    A part is prefetched `AHEAD` runs before its first use.
 
     Part p of row r has number r·parts + p. Rows of many points are far apart in memory, so that the processor
     detects no stream. It would wait for each row, and also for too many cache lines requested at once.

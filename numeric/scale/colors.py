@@ -123,7 +123,7 @@ def _colored(
     options: Mapping[str, Any],
     over: Over | None = None,
 ) -> ColoredDerivative:
-    """All colored products as one batch, divided along the colors or along the data."""
+    """A derivative whose colored products are one batch, divided along the colors or along the data."""
     nodes = select(whole, wrt).nodes
     seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
     directions, start = [], 0

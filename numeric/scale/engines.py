@@ -113,7 +113,7 @@ class Pace:
     """The time per row in the last call of the function; it determines how many parts one hand-over has."""
 
     def __init__(self) -> None:
-        """Before the first call, every part is handed over alone."""
+        """The time is unknown before the first call, in which every part is handed over alone."""
         self.seconds = math.inf
 
     def together(self, lengths: Sequence[int]) -> int:

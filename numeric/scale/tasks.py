@@ -92,7 +92,7 @@ class FactorJob(Job):
     """
 
     def store(self, lengths: Sequence[int]) -> RowStore:
-        """None, because factors are merged."""
+        """A store of no rows, because factors are merged."""
         return RowStore((), lengths)
 
     def begin(self, found: Values) -> Values:

@@ -100,7 +100,8 @@ AT_A_POINT: dict[str, Bound] = {
     **{f"scipy.special.{name}": f"math.{name}" for name in ("erf", "erfc", "gamma")},
     **{f"symad.special.{name[1:]}": getattr(helpers, name) for name in helpers.OF_SPECIAL},
 }
-"""What computes a function of NumPy or SciPy at a point, where their own take about ten times as long."""
+"""Functions that replace those of NumPy or SciPy at a single point, where the latter take about ten times as
+long."""
 
 MIN_ENTRIES_FOR_PLACES = 64
 """An array with at least this many entries, half of them zeros or more, is written by its nonzero entries."""

@@ -43,7 +43,7 @@ class Writer:
     library: ClassVar[str] = "import numpy as np"
     """The import of the module's np."""
     reads_well: ClassVar[bool] = True
-    """Whether the text is meant to be read, rather than to be fast."""
+    """Whether the text is written for readability rather than for speed."""
     quiet: ClassVar[str] = '@np.errstate(all="ignore")'
     """The decorator that turns off the warnings of scalar functions."""
 

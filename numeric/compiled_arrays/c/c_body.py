@@ -47,9 +47,9 @@ class NativeBody(Body):
     called: set[str] = field(default_factory=set)
     """The functions of the C library and the vector forms that are called."""
     near: list[str] = field(default_factory=list)
-    """The statements for arguments that are not far; the variable ``far`` is set if any argument was."""
+    """The statements with branch-free sines; they set ``far`` if an argument is too large for these."""
     nearby: bool = False
-    """Whether a statement for arguments that are not far is being written."""
+    """Whether a statement of `near` is being written."""
 
     @property
     def target(self) -> C:
@@ -67,7 +67,7 @@ class NativeBody(Body):
         return f"symad_noting_{name}" if self.nearby and name in SINES else f"symad_{name}"
 
     def add(self, name: str, node: Node, args: Sequence[str]) -> None:
-        """Add the statement, and the variant of it for arguments that are not far."""
+        """Adds the statement, and its variant without branches to `near`."""
         super().add(name, node, args)
         if not isinstance(node.op, Apply):
             self.near.append(self.lines[-1])
@@ -78,7 +78,7 @@ class NativeBody(Body):
 
     @property
     def sines(self) -> bool:
-        """Whether a function is called that is free of branches for arguments that are not far."""
+        """Whether a function is called whose variant in `near` differs, as it has no branches."""
         return bool(self.called & {*SINES})
 
 
@@ -92,7 +92,7 @@ def has_vector_form(node: Node, real: str, sines: bool) -> bool:
     Args:
         node: the node.
         real: "double" or "float".
-        sines: whether results may be delayed until it is known that no argument of a sine was far.
+        sines: whether results may be delayed until all arguments of sines are known to be small enough.
     """
     if not has_c_form(node):
         return False

@@ -62,7 +62,7 @@ def _each(count: str, statements: Sequence[str], simd: str = "#pragma omp simd")
 def _waiting(
     text: NativeBody, given: Sequence[str], results: Sequence[str], kinds: Sequence[str]
 ) -> list[str]:
-    """Results of short pieces are kept in buffers until it is known that no sine had a far argument.
+    """Results of short pieces stay in buffers until all arguments of sines are known to be small enough.
 
     The results may overwrite the arguments, which a second computation would need.
     """
@@ -225,7 +225,7 @@ def sum_source(
 def _waiting_sum(
     text: NativeBody, given: Sequence[str], added: Sequence[str], totals: Sequence[str], real: str
 ) -> list[str]:
-    """Sums of short pieces, computed again if a sine had a far argument."""
+    """Sums of short pieces, recomputed if an argument was too large for the branch-free sine."""
     both = f"#pragma omp simd reduction(+:{', '.join(totals)}) reduction(|:far)"
     zeros = [f"  {total} = 0;" for total in totals]
     return [

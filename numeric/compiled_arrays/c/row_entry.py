@@ -15,9 +15,9 @@ class Operand:
 
     name: str
     is_row: bool
-    """Whether it is a row, rather than one number."""
+    """True for a row, false for a single number."""
     position: int
-    """The number of the kernel's input or result that it shows."""
+    """The number of the input or result of the kernel to which the row belongs."""
     type: str
     """The type of its elements in C."""
 

@@ -19,7 +19,7 @@ MAX_EXHAUSTIVE = 8
 """Products of at most this many factors are planned by trying every order."""
 
 MATRIX_SPEEDUP = 10
-"""How much faster a matrix product multiplies than other products do."""
+"""The assumed ratio of the time of a multiplication in other products to that in a matrix product."""
 
 FREE_SHARE = 1e-6
 """The share of its work that counts for a product of free arrays, which is not computed in every call."""

@@ -70,7 +70,7 @@ class Joining:
     """A record of the names that were joined with others or split into two."""
 
     def __init__(self) -> None:
-        """No name is joined or split yet."""
+        """Starts without joined or split names."""
         self.parts: dict[Name, Names] = {}
 
     def resolved(self, names: Names) -> Names:

@@ -67,7 +67,7 @@ def flatten_stencils(graph: Graph) -> Graph:
 
 
 def reads_ranges(graph: Graph) -> bool:
-    """Whether elements in gaps are computed, so that floating-point warnings may be about them alone."""
+    """Whether elements in gaps are computed: floating-point warnings may then concern only these elements."""
     matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
     tables = [arg.args[0] for node in matrices for arg in node.args if isinstance(arg.op, Gather)]
     return any(not isinstance((t.args[0] if isinstance(t.op, Slice) else t).op, Reshape) for t in tables)

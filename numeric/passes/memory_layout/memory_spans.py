@@ -120,7 +120,7 @@ def in_spans(graph: Graph) -> Graph:
 
 
 def works_in_gaps(nodes: Sequence[Node]) -> bool:
-    """Whether elements in gaps are computed, so that floating-point warnings may be about them alone."""
+    """Whether elements in gaps are computed: floating-point warnings may then concern only these elements."""
     bodies = {node.op.body for node in nodes if isinstance(node.op, RowBlocks)}
     inner = [node for body in bodies for node in body.nodes]
     return any(isinstance(node.op, (Spread, Cleared)) for node in [*nodes, *inner])
