@@ -47,7 +47,7 @@ class _Stacks:
         return isinstance(node.op, Local) and self.op.slices < node.op.position < len(self.args)
 
     def factor(self, node: Node) -> tuple[int, int] | None:
-        """The positions of the varying and the constant operand, if a node is such a product of two."""
+        """The positions of the varying and the constant operand in a product of the two; otherwise None."""
         if not isinstance(node.op, Einsum) or len(node.args) != 2:
             return None
         constant = [k for k in (0, 1) if self.is_constant(node.args[k])]
@@ -56,7 +56,7 @@ class _Stacks:
         return 1 - constant[0], constant[0]
 
     def stack_of(self, matrices: Sequence[Node]) -> Node:
-        """The stack of some constants, computed before the loop; if they are all slices of an array, it."""
+        """The array whose slices the constants are, if there is one; else their stack, made before the loop."""
         key = tuple(matrices)
         if key not in self.more:
             outer = [self.args[op_of(m, Local).position] for m in matrices]
@@ -140,7 +140,7 @@ class _Stacks:
         return contract(inputs, op.output, *operands)
 
     def _in_order(self, members: Sequence[Node], constant: int) -> list[Node]:
-        """The products in the order in which their matrices are stored in one array, if they are."""
+        """The products, in the order of their matrices in memory if these are rows of one array."""
 
         def place(node: Node) -> int:
             outer: Any = self.args[op_of(node.args[constant], Local).position]

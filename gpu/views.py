@@ -49,7 +49,7 @@ def take_evaluate(op: Take, values: Values) -> Array:
 
 
 def simplify_views(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such ops combined."""
+    """The outputs with slices without axes as `Take`, and sums of adjacent blocks as concatenations."""
     return rebuild(outputs, {}, _joined)
 
 

@@ -1,8 +1,8 @@
 """Tiled attention on the GPU with any score function and mask, and its deterministic derivative.
 
 The mathematics, the arguments and the conventions are those of `symad.numeric.attention`, to which NumPy
-arrays are passed on. For CuPy arrays the op is lowered; the code is kept by the formulas of score and mask,
-with open lengths. In addition to arguments and results, the backward pass needs memory for two numbers per
+arrays are passed on. For CuPy arrays the op is lowered; the code is cached by the formulas of score and mask,
+for any lengths. In addition to arguments and results, the backward pass needs memory for two numbers per
 query, never for N × M.
 """
 

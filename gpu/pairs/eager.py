@@ -1,7 +1,7 @@
 """Kernel sums over all pairs of two point sets on the GPU, without the matrix of pairs.
 
 The reductions and cotangents of `symad.numeric.pairwise` on CuPy arrays: the op is lowered, and its code is
-kept by the shapes and the formula of the pair function. There is one pass for the value, one over rows for
+cached by the shapes and the formula of the pair function. There is one pass for the value, one over rows for
 the cotangents of x and the parameters, and one over columns for those of y and b. Sums are taken in a fixed
 order, so that results have the same bits in every run.
 """

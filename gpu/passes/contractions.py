@@ -23,7 +23,7 @@ Labels = tuple[int, ...]
 
 
 def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
-    """The outputs, with such contractions only."""
+    """The outputs with contractions of this form only."""
     return rebuild(outputs, {}, _written)
 
 

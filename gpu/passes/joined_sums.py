@@ -26,13 +26,13 @@ class Sums(Op):
 
 @shape(Sums)
 def sums_shape(op: Sums, args: Nodes) -> Shape:
-    """The axes that are kept."""
+    """The lengths of the axes that are kept."""
     return tuple(args[op.k].shape[axis] for axis in op.kept[op.k])
 
 
 @evaluate.dispatch
 def sums_evaluate(op: Sums, values: Values) -> np.ndarray:
-    """By NumPy."""
+    """The sum, by NumPy."""
     array, kept = np.asarray(values[op.k]), op.kept[op.k]
     others = tuple(axis for axis in range(array.ndim) if axis not in kept)
     return array.sum(axis=others).transpose([sorted(kept).index(axis) for axis in kept])

@@ -37,7 +37,7 @@ EXACT = 1 << 24
 
 
 def known_rows(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such reads and additions by index replaced."""
+    """The outputs with reads and additions at known rows replaced."""
     return rebuild(outputs, {}, _known)
 
 

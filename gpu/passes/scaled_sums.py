@@ -33,7 +33,7 @@ def sum_then_shape(op: SumThen, args: Nodes) -> Shape:
 
 @evaluate.dispatch
 def sum_then_evaluate(op: SumThen, values: Values) -> Array:
-    """By NumPy."""
+    """The value, by NumPy."""
     (mapped,) = unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))
     (made,) = unchecked(op.then.output_nodes, {op.then.input_nodes[0]: mapped.sum()})
     return made
@@ -48,7 +48,7 @@ def sum_then_definition(op: SumThen, y: Node) -> Node:
 
 
 def scaled_sums(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such sums; chains must be fused before."""
+    """The outputs with sums and the operations on their values as `SumThen`; chains must be fused before."""
     users: dict[Node, int] = dict.fromkeys(outputs, 2)
     for node in topological(outputs):
         for arg in dict.fromkeys(node.args):

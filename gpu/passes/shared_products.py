@@ -38,7 +38,7 @@ class Copied(Op):
 
 @shape(Copied)
 def copied_shape(op: Copied, args: Nodes) -> Shape:
-    """The same."""
+    """The shape of the argument."""
     return args[0].shape
 
 

@@ -60,7 +60,7 @@ def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[
 
 @emit.dispatch
 def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
-    """A dense system."""
+    """The solution of the dense system that defines the op."""
     (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
     needed, made = printer.in_place_of(dense)
     printer.before.extend(needed)

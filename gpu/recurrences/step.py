@@ -10,7 +10,8 @@ from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place
 from symad.ops.loops.scan import Local
 
 MAX_MEMBERS, MAX_ARRAYS = 400, 80
-"""The most nodes of a body that becomes one kernel, and the most arrays, each 48 of 4096 parameter bytes."""
+"""The most nodes of a body that becomes one kernel, and the most arrays: each takes 48 of the 4096 bytes of
+parameters."""
 
 
 @dataclass(frozen=True)

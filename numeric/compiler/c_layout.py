@@ -82,7 +82,7 @@ class Layout:
 
     @property
     def has_arguments(self) -> bool:
-        """Whether the file has a function with one parameter for each of them."""
+        """Whether the file has a function with one parameter for each input and result."""
         return len(self.inputs) + len(self.outputs) <= MAX_PARAMETERS
 
     @property

@@ -1,7 +1,7 @@
 """Attention of NumPy arrays: the op is lowered by `symad.numeric.lower` and called at once.
 
-The op (`symad.ops.fused.attention`) is built anew in each call. Its code is kept by the shapes, the formulas
-of score and mask, and the dtype, and never by the Python functions, whose closures may change. The code
+The op (`symad.ops.fused.attention`) is built anew in each call. Its code is cached by the shapes, the
+formulas of score and mask, and the dtype, and never by the Python functions, whose closures may change. It
 passes over tiles of pairs with an online softmax (`symad.numeric.pairs.attention_printer`), so that memory
 grows with the length, not with its square.
 """

@@ -1,7 +1,7 @@
 """Sums over all pairs of two point sets, for NumPy arrays: the op is lowered by `symad.numeric.lower`.
 
-The op (`symad.ops.fused.pair_sum`) is built anew in each call. Its code is kept by the shapes, the formula of
-the pair function and the dtype, and never by the Python function, whose closure may change. The code passes
+The op (`symad.ops.fused.pair_sum`) is built anew in each call. Its code is cached by the shapes, the formula
+of the pair function and the dtype, and never by the Python function, whose closure may change. It passes
 over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs. Plain sums over
 many pairs of NumPy arrays are compiled if there is a C compiler.
 """

@@ -146,7 +146,6 @@ def in_rows(
 
     Returns:
         The runs, the code of every operation, the constants, and the number of rows.
-        The runs, the code of every operation, the constants, and the number of rows.
     """
     last = {o: k for k, (_, operands) in enumerate(steps.operations) for o in operands}
     runs: list[Run] = []

@@ -102,11 +102,11 @@ class FactorJob(Job):
         return (np.linalg.qr(np.column_stack([jacobian, r]), mode="r"),)
 
     def join(self, left: Values, right: Values) -> Values:
-        """R of both."""
+        """The factor R of both parts together."""
         return (np.linalg.qr(np.concatenate([left[0], right[0]]), mode="r"),)
 
     def end(self, values: Values) -> Values:
-        """R."""
+        """The factor R of all parts."""
         return values
 
 

@@ -57,7 +57,7 @@ class LoopText:
             self.view[local] = View(name, 0, shape, strides, self.dtype)
 
     def _places(self) -> None:
-        """Choose the places of results and of their parts: they are computed where they stay."""
+        """Choose the places of results and of their parts: they are computed in their final memory."""
         for k, node in enumerate(self.body.output_nodes):
             self._put(node, self._result(k, node))
 

@@ -42,7 +42,7 @@ from symad.numeric.compiled_arrays.math.vector_tables import (
 from symad.numeric.compiler.c_templates import filled
 
 SINES = ("sin", "cos")
-"""Functions with a branch-free form for arguments that are not far, such as ``symad_near_sin``."""
+"""Functions with a branch-free form for arguments up to a limit, such as ``symad_near_sin`` up to 2²⁰."""
 
 # $NAME is one of the constants below, $name a function of this module.
 TEXT: dict[str, str] = {

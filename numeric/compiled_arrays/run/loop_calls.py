@@ -28,10 +28,10 @@ class CompiledLoop:
     """A loop as a function in C, and how its values are laid out.
 
     Attributes:
-        name: of the function in the module.
+        name: the name of the function in the module.
         values: all values of the loop.
         before: the arrays of the states before all steps.
-        shapes: of the arrays of the values.
+        shapes: the shapes of the arrays of the values.
         apart: the values whose second axis comes first in memory.
     """
 
@@ -141,7 +141,7 @@ def previous(value: Node, node: Node, printer: NativePrinter) -> list[Node]:
 
 
 def in_order_of_time(value: Node, name: str, printer: NativePrinter) -> str:
-    """The column of an array: of one that is only used from its end, the places from the end."""
+    """The text of an array in the order of its steps; reversed if all its readers reverse it."""
     users = printer.users.get(value, [])
     if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):
         return name

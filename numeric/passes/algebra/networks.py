@@ -1,9 +1,9 @@
 """Tensor networks: arrays as products of smaller ones, with the axes of each named.
 
-A unit seed is a product of identity matrices. A tangent that starts from it remains a product through many
-ops: of rows x_bi of the data, an identity δ_jq, and a matrix M_bjk. As an array it has an element for each
-combination of the names, while its factors are small. A `Term` keeps the factors. Identities need no factor:
-an axis name that appears twice says that the value is zero off the diagonal.
+A unit seed is a product of identity matrices. Through many ops, a tangent that starts from it remains a
+product, of rows x_bi of the data, an identity δ_jq, and a matrix M_bjk. As an array it has an element for
+each combination of the names, while its factors are small. A `Term` keeps the factors. Identities need no
+factor: an axis name that appears twice says that the value is zero off the diagonal.
 
     value[axes] = Π factors[names], where equal names mean equal positions, and 0 elsewhere.
 

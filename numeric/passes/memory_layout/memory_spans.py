@@ -146,7 +146,7 @@ class _Spans:
                 self._note_padded(node, padded[node])
 
     def _note_padded(self, node: Node, pad: Node) -> None:
-        """Note that an array which is padded somewhere has a span in the padded array, too."""
+        """Records the span of a node inside the array that results from padding it."""
         op = op_of(pad, Pad)
         if len(node.shape) < 2 or any(step != 1 for step in op.step) or not is_concrete(op.start):
             return

@@ -162,6 +162,6 @@ def pack_entries(graph: Graph) -> Graph:
 
 
 def pack_points(graph: Graph) -> Graph:
-    """The same if every array depends on an input, so that many points give many arrays; else the graph."""
+    """The result of `pack_entries` if all outputs can hold many points; otherwise the graph itself."""
     dense = all(entries_of(output) is not None for output in graph.output_nodes if output.shape)
     return pack_entries(graph) if graph.input_nodes and dense and is_scalar(graph) else graph
