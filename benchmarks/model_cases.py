@@ -48,7 +48,7 @@ def for_symad() -> SimpleNamespace:
 
 
 def for_jax(dtype: str) -> SimpleNamespace:
-    """JAX's."""
+    """JAX's functions."""
     import jax
 
     def scan(step: Any, initial: Any, xs: Any) -> Any:

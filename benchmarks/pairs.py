@@ -1,6 +1,6 @@
 """Pairs that are known to be equal or to differ, judged by the verifier: no verdict may be wrong.
 
-The pairs come from tests/pairs, in families: roots beside other elements and in branches, domains of
+The pairs come from tests/pairs, in families: roots next to other elements and in branches, domains of
 neighbours, branches that share subexpressions, rows moved by gather and stack, hidden zeros and integers,
 integer inputs, symbolic sizes, equal names. Whether a pair is equal is known without symad.
 
@@ -73,7 +73,7 @@ def recorded(path: Path | None, wanted: dict[int, int]) -> dict[int, dict[str, A
 
 
 def added(tables: list[dict[str, int]]) -> dict[str, int]:
-    """Counts, summed."""
+    """The sum of some counts."""
     return dict(sum(map(Counter, tables), Counter[str]()))
 
 

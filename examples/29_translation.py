@@ -133,7 +133,7 @@ def fill(rng):
 
 
 def main() -> None:
-    """Both, and the picture."""
+    """Train both models, and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()

@@ -76,7 +76,7 @@ def helium(walkers=4000, steps=200):
 
 
 def main() -> None:
-    """All three."""
+    """Run all three parts."""
     growth()
     for d, digits in kepler().items():  # each step multiplies the digits by d + 1
         assert all(abs(b / a - (d + 1)) < 0.5 * (d + 1) for a, b in pairwise(digits[1:]))

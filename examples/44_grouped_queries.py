@@ -95,7 +95,7 @@ def seen(n=8, width=3):
 
 
 def main() -> None:
-    """All three."""
+    """Run all three parts."""
     assert certificate().status in ("proved", "tested")
     sizes = {}
     for groups in (8, 2, 1):

@@ -56,7 +56,7 @@ class _Stacks:
         return 1 - constant[0], constant[0]
 
     def stack_of(self, matrices: Sequence[Node]) -> Node:
-        """The array whose slices the constants are, if there is one; else their stack, made before the loop."""
+        """The array whose slices the constants are, if any; else their stack, made before the loop."""
         key = tuple(matrices)
         if key not in self.more:
             outer = [self.args[op_of(m, Local).position] for m in matrices]

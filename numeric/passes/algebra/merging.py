@@ -39,7 +39,7 @@ class Merging:
 
     @property
     def pays(self) -> bool:
-        """Whether the sum of the rests is at most as large as their largest factor, or small next to the value."""
+        """Whether the rests' sum is no larger than their largest factor, or much smaller than the value."""
         largest = max((elements(names) for rest in self.rests for _, names in rest), default=1)
         return elements(self.names) <= max(largest, elements(set(self.value_names)) // SMALL_RATIO)
 
