@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from symad.core.dims import format_shape
 from symad.numeric.compiler.c_header import argument_function
 from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
@@ -12,7 +10,7 @@ from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.program.expressions import Compute, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Block, Together, every_statement
+from symad.numeric.program.statements import Assign, Block, Together
 from symad.numeric.targets.c_functions import (
     HELPERS,
     MATH_H,
@@ -85,8 +83,7 @@ def print_c_module(program: Program, layout: Layout) -> str:
     writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
     signature = "const double *restrict x, double *restrict w, double *restrict y"
     functions: list[str] = []
-    made_in = _parts(program)
-    crossing = _crossing(program, made_in)
+    made_in, crossing = _parts(program)
     ready: list[list[int]] = [[] for _ in program.statements]
     for j, result in enumerate(program.results):
         ready[max((made_in.get(value, 0) for value in values_read(result)), default=0)].append(j)
@@ -134,27 +131,20 @@ def _titled(place: Place) -> str:
     return f"{place.title} {format_shape(place.shape)}" if place.shape else place.title
 
 
-def _parts(program: Program) -> dict[Value, int]:
-    """The number of the part that makes each value."""
-    return {
-        v: k
-        for k, part in enumerate(program.statements)
-        for s in every_statement(part.block)
-        for v in s.writes
-    }
-
-
-def _crossing(program: Program, made_in: Mapping[Value, int]) -> dict[Value, int]:
-    """The values that a later part reads, with their numbers."""
-    read = (
-        (value, k)
-        for k, part in enumerate(program.statements)
-        for statement in every_statement(part.block)
-        for expression in statement.expressions
-        for value in values_read(expression)
-    )
-    later = dict.fromkeys(value for value, k in read if made_in.get(value, k) != k)
-    return {value: number for number, value in enumerate(later)}
+def _parts(program: Program) -> tuple[dict[Value, int], dict[Value, int]]:
+    """The number of the part that makes each value, and the values that a later part reads, numbered."""
+    made_in: dict[Value, int] = {}
+    crossing: dict[Value, int] = {}
+    several = len(program.statements) > 1
+    for k, part in enumerate(program.statements):
+        for statement in part.block:
+            for expression in statement.expressions if several else ():
+                for value in values_read(expression):
+                    if made_in.get(value, k) != k:
+                        crossing.setdefault(value, len(crossing))
+            for value in statement.writes:
+                made_in[value] = k
+    return made_in, crossing
 
 
 def _lines(block: Block, writer: CWriter, crossing: dict[Value, int]) -> list[str]:
