@@ -21,6 +21,23 @@ def numbers_of_its_own(request):
             generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
+@pytest.fixture(autouse=True, scope="session")
+def proved_is_replayed():
+    """In every certificate of every test, what compares graphs is `proved` only if the checker replays it."""
+    from symad.verification.certificate.certificate import Certificate
+
+    made = Certificate.__init__
+
+    def checked(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        if self.comparisons:
+            assert all(e.checked for e in self.entries if e.status == "proved"), self.title
+
+    Certificate.__init__ = checked
+    yield
+    Certificate.__init__ = made
+
+
 def missing_for_gpu():
     """The reason why tests marked ``gpu`` cannot run on this machine; empty if they can."""
     if importlib.util.find_spec("cupy") is None:

@@ -151,8 +151,7 @@ def _check(commands: Commands) -> None:
 Every mode of differentiation and all four Hessians are compared with independent
 derivatives, such as SymPy's own:
 
-  proved     equal by a proof, which the checker replays, or by an exact
-             normal form
+  proved     equal by a proof, which the checker replays
   tested     equal at random points in random prime fields; the bound on
              the probability of error is printed
   measured   equal wherever it was tried, such as at some symbolic sizes

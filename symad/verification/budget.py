@@ -29,9 +29,9 @@ class Budget:
 
     Args:
         steps: the steps of one certificate.
-        proof_steps: the part of these for exact normal forms.
+        proof_steps: the part of these for normal forms of all sizes, and for proofs.
         residues: the largest number of residues of one node in all lanes.
-        terms: the largest number of terms of a polynomial in an exact normal form.
+        terms: the largest number of terms of a polynomial in a proof.
         points: the number of points that the search for a witness tries.
         memory: bytes by which the process may grow.
         seconds: a limit of wall-clock time, none by default. With it a verdict may depend on the machine

@@ -1,9 +1,9 @@
 """Deciding comparisons: by structure, identity test, witness and proof, the cheapest first.
 
-The levels do not depend on the order. Two sides that are structurally the same, or equal in index notation
-for all sizes, are proved equal. Two sides that the identity test calls equal are tested; they are proved if
-the checker accepts a proof, or, where it has no rules, if an exact normal form within the budget agrees. If
-the identity test does not call them equal, they are refuted if a witness is found, and undecided otherwise.
+The levels do not depend on the order. Two sides are proved equal only if the checker accepts a proof. They
+are tested if the identity test calls them equal, or if they are equal in index notation for all sizes and do
+not differ at the sizes chosen. If the identity test does not call them equal, they are refuted if a witness
+is found, and undecided otherwise.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.whole_proofs import MOST_GOALS
 from symad.verification.proof.with_proofs import (
+    NOT_REPLAYED,
     ONE_GRAPH,
     Replayed,
     has_symbolic_sizes,
@@ -67,7 +68,7 @@ def decide(
     seed = secrets.randbits(63) if seed is None else seed
     budget = budget or Budget()
     meter = meter or Meter(budget)
-    judge = Judge(budget, meter, meter.part(budget.proof_steps))
+    judge = Judge(budget, meter)
     pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
     known = Replayed(comparisons, budget)
     entries, primes = _decided(pairs, seed, judge, known)
@@ -85,12 +86,14 @@ def _decided(
     found, at = dict[int, Verdict](), dict[int, Sizes]()
     groups: dict[Sizes, list[int]] = {(): []}
     nothing = judge.within(partial(without_function, pairs), dict[int, Verdict]())
-    same, lefts = list[Goal](), dict[tuple[int, int], Node]()
+    same, lefts, indexed = list[Goal](), dict[tuple[int, int], Node](), dict[int, Verdict]()
     for k, pair in enumerate(pairs):
         if k in nothing:
             continue
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
-        if proof is not None:
+        if proof is not None and proof.proof != ONE_GRAPH and not known.proves_for_all_sizes(pair.place):
+            indexed[k] = proof
+        if proof is not None and k not in indexed:
             found[k] = proof
             same += goals_of(pair, proof)
         else:
@@ -106,8 +109,11 @@ def _decided(
             verdicts, primes = judge.decide(asked, seed, partial(_replayed, known, same), proved)
             verdicts = [told(p, a, v) for p, a, v in zip(chosen, asked, verdicts, strict=True)]
             lefts = {p.place: a.left for p, a in zip(chosen, asked, strict=True) if a is not p}
-        found |= dict(zip(group, verdicts, strict=True))
-        at |= dict.fromkeys(group, sizes)
+        for k, verdict in zip(group, verdicts, strict=True):
+            if k in indexed:
+                found[k] = _by_normal_forms(indexed[k], verdict, _size_texts(sizes))
+            else:
+                found[k], at[k] = verdict, sizes
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
     valued = Valued(known.comparisons, lefts)
     found = {k: valued.verdict(pairs[k].place, verdict) for k, verdict in found.items()} | nothing
@@ -157,15 +163,15 @@ def _replayed(
     known.elements(sorted([*same, *(goal for part in goals for goal in part)]))
     made = []
     for pair, verdict, part in zip(pairs, verdicts, goals, strict=True):
-        status, final, reason = verdict.status.copy(), pair.place[0] in known.covered, verdict.reason
+        status, reason = verdict.status.copy(), verdict.reason
         held = [goal for goal in part if goal in known.goals]
         for _, _, place in held:
             status.flat[place] = "proved"
-        if final and (status == "tested").any():
+        if pair.place[0] in known.covered and (status == "tested").any():
             why = known.reasons or [f"arrays of more than {MOST_ENTRIES} elements are not given to it"]
             reason = f"the checker accepts no proof: {why[0]}"
         proof = replayed_claim(pair.comparison) if held else ""
-        made.append(replace(verdict, status=status, proof=proof, final=final, reason=reason))
+        made.append(replace(verdict, status=status, proof=proof, reason=reason))
     return made
 
 
@@ -206,6 +212,17 @@ def _structural(pair: Pair, meter: Meter) -> Verdict | None:
     if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
         return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
     return None
+
+
+def _by_normal_forms(indexed: Verdict, verdict: Verdict, sizes: Sequence[str]) -> Verdict:
+    """The verdict on what is equal in index notation: tested, if nothing differs at the sizes chosen."""
+    if (verdict.status == "refuted").any():
+        return verdict
+    agrees, at = (verdict.status == "measured").all(), " and at ".join(sizes)
+    status = np.full(indexed.status.shape, "tested", dtype=object)
+    reason = f"{NOT_REPLAYED}; {verdict.claim} at {at}" if agrees else NOT_REPLAYED
+    bound = verdict.log2_bound if agrees else -np.inf
+    return replace(indexed, status=status, claim=indexed.proof, log2_bound=bound, proof="", reason=reason)
 
 
 def _size_texts(sizes: Sizes) -> tuple[str, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from symad.core.arrays import Number
-from symad.core.graph import Node, topological
+from symad.core.graph import Node
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
@@ -18,8 +18,6 @@ from symad.verification.certificate.witness import Search, search
 from symad.verification.function_domain import Holds, where_claimed
 from symad.verification.measuring.evidence import disagreements, has_regions
 from symad.verification.measuring.points import describe
-from symad.verification.proof.all_sizes import prove_for_all_sizes
-from symad.verification.proof.normal_form import TOO_MANY, prove
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_test import Result, compare_nodes
 from symad.verification.random_fields.integer_inputs import are_all_looked_at, integer_inputs
@@ -32,7 +30,7 @@ MOST_ENTRIES = 1024
 
 T = TypeVar("T")
 
-EXACT, INDEXED = "equal by exact normal form", "equal in index notation"
+INDEXED = "equal by normal forms in index notation"
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,6 @@ class Verdict:
     reason: str = ""
     sizes: str = ""
     """The sizes, as text."""
-    final: bool = False
-    """True if no normal form is to be tried for elements that are only tested."""
     lacking: bool = False
     """True if undecided elements agree at real points: the identity test may lack a relation."""
 
@@ -101,10 +97,6 @@ class Judge:
 
     budget: Budget
     meter: Meter
-    proofs: Meter
-    """For exact normal forms."""
-    beyond: dict[Node, str] = field(default_factory=dict)
-    """References with too many functions for a normal form, and how many: these are not tried again."""
 
     def decide(
         self,
@@ -145,9 +137,6 @@ class Judge:
         unsure = [verdict.status == "undecided" for verdict in verdicts]
         if prove is not None:
             verdicts = prove(pairs, verdicts)
-            for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
-                if not verdict.final and not result.draws and (verdict.status == "tested").any():
-                    verdicts[k] = self.within(partial(self._by_normal_form, pair, verdict), verdict)
         return verdicts, unsure, result.primes
 
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
@@ -181,13 +170,6 @@ class Judge:
         lacking = hunt is not None and hunt.agreed > 0 and not result.reasons
         claim, bound = _tested_claim(found, result), found.log2_bound
         return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
-
-    def _by_normal_form(self, pair: Pair, verdict: Verdict) -> Verdict:
-        """The verdict with the proofs by exact normal forms, for elements that the checker has not proved."""
-        tested = verdict.status == "tested"
-        exact, proof, reason = self._prove(pair, bool(np.isin(verdict.status, ("tested", "proved")).all()))
-        status = np.where(tested & exact, "proved", verdict.status)
-        return replace(verdict, status=status, proof=proof or verdict.proof, reason=verdict.reason or reason)
 
     def _doubts(
         self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
@@ -224,22 +206,6 @@ class Judge:
         status[hunt.differs] = "refuted"
         fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
         return replace(withdrawn, status=status, search=hunt, blame=fault)
-
-    def _prove(self, pair: Pair, whole: bool) -> tuple[Array, str, str]:
-        """The elements that are equal exactly, the evidence, and the reason why the others are not proved."""
-        if self.proofs.steps >= self.proofs.limit:
-            return np.zeros(pair.left.shape, dtype=bool), "", f"exact normal forms: {self.proofs.used_up}"
-        if pair.left in self.beyond:
-            return np.zeros(pair.left.shape, dtype=bool), "", self.beyond[pair.left]
-        exact, reason = prove(pair.left, pair.right, self.proofs)
-        how = EXACT
-        if TOO_MANY in reason:
-            self.beyond[pair.left] = reason
-        if whole and not exact.all() and any(n.shape for n in topological([pair.left, pair.right])):
-            indexed, _ = prove_for_all_sizes(pair.left, pair.right, self.proofs)
-            if indexed:
-                exact, how, reason = np.ones_like(exact), INDEXED, ""
-        return exact, how, reason
 
 
 def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
@@ -313,7 +279,8 @@ def entries_of(pair: Pair, verdict: Verdict, sizes: tuple[str, ...]) -> list[Ent
     """One entry for each element; one for each status if the array is large or has symbolic sizes."""
     at = f" at {' and at '.join(sizes)}" if sizes else ""
     if verdict.status.size == 0:
-        return [Entry(pair.name, "proved", "there are no elements", 0.0, pair.comparison.assumes)]
+        claim = "there are no elements"  # nothing is claimed, so that there is nothing to replay
+        return [Entry(pair.name, "proved", claim, 0.0, pair.comparison.assumes, checked=True)]
     if verdict.status.size > MOST_ENTRIES or not all(isinstance(d, int) for d in pair.left.shape):
         statuses = dict.fromkeys(verdict.status.ravel())
         return [_entry(pair, verdict, _count(verdict, s), s, None, at) for s in statuses]

@@ -1,7 +1,4 @@
-"""The checker: what alone says `proved` of the claims that it covers. It imports the graph's nodes and ops.
-
-Read: terms, functions, writing_out, quotients, rules, networks, proofs.
-"""
+"""What alone says `proved`. Read: terms, functions, writing_out, quotients, rules, networks, proofs."""
 
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay
 from symad.verification.checker.terms import Refused

@@ -1,7 +1,7 @@
 """Claims and proofs as data, and the replay: a number of steps, or a refusal.
 
-Outputs of graphs are claimed to be derivatives of a function. The derivative is not taken from anywhere: it
-is what the table of `functions` and the chain rule (backwards: Speelpenning 1980) make of the function.
+Outputs of graphs are claimed to be derivatives of a function. These are not taken from anywhere, but what the
+table of `functions` and the chain rule (backwards: Speelpenning 1980) make of the function.
 """
 
 from __future__ import annotations
@@ -134,7 +134,6 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
 Goal: TypeAlias = "tuple[int, int, int]"  # which element of which output of which claim
 Sides: TypeAlias = "tuple[Term, Term]"  # of it
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
-"""What Python says of data that are no proof."""
 
 
 class Claim(NamedTuple):
@@ -148,9 +147,9 @@ class Claim(NamedTuple):
 class Proof:
     """Steps for some goals, as plain data that JSON can hold; ``digest`` is a checksum that others use.
 
-    ``claims`` are the numbers of the claims that are written out, in order, and ``steps`` are [number of the
-    term, rule, data]. The way "networks" is for all sizes: ``steps`` are [number of the question, answer].
-    Letters after "elements" say how directions are taken: "v", "w" forwards, "V", "W" backwards.
+    ``claims`` are the numbers of the claims that are written out, in order. ``steps`` are [number of the
+    term, rule, data], or [number of the question, answer] for the way "networks", which is for all sizes;
+    "same" is for one node. Letters after "elements" are directions: "v", "w" forwards, "V", "W" backwards.
     """
 
     claims: tuple[int, ...]
@@ -174,6 +173,11 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
     """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
         machine: Values | Networks
+        if proof.way == "same":  # one node is itself, whatever it computes
+            both = [(claims[k].derivative, claims[k].outputs[o], o) for k, o, _ in proof.goals]
+            if proof.steps or not all(d.kind == "value" and d.function[o] is n for d, n, o in both):
+                raise Refused("two sides are not one node")
+            return len(both)
         if proof.way == "networks":
             machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
             pairs = [sides_for_all_sizes(*claims[k], o, writing) for k, o, _ in proof.goals if min(k, o) >= 0]

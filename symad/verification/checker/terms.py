@@ -97,8 +97,7 @@ class Terms:
         terms = [part if isinstance(part, Term) else self.term(part) for part in parts]
         total = Fraction(start)
         self.spend(len(terms))
-        if (kept := [term for term in terms if term.kind != "number"]) and len(kept) == len(terms):
-            return kept, total
+        kept = [term for term in terms if term.kind != "number"]
         for number in [term.data for term in terms if term.kind == "number"]:
             total = total * number if start else total + number
             bounded(total.numerator, total.denominator)

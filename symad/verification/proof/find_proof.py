@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, TypeAlias
 
+import flint
 from sympy import factorint
 
 from symad.verification.checker import quotients as poly
@@ -53,6 +54,8 @@ class Strategy:
     work: int
     cut: bool = False
     """Whether values that both sides go through get names."""
+    factor: bool = False
+    """Whether polynomials under logarithms and roots are factored."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,9 @@ class Finder(Values):
         powers = [(e, Quotient({(k,): 1})) for k, e in Counter(shared).items()]
         powers += [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
         if rest != poly.ONE or scale < 0:
-            powers.append((1, Quotient({m: c if scale > 0 else -c for m, c in rest.items()})))
+            signed = {m: c if scale > 0 else -c for m, c in rest.items()}
+            found = factors_of(signed) if self.strategy.factor else [(1, signed)]
+            powers += [(e, Quotient(f)) for e, f in found]
         if isinstance(function, Fraction):
             self._smaller_units(function, powers)
         unknown = [] if function == "abs" else [(e, f) for e, f in powers if e % 2 and not self.field.sign(f)]
@@ -224,6 +229,25 @@ class Finder(Values):
             n = (exponent * e).denominator
             if argument is not None and n > 1 and not argument.under and len(argument.over) == 1:
                 self.divide_unit(next(iter(argument.over)), n)
+
+
+MOST_FACTORED = 64
+"""Polynomials of more terms are not factored: nothing bounds how long that takes."""
+
+
+def factors_of(p: Poly) -> list[tuple[int, Poly]]:
+    """The irreducible factors of a polynomial and their exponents, the sign with one of them."""
+    if len(p) > MOST_FACTORED or max(map(len, p)) > MOST_FACTORED:
+        return [(1, p)]
+    names = sorted({k for m in p for k in m})
+    ring = flint.fmpz_mpoly_ctx.get(tuple(f"g{k}" for k in names), "lex")
+    scale, found = ring.from_dict({tuple(map(m.count, names)): c for m, c in p.items()}).factor()
+    made: list[tuple[int, Poly]] = [(1, {(): int(scale)})] if scale != 1 else []
+    for f, e in found:
+        terms = f.to_dict().items()
+        powers = [(zip(names, m, strict=True), int(c)) for m, c in terms]
+        made.append((int(e), {tuple(k for k, n in m for _ in range(n)): c for m, c in powers}))
+    return made
 
 
 # ---- proofs as data ----------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ STRATEGIES = (
     Strategy(False, 6, 120_000),
     Strategy(True, 0, 250_000),
     Strategy(True, 6, 250_000),
+    Strategy(True, 0, 250_000, factor=True),
 )
 CUTTING = (Strategy(False, 0, 2_000_000, cut=True), Strategy(True, 0, 2_000_000, cut=True))
 """For what is too long for these."""

@@ -11,9 +11,10 @@ from symad.core.questions import definition
 from symad.library.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
-from symad.verification.checker import Claim, Derivative, Proof
+from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.checker.writing_out import RULES
+from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.whole_proofs import Found, find, find_long
@@ -101,6 +102,14 @@ def has_symbolic_sizes(comparison: Comparison) -> bool:
 NOTHING = Found((), 0, ())
 
 
+def accepted_proof(claims: Sequence[Claim], proof: Proof) -> Found:
+    """A proof, if the checker accepts it."""
+    try:
+        return Found((proof,), replay(claims, proof), ())
+    except Refused as problem:
+        return Found((), 0, (str(problem),))
+
+
 @dataclass
 class Replayed:
     """What the checker accepts of some comparisons: goals, proofs, and why there is not more."""
@@ -116,6 +125,8 @@ class Replayed:
     goals: set[Goal] = field(default_factory=set)
     before: Found = NOTHING
     """What was found of claims that are cut."""
+    tried: set[Goal] = field(default_factory=set)
+    """Outputs with symbolic sizes that the checker was asked about."""
     derived: set[Goal] = field(default_factory=set)
     """Of the goals, those that follow from the checker's own table of derivatives."""
 
@@ -146,7 +157,22 @@ class Replayed:
 
     def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for outputs with symbolic sizes."""
-        self._ask(wanted, lambda goals: find_for_all_sizes(self.claims, goals))
+        left = [goal for goal in wanted if goal not in self.tried]
+        self.tried.update(left)
+        self._ask(left, lambda goals: find_for_all_sizes(self.claims, goals))
+
+    def proves_for_all_sizes(self, place: tuple[int, int]) -> bool:
+        """Whether the checker accepts a proof for an output with symbolic sizes."""
+        self.for_all_sizes([(*place, 0)])
+        return (*place, 0) in self.goals
+
+    def identical(self, wanted: Sequence[Goal]) -> None:
+        """Have the checker see of outputs that both sides are one node."""
+        count = len(self.comparisons)
+        for k, o, e in wanted:
+            goals = ((k + count, o, e),)
+            proof = Proof((k + count,), goals, (), digest_of(goals, ()), "same")
+            self._keep(accepted_proof(self.claims, proof), count)
 
     def _ask(self, wanted: Sequence[Goal], search: Callable[[Sequence[Goal]], Found]) -> None:
         """First as derivatives, then as equalities of both sides."""
@@ -185,6 +211,14 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
         if has_symbolic_sizes(comparisons[k]) and all(e.status in ("proved", "measured") for e in listed)
     ]
     known.for_all_sizes(symbolic)
+    known.identical(
+        [
+            goal
+            for (k, o), listed in zip(places, entries, strict=True)
+            for e, entry in enumerate(listed)
+            if entry.claim == ONE_GRAPH and (goal := (k, o, e)) not in known.goals
+        ]
+    )
     made, lost = list[Entry](), set[Goal]()
     assumed = [definitions_assumed(c) for c in comparisons]
     for (k, o), listed in zip(places, entries, strict=True):
@@ -197,7 +231,7 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
             elif goal in known.goals and (entry.status in ("proved", "tested") or goal in symbolic):
                 made.append(accepted(entry, comparisons[k], goal in known.derived, assumed[k]))
             else:
-                made.append(entry)
+                made.append(_not_replayed(entry))
                 lost.add(goal)
     known.lost(lost & known.goals)
     missing = tuple(dict.fromkeys(known.reasons)) if not all(e.checked for e in made) else ()
@@ -208,6 +242,16 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
         proof_steps=known.steps,
         unchecked=missing,
     )
+
+
+NOT_REPLAYED = "normal forms decide it, and no proof that the checker replays"
+
+
+def _not_replayed(entry: Entry) -> Entry:
+    """An entry of which the checker replays no proof: it is at most tested, whoever calls it proved."""
+    if entry.status != "proved" or entry.checked:
+        return entry
+    return replace(entry, status="tested", reason=entry.reason or NOT_REPLAYED)
 
 
 NUMERICAL = "a derivative by a parameter has no formula here: its function is differentiated numerically"

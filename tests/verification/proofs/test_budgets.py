@@ -11,7 +11,6 @@ from sympy import MatrixSymbol, Rational, Trace, eye, gamma, sin, sqrt, symbols,
 import symad
 from symad.verification import Budget
 from symad.verification.budget import Meter, OutOfBudget
-from symad.verification.proof.quotient_domain import algebra_of
 from symad.verification.time_guard import Guard, resident_memory
 
 x, y = symbols("x y", real=True)
@@ -106,19 +105,6 @@ def test_an_inverse_is_compared_with_dual_numbers_and_not_expanded_by_sympy():
     assert not any("nothing independent" in a for a in certificate.assumes)
 
 
-def test_polynomials_are_divided_exactly_or_not_at_all():
-    algebra = algebra_of(3, Meter(Budget()), 4000)
-    a, b, c = (algebra.generator().numerator for _ in range(3))
-    product = (a**2 + 3 * b - c) * (2 * a * b + c**3 - 5)
-    assert algebra.quotient(product, a**2 + 3 * b - c) == 2 * a * b + c**3 - 5
-    assert algebra.quotient(product + 1, a**2 + 3 * b - c) is None
-    assert algebra.quotient(a**2, 2 * a) is None
-    with pytest.raises(OutOfBudget):  # a quotient of half a million terms
-        small = algebra_of(3, Meter(Budget(steps=10_000)), 4000)
-        a, b, c = (small.generator().numerator for _ in range(3))
-        small.quotient(a**1000 * b * c, a - b - c)
-
-
 def test_large_arrays_of_residues_are_refused():
     ones = symad.trace(lambda A: np.sum(np.tanh(A) ** 2 + 1 / np.cosh(A) ** 2), [(4, 4)])
     certificate = symad.equal(ones, sympify(16), budget=Budget(residues=50))
@@ -130,7 +116,7 @@ def test_large_polynomials_are_refused_in_proofs_and_only_there():
     left, right = (x + y + 1) ** 12, ((x + y + 1) ** 12).expand()
     certificate = symad.equal(left, right, budget=Budget(terms=10))
     assert certificate.status == "tested"
-    assert "allowed: 10" in certificate.entries[0].reason
+    assert "allowed: 10" in certificate.unchecked[0]
 
 
 def test_a_computation_is_interrupted_wherever_it_is():

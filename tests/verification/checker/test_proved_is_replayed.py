@@ -1,0 +1,89 @@
+"""`proved` is said by the checker alone: whatever else calls sides equal makes them tested at most."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.verification import decide as deciding
+from symad.verification.certificate.certificate import Certificate
+from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
+from symad.verification.proof import with_proofs
+
+n = sp.symbols("n", integer=True, positive=True)
+x, y = sp.symbols("x y", real=True)
+A = sp.MatrixSymbol("A", n, n)
+
+
+def believe(monkeypatch, _=None):
+    """Normal forms that call everything equal."""
+    monkeypatch.setattr(deciding, "prove_for_all_sizes", lambda *_: (True, ""))
+
+
+def without_proofs(monkeypatch):
+    """A checker that accepts nothing."""
+
+    def refuse(*_):
+        raise Refused("nothing is accepted")
+
+    for module in ("whole_proofs", "find_isomorphism", "with_proofs"):
+        monkeypatch.setattr(f"symad.verification.proof.{module}.replay", refuse)
+
+
+def test_normal_forms_that_err_prove_nothing(monkeypatch):
+    believe(monkeypatch)
+    assert symad.equal(A.T, A).status == "refuted"
+    assert symad.equal(A * A.T, A.T * A).status == "refuted"
+    right = symad.equal((A.T).I, (A.I).T + 0 * A)
+    assert right.status in ("proved", "tested")
+
+
+CLAIMS = {
+    "an expression": lambda: symad.equal(sp.sin(x) ** 2 + sp.cos(x) ** 2, 1),
+    "a gradient": lambda: symad.verify(x**2 * y, x, gradient=2 * x * y),
+    "all sizes": lambda: symad.verify(sp.Trace(A**3), A, gradient=3 * (A**2).T),
+    "all derivatives": lambda: symad.check(sp.exp(x * y)),
+    "one graph": lambda: symad.equal(sp.exp(x), sp.exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_without_the_checker_nothing_is_proved(name, monkeypatch):
+    assert CLAIMS[name]().checked
+    without_proofs(monkeypatch)
+    certificate = CLAIMS[name]()
+    assert certificate.status == "tested" and not certificate.entries_of("proved")
+    assert not certificate.proofs
+
+
+def test_one_node_is_itself_whatever_it_computes():
+    factor = symad.trace(np.linalg.eigvalsh, [(3, 3)])
+    certificate = symad.equal(factor, factor)
+    assert certificate.status == "proved" and certificate.checked
+    assert symad.Certificate.from_json(certificate.to_json()).recheck().checked
+
+
+def test_two_nodes_are_not_one():
+    graphs = [symad.trace(f, [(3, 3)]) for f in (np.linalg.eigvalsh, lambda a: np.linalg.eigvalsh(a.T))]
+    (u, v) = (graph.output_nodes for graph in graphs)
+    same = Proof((0,), ((0, 0, 0),), (), 0, "same")
+    assert replay([Claim(Derivative("value", u), u)], same) == 1
+    gradient = Derivative("gradient", u, graphs[0].input_nodes)
+    for claim, proof in (
+        (Claim(Derivative("value", u), v), same),
+        (Claim(gradient, u), same),
+        (Claim(Derivative("value", u), u), replace(same, steps=((1, "name", None),))),
+        (Claim(Derivative("value", u), u), replace(same, goals=((0, 1, 0),))),
+    ):
+        with pytest.raises(Refused):
+            replay([claim], proof)
+
+
+def test_an_entry_that_others_call_proved_is_tested():
+    certificate = symad.check(sp.exp(x) * y)
+    entry = replace(certificate.entries[0], status="proved", checked=False, reason="")
+    assert with_proofs._not_replayed(entry).status == "tested"
+    with pytest.raises(AssertionError):  # what the tests assert of every certificate
+        Certificate("", (entry,), certificate.comparisons)
