@@ -8,18 +8,12 @@ import sympy as sp
 
 import symad
 from symad.verification import decide as deciding
-from symad.verification.certificate.certificate import Certificate
 from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
 from symad.verification.proof import with_proofs
 
 n = sp.symbols("n", integer=True, positive=True)
 x, y = sp.symbols("x y", real=True)
 A = sp.MatrixSymbol("A", n, n)
-
-
-def believe(monkeypatch, _=None):
-    """Normal forms that call everything equal."""
-    monkeypatch.setattr(deciding, "prove_for_all_sizes", lambda *_: (True, ""))
 
 
 def without_proofs(monkeypatch):
@@ -33,7 +27,7 @@ def without_proofs(monkeypatch):
 
 
 def test_normal_forms_that_err_prove_nothing(monkeypatch):
-    believe(monkeypatch)
+    monkeypatch.setattr(deciding, "prove_for_all_sizes", lambda *_: (True, ""))
     assert symad.equal(A.T, A).status == "refuted"
     assert symad.equal(A * A.T, A.T * A).status == "refuted"
     right = symad.equal((A.T).I, (A.I).T + 0 * A)
@@ -85,5 +79,3 @@ def test_an_entry_that_others_call_proved_is_tested():
     certificate = symad.check(sp.exp(x) * y)
     entry = replace(certificate.entries[0], status="proved", checked=False, reason="")
     assert with_proofs._not_replayed(entry).status == "tested"
-    with pytest.raises(AssertionError):  # what the tests assert of every certificate
-        Certificate("", (entry,), certificate.comparisons)
