@@ -19,7 +19,7 @@ from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.numpy_arrays.index_only_values import INDEX
+from symad.numeric.numpy_arrays.index_only_values import INDEX_ARGUMENTS
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
@@ -53,7 +53,7 @@ def index_arguments(node: Node) -> Collection[int]:
         needed = needed_as_integers(node.op.body.output_nodes, None)
         inputs = node.op.body.input_nodes
         return [k for k, local in enumerate(inputs) if k > 0 and local in needed]
-    return INDEX.get(type(node.op), ())
+    return INDEX_ARGUMENTS.get(type(node.op), ())
 
 
 def _sources(node: Node) -> Sequence[Node] | None:

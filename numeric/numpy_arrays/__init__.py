@@ -1,5 +1,6 @@
-"""Array graphs as NumPy code.
+"""NumPy code for array graphs.
 
-Start at `lower`; `printer` makes a program of the nodes and writes its statements, whose places two program
-passes decide; `memory_reuse` keeps memory between calls; `ops` holds one rule for each op.
+Start at `lower`. `printer` turns the nodes into a program and prints its statements; passes on the program
+have decided which buffer each statement writes to. `memory_reuse` keeps memory between calls, and `ops` has
+the rules of the ops.
 """

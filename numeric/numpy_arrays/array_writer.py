@@ -1,4 +1,4 @@
-"""Expressions of array code: the rules of the targets, with what the printer of its statements knows."""
+"""Expressions of array code, written by the rules of the targets and by what the printer knows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class ArrayWriter(Writer):
-    """Writes the nodes of a graph; names, helpers and constants are those of the printer of its module."""
+    """Writes the nodes of a graph with the names, helpers and constants of the module's printer."""
 
     reads_well = False
 
     def __init__(self, printer: ArrayPrinter) -> None:
-        """``printer``: an `ArrayPrinter`."""
+        """A writer for the module that ``printer`` prints."""
         super().__init__(numpy_as(printer.library.name, printer.np), printer.dtype, printer.names)
         self.printer = printer
         self.imports = printer.imports
@@ -40,11 +40,11 @@ class ArrayWriter(Writer):
         """The node that is being written."""
 
     def expression(self, node: Node) -> Text:
-        """A node as an expression of the texts that its arguments have."""
+        """The text of a node, from the texts of its arguments."""
         return self.text(self.compute(node))
 
     def product(self, node: Node) -> MatrixProduct | None:
-        """A contraction that is a product of matrices; None for others."""
+        """The matrix product that a contraction is; None for other contractions."""
         found = self.compute(node)
         assert isinstance(found.op, Einsum)
         made = contraction(found.op, found, tuple([self.text(a) for a in found.args]), self)
@@ -56,7 +56,7 @@ class ArrayWriter(Writer):
         return Compute(node.op, tuple([self.argument(a) for a in node.args]), node.shape)
 
     def argument(self, node: Node) -> Expression:
-        """A number that stands where it is read, or a value by its text."""
+        """A constant or a dimension as itself; any other argument as a value with a known text."""
         if isinstance(node.op, (Constant, Dimension)):
             return Compute(node.op, (), node.shape)
         value = Value("", node.shape)
@@ -64,10 +64,10 @@ class ArrayWriter(Writer):
         return Read(value)
 
     def without_rule(self, op: Op) -> Text:
-        """An op that the target has no rule for is written as what it stands for.
+        """The text of an op without a rule in the target: that of its definition by other ops.
 
         Raises:
-            LoweringError: it stands for nothing.
+            LoweringError: the op has no definition.
         """
         assert self.node is not None
         stands_for = definition(op, self.node)
@@ -78,27 +78,27 @@ class ArrayWriter(Writer):
         return Text(result)
 
     def turned(self, matrix: str) -> str:
-        """The transpose, which may have been laid out before."""
+        """The transpose of a matrix; a loop may have copied it to contiguous memory before its steps."""
         made: str = self.printer.transposed(matrix)
         return made
 
     def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
-        """See `Writer.sum_over`; perhaps as a product with ones."""
+        """See `Writer.sum_over`; a product with a vector of ones where that is faster."""
         assert self.node is not None
         made: MatrixProduct | None = self.printer.sum_as_product(self.node.args[0], axes)
         return made or super().sum_over(node, arg, axes)
 
     def dim_name(self, symbol: sympy.Symbol) -> str:
-        """The name of a dimension, which the statements then read."""
+        """The name of a dimension; it counts as read by the statements from now on."""
         name: str = self.printer.dim_name(symbol)
         return name
 
     def float_type(self) -> str:
-        """Always said: Python's numbers may be among the entries."""
+        """The dtype argument. It is always given, since entries may be Python's numbers."""
         return f", {self.printer.type_text}"
 
     def helper(self, function: Callable[..., Any]) -> str:
-        """The name of a helper function, which the printer may have in a version of its own."""
+        """The name of a helper function; the printer may replace its source."""
         found = pasted_into(self.module, self.pasted, pasted(function, np=self.np))
         self.imports.update(line for line in found.imports if line != Writer.library)
         for name, source in found.functions:
@@ -106,6 +106,6 @@ class ArrayWriter(Writer):
         return found.functions[-1][0]
 
     def constant(self, array: np.ndarray) -> str:
-        """An array of the module."""
+        """The name of a constant array of the module."""
         name: str = self.printer.constant_array(array)
         return name

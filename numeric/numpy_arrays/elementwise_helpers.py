@@ -1,4 +1,4 @@
-"""Functions of arrays that modules of NumPy code bring with them, as text; most write into a given array."""
+"""The source of helper functions in modules of NumPy code; most can write into a given array."""
 
 SIGMOID = '''def _sigmoid(x, out=None):
     """1/(1 + exp(-x)), which is 0 where the exponential overflows."""
@@ -112,4 +112,4 @@ LIMIT = '''def _limit(mask, dtype):
 '''
 
 WITHOUT_OUT = ("_erfc", "_silu", "_softplus")
-"""Helpers that always make a new array."""
+"""Helpers without an argument ``out``: they always allocate their result."""

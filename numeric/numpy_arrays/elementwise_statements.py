@@ -1,4 +1,4 @@
-"""Elementwise statements of programs as calls of NumPy's functions, each with the array it writes into."""
+"""Elementwise statements as calls of NumPy's functions, each with the array that it writes into."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 @dataclass(frozen=True)
 class Step:
-    """``function(*args)`` into the array ``out``; None for a new one."""
+    """``function(*args)``, written into the array ``out``, or into a new array if ``out`` is None."""
 
     function: str
     args: tuple[str, ...]
     out: str | None = None
 
     def text(self, np_: str) -> str:
-        """The expression, with a third argument if it writes into an array."""
+        """The call as an expression; ``out`` is its last argument if there is one."""
         symbol = INFIX.get(self.function)
         if symbol and self.out is None:
             return f"{self.args[0]} {symbol} {self.args[1]}" if symbol in "+-" else symbol.join(self.args)
         name = self.function if "." in self.function or self.function[0] == "_" else f"{np_}.{self.function}"
         if self.function == "negative" and self.out is None:
             return f"-{self.args[0]}"
-        # NumPy takes the third positional argument of these two for one more operand
+        # NumPy deprecates a positional ``out`` of maximum and minimum: it could be meant as an operand
         keyword = "out=" if self.function in ("maximum", "minimum", "fmin") else ""
         return f"{name}({', '.join([*self.args, *([keyword + self.out] if self.out else [])])})"
 
     def line(self, name: str, np_: str) -> str:
-        """The statement that makes ``name``."""
+        """The statement that assigns the result to ``name``."""
         symbol = INFIX.get(self.function)
         if symbol and self.out == self.args[0]:
             return f"{self.out} {symbol}= {self.args[1]}"
@@ -73,18 +73,18 @@ class Step:
 
 
 Call = tuple[str, tuple[str, ...]]
-"""The name of a function, and the texts of its arguments."""
+"""The name of a function and the texts of its arguments."""
 Rule = Callable[[Compute, "InPlacePrinter"], "Call | None"]
 
 
 def call_of(expression: Expression, printer: InPlacePrinter) -> Call | None:
-    """The function that an expression is, and its arguments; None if it is no function that writes arrays."""
+    """The call that computes an expression; None if no function of `RULES` does."""
     rule = RULES.get(type(expression.op)) if isinstance(expression, Compute) and expression.shape else None
     return None if rule is None else rule(expression, printer)  # type: ignore[arg-type]  # a `Compute`
 
 
 def operand(expression: Expression, printer: InPlacePrinter) -> str:
-    """The text of an operand under broadcasting."""
+    """The text of an operand that NumPy broadcasts."""
     if not expression.shape:
         return str(printer.number(_number(expression, printer), expression))
     if not isinstance(expression, Compute) or not is_repeated(expression):
@@ -99,7 +99,7 @@ def operand(expression: Expression, printer: InPlacePrinter) -> str:
 
 
 def _factor(expression: Expression, power: int, printer: InPlacePrinter) -> str:
-    """The text of a factor; a condition counts as 1 or 0 by itself."""
+    """The text of a factor; NumPy multiplies by a boolean array as by 1 and 0."""
     if power == 1 and isinstance(expression, Compute) and expression.shape and is_indicator(expression):
         return str(printer.text_of(expression.args[0]))
     return operand(expression, printer)
@@ -109,13 +109,16 @@ def _factor(expression: Expression, power: int, printer: InPlacePrinter) -> str:
 
 
 def step_lines(node: Node, printer: Any) -> list[str] | None:
-    """The statements of an elementwise node, in place where the program says so; None for other nodes."""
+    """The statements of an elementwise node, in place where the program says so; None for other nodes.
+
+    The name that `stem` suggests is reserved only if a statement uses it, see `_take`.
+    """
     group = printer.placed.steps[node]
     serial, slot = printer.serial, printer.slots.get(node)
     stem = printer.stem(node)
     named = Name(printer.names.free(stem), serial + 1, stem) if stem else None
     fresh: str = named or printer.value_name()
-    over = group[0].over  # a place is a slot, too
+    over = group[0].over  # for a part of an array, `slots` has the text
     target = None if over is None or over in printer.placed.parts else printer.text_of(Read(over))
     made: list[Step] = []
     for each in group:
@@ -145,7 +148,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
 
 
 def _take(name: Name | None, printer: InPlacePrinter) -> None:
-    """See that nothing else gets a name that is used now."""
+    """Reserve a name that is used now."""
     if name is not None:
         printer.names.taken.add(name)
         printer.serial = max(printer.serial, name.number)
@@ -155,7 +158,7 @@ def _take(name: Name | None, printer: InPlacePrinter) -> None:
 
 
 def _number(expression: Expression, printer: InPlacePrinter) -> str:
-    """The text of a number, or of a sum or product of numbers that is made before arrays are met."""
+    """The text of a number. A sum or product of numbers is evaluated before it is combined with arrays."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, (Add, Mul)):
         return str(printer.text_of(expression))
     texts = [str(printer.text_of(a)) for a in expression.args]
@@ -174,13 +177,17 @@ def _signed(signs: Sequence[int], texts: Sequence[str]) -> str:
 def _multiplied(
     expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: InPlacePrinter
 ) -> str:
-    """The product of some numbers^±1: NumPy divides by 0, but its own numbers are of double precision."""
+    """The product of powers ±1 of some numbers.
+
+    Python raises an error on division by 0, so ``true_divide`` divides by numbers that may be 0. Its result
+    for constants is in double precision and is converted to the module's dtype.
+    """
     over = "*".join([t for p, t in zip(powers, texts, strict=True) if p == 1] or ["1"])
     under = "*".join([t for p, t in zip(powers, texts, strict=True) if p == -1])
     if not under:
         return f"({over})" if "*" in over else over
     divisors = [literal(a) for p, a in zip(powers, expression.args, strict=True) if p == -1]
-    if all(divisors):  # numbers other than 0: the operator takes a third of the time of the function
+    if all(divisors):  # nonzero constants: the operator takes a third of the time of the function
         return f"({over}/({under}))"
     text = f"{printer.np}.true_divide({over}, {under})"
     return text if any(literal(a) is None for a in expression.args) else f"{printer.type_text}({text})"
@@ -205,14 +212,14 @@ def product_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
 
 
 def power_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
-    """Square roots; squares are products."""
+    """√a; squares are products already."""
     base, exponent = expression.args
     root = literal(exponent) == sympy.Rational(1, 2) and base.shape
     return ("sqrt", (operand(base, printer),)) if root else None
 
 
 def function_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
-    """Functions of one array; the larger or smaller of two."""
+    """f(a); max(a, b) or min(a, b)."""
     head: sympy.FunctionClass = expression.op.head  # type: ignore[attr-defined]  # a function's
     args = tuple([operand(a, printer) for a in expression.args])
     if head in (sympy.Max, sympy.Min):
@@ -239,15 +246,16 @@ def function_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
 
 
 def cleared_call(expression: Compute, printer: InPlacePrinter) -> Call:
-    """A span of memory with zeros in its gaps."""
+    """A span of memory whose gaps are set to zero."""
     gaps = expression.op.gaps  # type: ignore[attr-defined]  # of `Cleared`
     return printer.helper("_clear", CLEAR), (operand(expression.args[0], printer), str(gaps))
 
 
 def select_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
-    """Scores where a repeated mask holds, and −∞ elsewhere, for a softmax: the smaller of them and ±∞.
+    """The scores of a softmax under a broadcast mask, −∞ where the mask does not hold.
 
-    A score that is hidden does not matter, whatever it is: of a number and NaN, ``fmin`` takes the number.
+    This is the minimum of the scores and of a limit: ∞ where the mask holds, −∞ elsewhere. A masked score may
+    be NaN, and ``fmin`` ignores NaN.
     """
     mask, scores, _ = expression.args
     if isinstance(mask, Read) or not is_repeated(mask):
@@ -257,13 +265,13 @@ def select_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
 
 
 def softmax_call(expression: Compute, printer: InPlacePrinter) -> Call:
-    """A softmax over some axes."""
+    """softmax(a) over some axes."""
     axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.writer.helper(helpers._softmax), (operand(expression.args[0], printer), str(axes))
 
 
 def softmax_tangent_call(expression: Compute, printer: InPlacePrinter) -> Call:
-    """The derivative of a softmax p along t."""
+    """p (t − Σ p t), the derivative of a softmax p along t."""
     p, t = (operand(a, printer) for a in expression.args)
     axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.helper("_softmax_tangent", SOFTMAX_TANGENT), (p, t, str(axes))
@@ -279,4 +287,4 @@ RULES: dict[type, Rule] = {
     Softmax: softmax_call,
     SoftmaxTangent: softmax_tangent_call,
 }
-"""Ops that are written as functions of arrays."""
+"""The rules of the ops that are calls of functions of arrays."""

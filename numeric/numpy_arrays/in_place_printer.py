@@ -1,7 +1,7 @@
-"""NumPy modules whose arithmetic runs in place: an operand that is not needed again becomes the result.
+"""NumPy modules with in-place arithmetic: an operation writes over an operand that is not read again.
 
-Which operand an operation writes over is decided by `program_passes/places.py`, before anything is written.
-Repetition of smaller arrays along axes is left to NumPy's broadcasting.
+`program_passes/places.py` decides which operand an operation writes over, before any text is printed. NumPy's
+broadcasting repeats smaller arrays along axes.
 """
 
 from __future__ import annotations
@@ -53,34 +53,37 @@ if TYPE_CHECKING:
 
 
 class InPlacePrinter(ArrayPrinter):
-    """The state of one NumPy module, with the lifetimes of its arrays."""
+    """Prints one NumPy module from programs that say which arrays are overwritten and when they end."""
 
     gathers = False
-    """Whether entries of sparse matrices are gathered even if they could be assigned with even steps."""
+    """Sparse matrices gather their entries even where strided assignments could write them."""
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `ArrayPrinter`."""
         super().__init__(graph, library, dtype)
         self.starts: set[Node] = set()
-        """What only stands before other arrays, written with them."""
+        """Arrays that are only the first part of concatenations; their statements follow with these."""
         self.placed = Placed(self.block.program, {}, {})
-        """The statements of the program by the nodes that they make."""
+        """The statements of the program, by the nodes that they compute."""
         self.views: list[Name] = []
-        """The names of parts of arrays in which several operations write."""
+        """The names of views that several operations write to."""
         self.whole: set[str] = set()
-        """The names of places in loops that are contiguous."""
+        """The names of the rows that a loop's step writes to; they are contiguous."""
         self.floats: set[Node] = set()
-        """What has the module's type: some inputs of the body that is written, what stands in rows."""
+        """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
         self.steps: dict[Value, Plan] = {}
-        """The plans of the steps of loops, by their first states."""
+        """The plans of the steps of loops, each under the first value that the step is given."""
         self.depth = 0
-        """The number of loops around what is being written."""
+        """The number of loops around the statement being printed."""
         self.numbers: dict[str, str] = {}
-        """The names of numbers that loops use, by their text."""
+        """The names of constants that replace numbers in loops, by the texts of the numbers."""
         self.slots: dict[Node, str] = {}
-        """Where what is being written goes."""
+        """The texts of the arrays, or views, in which nodes are computed."""
         self.fixed: dict[str, Turned | Name] = {}
-        """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
+        """For a matrix that no step of the loops around changes, its transpose.
+
+        A transpose that a step reads gets a name: the loop copies it to contiguous memory before its steps.
+        """
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
@@ -94,7 +97,7 @@ class InPlacePrinter(ArrayPrinter):
         self.starts, self.views = outer
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
-        """See `ArrayPrinter.written`; bodies of loops have places of their own."""
+        """See `ArrayPrinter.written`; each plan has its own `placed`."""
         around = self.over, self.placed
         self.placed = Placed(plan.program, plan.block.nodes, rooms)
         self.over = self.placed.over
@@ -103,7 +106,7 @@ class InPlacePrinter(ArrayPrinter):
         return lines
 
     def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """See `ArrayPrinter.laid_out_together`; an array that only stands before others is one."""
+        """See `ArrayPrinter.laid_out_together`: an array that is only the first part of a concatenation."""
         starts = (n for n in order if n not in self.text and copies(n) and self._is_start(n))
         return [[node.args[0], node] for node in starts]
 
@@ -120,7 +123,7 @@ class InPlacePrinter(ArrayPrinter):
         places: Sequence[Value | None],
         bounds: Mapping[sympy.Symbol, int] | None = None,
     ) -> Program:
-        """The program of a step of a loop, see `MakesBody`; its plan is known until it is written."""
+        """The program of a loop's step, see `MakesBody`. Its plan is kept until the step is printed."""
         around = self.text, self.row_numbers, self.bounds
         self.text, self.row_numbers = {}, set()
         self.bounds = self.bounds if bounds is None else bounds
@@ -135,7 +138,7 @@ class InPlacePrinter(ArrayPrinter):
         return plan.program
 
     def opens(self, value: Value) -> bool:
-        """Whether a loop becomes statements; otherwise the printer has a way to compute it as a whole."""
+        """Whether a loop becomes a `Loop` statement; the printer may compute other loops in one call."""
         return True
 
     @property
@@ -152,7 +155,7 @@ class InPlacePrinter(ArrayPrinter):
         return made
 
     def stem(self, node: Node) -> str:
-        """See `ArrayPrinter.stem`; an array is called what it becomes in its place."""
+        """See `ArrayPrinter.stem`; a value that is overwritten has the name stem of the final value."""
         end = node
         if isinstance(node.op, (Scan, Loop)):
             return super().stem(node)
@@ -163,32 +166,32 @@ class InPlacePrinter(ArrayPrinter):
         return self.labels.get(end) or stem_of(end, ("",) * len(end.args))
 
     def _heir(self, node: Node) -> Node | None:
-        """What is computed over the array of a node, probably: its only reader."""
+        """The node that probably overwrites the array of a node: its only reader, if elementwise."""
         readers = {*self.users.get(node, ())}
         heir = readers.pop() if len(readers) == 1 else node
         written = type(heir.op) in RULES and heir.shape == node.shape and bool(node.shape)
         return heir if heir is not node and written else None
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
-        """The order in which the fewest bytes are live."""
+        """The order of the nodes, chosen to keep the largest number of live bytes small."""
         return schedule(Graph((), tuple(outputs)))
 
     def decorators(self, graph: Graph) -> list[str]:
-        """Silence about harmless values: of branches not taken, between elements, where exp overflows."""
+        """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
         order = topological(graph.output_nodes)
         if any(isinstance(n.op, Select) and not _is_indicator(n) for n in order):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
         if reads_ranges(graph) or works_in_gaps(order):
             return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
-        overflows = "_sigmoid" in self.helpers  # exp does, where the sigmoid is 0
+        overflows = "_sigmoid" in self.helpers  # exp overflows where the sigmoid is 0
         return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
 
     def least_freed(self) -> int:
         """See `ArrayPrinter.least_freed`."""
-        return owners.LARGE
+        return owners.MIN_FREED_ELEMENTS
 
     def assignment(self, node: Node, expression: str) -> str:
-        """See `ArrayPrinter.assignment`; some values have a place."""
+        """See `ArrayPrinter.assignment`; a node with a slot is written there."""
         slot = self.slots.get(node)
         if slot is None:
             return super().assignment(node, expression)
@@ -196,7 +199,7 @@ class InPlacePrinter(ArrayPrinter):
         return assigned(slot, expression)
 
     def transposed(self, matrix: str) -> str:
-        """See `ArrayPrinter.transposed`; that of a matrix that loops do not change is laid out before."""
+        """See `ArrayPrinter.transposed`. If no loop changes the matrix, the transpose is copied before."""
         turned = self.fixed.get(matrix)
         if isinstance(turned, Turned):
             stem = matrix.stem if isinstance(matrix, Name) else ""
@@ -204,7 +207,11 @@ class InPlacePrinter(ArrayPrinter):
         return turned or super().transposed(matrix)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
-        """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
+        """The statement that gathers entries from an array.
+
+        All positions are in range, so that ``mode="wrap"`` changes none. In the default mode, NumPy would
+        write to a buffer first.
+        """
         places = self.constant_array(index)
         return f'{values}.take({places}, out={entries}, mode="wrap")'
 
@@ -218,7 +225,7 @@ class InPlacePrinter(ArrayPrinter):
             self.text[node] = self.name_for(node)
             return [f"{self.text[node]} = {self.text_of(made.expression)}"]
         if node.args and isinstance(made.expression, Compute) and not made.expression.args:
-            self.text[node] = self.name_for(node)  # a sum over blocks begins with a number
+            self.text[node] = self.name_for(node)  # the initial value of a sum over blocks
             return [f"{self.text[node]} = {self.writer.text(made.expression)}"]
         if isinstance(made.expression, Compute) and isinstance(made.expression.op, CompressedRows):
             return matrix_lines(node, self) or super().statement(node)
@@ -251,7 +258,7 @@ class InPlacePrinter(ArrayPrinter):
         return [*first, *super().statement(node)]
 
     def _begun(self, node: Node) -> list[str]:
-        """The statement of the first part of a joined array, where it was put off until the array is made."""
+        """The statement of the first part of a concatenation, if it was postponed until now."""
         (start, *_) = node.args
         if start not in self.starts:
             return []
@@ -271,12 +278,15 @@ class InPlacePrinter(ArrayPrinter):
         return self.placed.texts.get(value)
 
     def _written_later(self, node: Node) -> bool:
-        """Whether a view is only part of the index with which it is used."""
+        """Whether every reader of a slice includes it in an index of its own."""
         users = self.users.get(node, []) if isinstance(node.op, Slice) else []
         return bool(users) and all(view_of_slice(u) and u in self.placed.steps for u in users)
 
     def _is_start(self, node: Node) -> bool:
-        """Whether an array only stands before others along the first axis: loops often have put it there."""
+        """Whether an array is only read as the first part of concatenations along the first axis.
+
+        A loop has often written it there already.
+        """
         users = self.users.get(node, []) if isinstance(node.op, Reshape) else []
         return bool(users) and all(
             isinstance(u.op, Concatenate) and u.op.axis == 0 and u.args[0] is node for u in users
@@ -287,22 +297,22 @@ class InPlacePrinter(ArrayPrinter):
         return product.text().text
 
     def multiplication(self) -> str:
-        """The function that multiplies matrices."""
+        """The name of the function that multiplies matrices."""
         return f"{self.np}.matmul"
 
     def product_into(self, product: MatrixProduct, place: str) -> str:
-        """The statement that writes a plain matrix product into an array."""
+        """The statement that writes the product of two named matrices into an array."""
         return f"{self.np}.matmul({product.left}, {product.right}, {place})"
 
     def holds_floats(self, node: Node) -> bool:
-        """Whether an array is known to have the module's type."""
+        """Whether an array is known to have the module's dtype."""
         made = owner(node)
         if isinstance(made.op, ArrayConstant):
             return bool(made.op.array.dtype.kind == "f")
         return isinstance(made.op, (Input, Constant)) or made in self.floats or is_fresh(made)
 
     def expression(self, node: Node) -> str:
-        """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
+        """See `ArrayPrinter.expression`. NumPy's functions of Python's numbers return double precision."""
         text = super().expression(node)
         return f"{self.np}.float32({text})" if self.dtype == "float32" and _is_number(node) else text
 
@@ -313,18 +323,22 @@ class InPlacePrinter(ArrayPrinter):
     # ---- operands --------------------------------------------------------------------------------
 
     def ends(self, arg: Node, node: Node) -> bool:
-        """Whether ``node`` is written over ``arg``."""
+        """Whether ``node`` overwrites ``arg``."""
         return self.over.get(node) is arg
 
     def text_of(self, expression: Expression) -> str:
-        """The text of a value, or of a constant that stands where it is read."""
+        """The text of a value or of a constant."""
         return self.placed.text_of(expression, self)
 
     def number(self, text: str, made: Expression | None = None) -> str:
-        """The text of a number that is combined with arrays, and the expression that it is.
+        """The text of a number that is combined with arrays.
 
-        In loops constants are arrays of the module: NumPy takes as long to convert Python's numbers as it
-        takes for a thousand elements.
+        In loops, a constant is an array of the module: NumPy converts a Python number in the time in which it
+        processes a thousand elements.
+
+        Args:
+            text: the number as text.
+            made: the expression of the number; None for a constant.
         """
         if not self.depth or (made is not None and not _is_constant(made)):
             return text
@@ -334,18 +348,18 @@ class InPlacePrinter(ArrayPrinter):
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node is an operation on constants, which no pass has carried out."""
+    """Whether a node is an operation on constants that no pass has evaluated."""
     plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
     return plain and all(isinstance(a.op, Constant) for a in node.args)
 
 
 def _is_indicator(node: Node) -> bool:
-    """Whether a node is 1 where a condition holds, and 0 elsewhere."""
+    """Whether a node is 1 where a condition holds and 0 elsewhere."""
     return isinstance(node.op, Select) and [constant_value(a) for a in node.args[1:]] == [1, 0]
 
 
 def _is_constant(number: Expression) -> bool:
-    """Whether a number is made of constants alone."""
+    """Whether a number is computed from constants alone."""
     return literal(number) is not None or (
         isinstance(number, Compute) and bool(number.args) and all(map(_is_constant, number.args))
     )

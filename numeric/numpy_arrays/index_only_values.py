@@ -1,4 +1,4 @@
-"""Which values of a program are read as row numbers only, and so keep the type they come in."""
+"""Values that are read as row numbers only; they keep the dtype in which they are given."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.fused.attention_ops import AttentionOp
 
-INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
-"""The arguments of an op that hold row numbers."""
+INDEX_ARGUMENTS: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
+"""The positions of the arguments that contain row numbers, for each op."""
 
 
 def only_indices(outputs: Sequence[Node]) -> set[Node]:
     """The nodes that are read as row numbers only.
 
-    Token numbers, say, would not survive bfloat16, which counts to 256; and integers among numbers of
-    single precision would make double precision of them.
+    Such nodes need no conversion to the dtype of the module. In bfloat16, token numbers above 256 would not
+    be exact. All other integers need it: an operation with single precision would give double precision.
     """
     order = topological(outputs)
     computed = {*outputs, *_inner_nodes(order)}
     for node in reversed(order):
-        numbers = INDEX.get(type(node.op), ())
+        numbers = INDEX_ARGUMENTS.get(type(node.op), ())
         if isinstance(node.op, AttentionOp):
             numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
         for k, arg in enumerate(node.args):
@@ -35,7 +35,7 @@ def only_indices(outputs: Sequence[Node]) -> set[Node]:
 
 
 def _inner_nodes(order: Iterable[Node]) -> set[Node]:
-    """The nodes in the bodies of loops and parts, which may be nodes outside as well."""
+    """The nodes in the bodies of loops and parts. The same nodes may occur outside of the bodies."""
     found: set[Node] = set()
     bodies = {body for node in order for body in _bodies(node)}
     for body in bodies:

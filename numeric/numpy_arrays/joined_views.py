@@ -1,4 +1,4 @@
-"""Views of slices as one index: ``h[T - 1]``, not ``h[T - 1:][0]``."""
+"""A view of a slice as one index: ``h[T - 1]`` instead of ``h[T - 1:][0]``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from symad.ops.arrays.shaping import Reshape, Slice
 
 
 def view_of_slice(node: Node) -> tuple[Node, tuple[Place, ...]] | None:
-    """The array and the places of a slice that drops axes; None for anything else."""
+    """The array and the index of a slice from which axes of length 1 are dropped; None for other nodes."""
     if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
         return None
     (piece,) = node.args

@@ -16,7 +16,7 @@ from symad.numeric.scheduling.roles import roles_of
 
 
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
-    """Print and compile a graph for NumPy; ``report`` grows by a line for each pass."""
+    """Print and compile a graph for NumPy; each pass appends a line to ``report``."""
     straight = is_straight(graph)
     prepared = graph if straight else run_graph_passes(graph, ARRAY_GRAPH, report)
     if straight or is_scalar(prepared):

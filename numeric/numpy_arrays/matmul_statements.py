@@ -1,4 +1,4 @@
-"""Statements of matrix products: into the place of a result, memory that is used again, or new memory."""
+"""Statements of matrix products, written into a given array, recycled memory or new memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def product_line(node: Node, printer: InPlacePrinter) -> str | None:
 
 
 def _summed(node: Node, steps: int, printer: InPlacePrinter) -> str:
-    """The sum of the products of all steps, in memory that is used again."""
+    """The sum of the products of all steps, in recycled memory."""
     new_text(node.shape, printer)
     helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
     left, right = (printer.text[arg] for arg in node.args)
@@ -68,15 +68,15 @@ def _summed(node: Node, steps: int, printer: InPlacePrinter) -> str:
 
 
 def is_plain(product: MatrixProduct) -> bool:
-    """Whether names are multiplied, perhaps transposed, and nothing follows."""
+    """Whether a product is of named matrices or their transposes, and its result is not reshaped."""
     sides = (side.of if isinstance(side, Turned) else side for side in (product.left, product.right))
     return not product.after and all(map(is_name, sides))
 
 
 def _dotted(node: Node, product: MatrixProduct, slot: str | None, printer: InPlacePrinter) -> str | None:
-    """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
+    """The statement of a matrix product by ``dot``, which has less overhead per call than ``matmul``.
 
-    It writes only where the result would stand by itself: in whole arrays of floats.
+    ``dot`` writes only to contiguous arrays of the dtype that its result would have.
     """
     large = slot is None and printer.placed.kept(node)
     if not is_plain(product) or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):

@@ -1,11 +1,11 @@
-"""Memory of large arrays is used again, from statement to statement and from call to call.
+"""The memory of large arrays is recycled between statements and between calls.
 
-The system gives large blocks of memory page by page, each at its first use, and takes them back when they
-are freed: a gradient that makes a few megabytes of arrays may spend a third of its time on that. Blocks
-are kept for each thread instead. A block is free when no array shows it any more, which its count of
-references tells; so results that the caller keeps are never overwritten, and nothing has to be planned.
-What is kept is at most twice what is used, and a tenth more than was ever used at one time. Arrays begin
-on cache lines, where arithmetic on those in the cache is up to twice as fast.
+The operating system maps a large block of memory page by page, each at its first use, and unmaps it when it
+is freed. A gradient that allocates a few megabytes of arrays may spend a third of its time on that. Instead,
+each thread keeps its blocks. A block is free when its reference count shows that no array is a view of it;
+so results that the caller keeps are never overwritten, and no plan is needed. The blocks of a thread take at
+most twice the memory in use, and at most a tenth more than was ever in use at one time. Arrays begin on
+cache lines: arithmetic on arrays in the cache is up to twice as fast there.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _new(shape, dtype, least=0):
 
 
 def kept_by(holder: str) -> str:
-    """`_new` in Python, with the object that holds the blocks."""
+    """The source of `_new`; the expression ``holder`` makes the object whose attributes are the blocks."""
     return f"_memory = {holder}\n\n\n{FUNCTIONS}"
 
 
@@ -94,7 +94,7 @@ LAID_OUT = '''def _laid_out(array, shape):
 
 @cache
 def new_array(holder: str = "threading.local()") -> Callable[..., np.ndarray]:
-    """`_new` of generated code, for results of compiled code that is called by the library itself."""
+    """The function `_new` of generated code, for compiled code that the library calls itself."""
     imports = "import itertools, math, sys, threading, types\nimport numpy as np\n\n"
     made: Callable[..., np.ndarray] = compile_source("_new", imports + kept_by(holder)).function
     return made
@@ -105,10 +105,10 @@ hold_while_forking(_one_at_a_time)
 
 
 def shared_memory(size: int) -> np.ndarray:
-    """Bytes for what one thread begins and others end, kept for the process.
+    """A byte array from memory that all threads of the process share.
 
-    The C library gives the memory of threads back to the system when it is freed, and with it the pages: an
-    array made in a thread for others costs more than what is written to it.
+    It is for arrays that one thread allocates and another one frees. The C library returns the freed memory
+    of threads to the system, so that new pages would cost more than the writes to the array.
     """
     new = new_array("types.SimpleNamespace()")
     with _one_at_a_time:
@@ -116,27 +116,27 @@ def shared_memory(size: int) -> np.ndarray:
 
 
 def _least(shape: Shape, printer: ArrayPrinter) -> str:
-    """The argument that asks for more memory than needed, where sizes change from block to block."""
+    """The argument ``least``, if the shape changes from block to block: the elements of the largest block."""
     most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, printer.bounds)
     return f", {most}" if most else ""
 
 
 def new_text(shape: Shape, printer: ArrayPrinter) -> str:
-    """The call that makes a new array."""
+    """The call that allocates an array in recycled memory."""
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
     return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
 def array_text(shape: Shape, kept: bool, printer: ArrayPrinter, zeros: bool = False) -> str:
-    """The call that makes an array for others to fill, in memory that is used again if it is ``kept``."""
+    """The call that allocates an array that other statements fill; if ``kept``, in recycled memory."""
     if kept:
         return new_text(shape, printer)
     return f"{printer.np}.{'zeros' if zeros else 'empty'}({printer.dims(shape)}, dtype={printer.type_text})"
 
 
 def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
-    """A reshaped array that has to be a copy: one whose axes were exchanged, and are joined now."""
+    """The copy of a large transposed array that a reshape makes by joining axes; None for other arrays."""
     (arg,) = node.args
     op = arg.op
     known = all(isinstance(d, int) for d in (*arg.shape, *node.shape))
@@ -156,7 +156,7 @@ def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
 
 
 def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
-    """The axes that become one with the next, where axes are joined only."""
+    """The axes that a reshape joins with the next axis; none if it does more than join axes."""
     found: list[int] = []
     k = 0
     for size in after:
@@ -171,7 +171,7 @@ def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
 
 
 def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinter) -> str:
-    """A matrix product in memory that is used again."""
+    """The call that computes a matrix product in recycled memory."""
     new_text(node.shape, printer)
     source = Template(PRODUCT).substitute(multiply=printer.multiplication())
     helper, least = printer.helper("_product", source), _least(node.shape, printer)

@@ -1,4 +1,4 @@
-"""The module of an array graph: arguments converted and checked, the function, its results."""
+"""The module of an array graph: its arguments, converted and checked, its function and its results."""
 
 from __future__ import annotations
 
@@ -45,8 +45,14 @@ def print_array_module(
 ) -> tuple[str, str]:
     """The entry point's name and the source of the module.
 
-    ``labels`` are what the results are called, ``needed`` the sizes of `needed_sizes`; ``report`` grows by a
-    line for each pass.
+    Args:
+        graph: a graph after all graph passes.
+        library: the library of the arrays.
+        dtype: the floating-point type.
+        printing: the printer.
+        labels: the names of the results.
+        needed: the sizes that must not be negative, see `needed_sizes`.
+        report: a list to which each pass appends a line.
     """
     printer = printing(graph, library, dtype)
     printer.needed, printer.report = needed, report
@@ -77,7 +83,7 @@ def print_array_module(
 
 
 def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str]:
-    """The function that converts and checks the arguments; it returns what is ``known`` afterwards."""
+    """The function that converts and checks the arguments; it returns the names in ``known``."""
     return [
         f"def _checked({', '.join(inputs)}):",
         '    """The arguments as arrays of the right shapes, and the dimensions that are read."""',
@@ -87,9 +93,9 @@ def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str
 
 
 def _result(output: Node, printer: ArrayPrinter) -> str:
-    """The text of a result, which owns its memory: views of inputs, constants and other results are copied.
+    """The text of a result. It owns its memory: views of inputs, constants and other results are copied.
 
-    Numbers are of the module's type.
+    Constants and dimensions are converted to the module's dtype.
     """
     text, op, made = printer.text[output], output.op, owner(output)
     if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
@@ -97,12 +103,12 @@ def _result(output: Node, printer: ArrayPrinter) -> str:
     shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
     printer.returned.add(made)
     if isinstance(op, (Select, Undefined)) and not output.shape:
-        return f"{text}[()]"  # NumPy makes an array without axes of numbers
+        return f"{text}[()]"  # a number instead of an array without axes
     return f"{text}.copy()" if shared or repeats(output) else text
 
 
 def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
-    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    """The lines that convert the inputs, bind the dimension symbols and check the shapes."""
     lines = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         printer.text[node] = name
@@ -115,7 +121,10 @@ def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
 
 
 def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
-    """Bind each dimension symbol where it stands alone, then compare whole shapes."""
+    """The lines that bind each dimension symbol and compare all shapes.
+
+    A symbol is bound by an axis of that length; a symbol without one, by a linear expression with it.
+    """
     lines: list[str] = []
     bound: set[sympy.Basic] = set()
     for name, node in zip(inputs, graph.input_nodes, strict=True):
@@ -136,7 +145,7 @@ def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> 
 def _solve_dim(
     graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: sympy.Symbol
 ) -> list[str]:
-    """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
+    """The line that binds a symbol by an axis with a linear length such as 2*n + 1."""
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         for axis, dim in enumerate(node.shape):
             if not isinstance(dim, int) and dim.free_symbols == {symbol}:

@@ -1,4 +1,4 @@
-"""What the statements of an array module share: names, dimensions, constants, helper functions, imports."""
+"""The shared parts of an array module: names, dimensions, constants, helper functions, imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symad.numeric.targets.target import Level
 
 
 class ModuleParts:
-    """The parts of one module that are written outside of its function, and the names that are taken."""
+    """The parts of one module outside of its function, and the names that are taken."""
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """Begin a module for a library and a floating-point type."""
@@ -32,16 +32,16 @@ class ModuleParts:
         self.constants: dict[str, str] = {}
         """The names of constants, by the expressions that compute them."""
         self.settings: list[str] = []
-        """Statements that follow the constants, executed once."""
+        """Statements after the constants; the module executes them once."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
         """The names of inputs and dimensions."""
         self.sizes: set[sympy.Symbol] = set()
-        """The dimensions that statements read."""
+        """The dimensions that statements read so far."""
         self.serial = 0
         """The number of names given to values so far."""
 
     def preliminaries(self) -> list[str]:
-        """What the module makes before its function: constants, and what is made of them."""
+        """The lines before the function: the constants, and statements that prepare them."""
         return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
 
     def value_name(self, stem: str = "v") -> Name:
@@ -52,22 +52,22 @@ class ModuleParts:
                 return Name(name, self.serial)
 
     def called(self, stem: str) -> Name:
-        """A fresh name for a value that a person calls ``stem``."""
+        """A fresh name after the name stem; numbered if the stem is empty."""
         if not stem:
             return self.value_name()
         self.serial += 1
         return Name(self.names.unique(stem), self.serial, identifier(stem))
 
     def dim(self, dim: Dim) -> str:
-        """A dimension as a part of an expression."""
+        """A dimension as an operand of an expression."""
         return str(dim) if isinstance(dim, int) else dimension(dim, self).inside(Level.ATOM)
 
     def bare(self, dim: Dim) -> str:
-        """A dimension that stands by itself, between commas or colons."""
+        """A dimension as a whole expression, between commas or colons."""
         return str(dim) if isinstance(dim, int) else dimension(dim, self).text
 
     def dim_name(self, symbol: sympy.Symbol) -> str:
-        """The name of a dimension."""
+        """The name of a dimension, which counts as read from now on."""
         self.sizes.add(symbol)
         return self.symbols[symbol]
 
@@ -77,12 +77,12 @@ class ModuleParts:
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
     def helper(self, name: str, source: str) -> str:
-        """Add a helper function to the module; its name."""
+        """Add a helper function to the module. Returns its name."""
         self.helpers[name] = source
         return name
 
     def constant_array(self, array: np.ndarray) -> Name:
-        """A module-level constant array; its name."""
+        """Add a constant array to the module. Returns its name."""
         dtype = (
             self.type_text
             if array.dtype.kind == "f"
@@ -93,7 +93,7 @@ class ModuleParts:
         return self.constant_text(constant_text(array, dtype, self))
 
     def constant_text(self, text: str, stem: str = "constant") -> Name:
-        """A module-level constant from the expression that makes it; its name. Equal texts are one."""
+        """Add a constant to the module by its expression. Returns its name, the same for equal texts."""
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
         return Name(self.constants[text])

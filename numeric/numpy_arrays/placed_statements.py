@@ -1,4 +1,4 @@
-"""What a program says beside the statements of nodes: places, parts of arrays, steps on the way to a node."""
+"""Statements of a program beside those of nodes: allocations, views, stores, and steps of a node's value."""
 
 from __future__ import annotations
 
@@ -26,38 +26,47 @@ if TYPE_CHECKING:
 
 
 class Placed:
-    """The statements of a program by the nodes that they make, and the texts of its other values."""
+    """The statements of a program by the nodes that they compute, and the texts of its other values.
+
+    A place is an array, or a view of one, that a value is written to.
+    """
 
     def __init__(self, program: Program, nodes: Mapping[Value, Node], rooms: Mapping[Value, Name]) -> None:
-        """``nodes``: which values of the program are nodes; ``rooms``: the arrays that results go into."""
+        """The statements of ``program``.
+
+        Args:
+            program: a program after all passes.
+            nodes: the nodes of its values; other values are steps of these.
+            rooms: the names of the arrays that results are written to.
+        """
         every = [made for statement in program.statements for made in assignments(statement)]
         later = {made.over for made in every}
         read = Counter(v for s in program.statements for e in s.expressions for v in values_read(e))
         self.nodes = nodes
         self.texts: dict[Value, str] = {**rooms}
-        """The texts of values that no node stands for."""
+        """The texts of values without a node."""
         self.steps: dict[Node, list[Assign]] = {}
-        """The statements that make a node, the last its value."""
+        """The statements that compute a node; the last one computes its value."""
         self.over: dict[Node, Node] = {}
-        """The operand that a node is written over."""
+        """For a node, the operand that it overwrites."""
         self.filled: dict[Value, Node] = {}
-        """The nodes that arrays become that are filled part by part."""
+        """For an allocated array that is filled part by part, the node whose value it is."""
         self.parts = {*rooms, *(made.value for made in every if part_of(made.expression) is not None)}
-        """Arrays, and parts of arrays, in which something is written."""
+        """The places: given arrays, and views that are written to."""
         self.copied_to = {made.over for made in every if not parts(made.expression)}
-        """Of these, those that something is copied to."""
+        """The places that another value or a constant is copied to."""
         self.used_again = {
             made.over
             for made in every
             if made.value in later or read[made.value] > (made.over in self.copied_to)
         }
-        """Of these, those in which more is written afterwards, or that are read."""
+        """The places that are written again or read afterwards."""
         waiting: list[Assign] = []
         for made in every:
             node = nodes.get(made.value)
             placed = made.value in self.parts or made.over in self.parts
             if node is None and (placed or is_alias(made) or is_gathered(made)):
-                continue  # a statement of its own
+                continue  # `opened` prints it
             waiting.append(made)
             if node is not None:
                 self.steps[node], over = waiting, waiting[0].over
@@ -68,18 +77,18 @@ class Placed:
                 waiting = []
 
     def kept(self, node: Node) -> bool:
-        """Whether the memory of a node is kept from call to call; not that of results which nothing reads."""
+        """Whether the memory of a node is kept from call to call."""
         return node in self.steps and self.steps[node][0].kept
 
     def text_of(self, expression: Expression, printer: ArrayPrinter) -> str:
-        """The text of a value, or of a constant that stands where it is read."""
+        """The text of a value or of a constant."""
         if isinstance(expression, Read):
             return self.text_of_value(expression.value, printer)
         if isinstance(expression, Index):
             array, places = self.text_of(expression.array, printer), printer.writer.places(expression)
             return array if places == [":"] else Part(array, *places)
         assert isinstance(expression, Compute)
-        if isinstance(expression.op, Broadcast):  # a number for all elements, or an array for all rows
+        if isinstance(expression.op, Broadcast):  # one number for all elements, or one array for all rows
             arg = expression.args[0]
             return self.text_of(arg, printer) if arg.shape else str(printer.writer.text(arg))
         return str(printer.text[Node.of(expression.op, ())])
@@ -91,7 +100,7 @@ class Placed:
         return text
 
     def opened(self, statement: Statement, printer: Any) -> list[str]:
-        """The lines of a statement that no node stands for; note where nodes go."""
+        """The lines of a statement without a node. Places of nodes go to ``printer.slots``."""
         if isinstance(statement, Allocate):
             return self._allocated(statement, printer)
         if isinstance(statement, Scatter):
@@ -125,7 +134,7 @@ class Placed:
         return lines
 
     def closed(self, statement: Statement, printer: InPlacePrinter) -> list[str]:
-        """What could not be computed in its place is copied there."""
+        """The lines that copy nodes to their places if they were not computed there."""
         lines = []
         for made in assignments(statement):
             node = self.nodes.get(made.value)
@@ -139,7 +148,7 @@ class Placed:
         return lines
 
     def _allocated(self, statement: Allocate, printer: InPlacePrinter) -> list[str]:
-        """A new array for the parts of a node, unless the node has a place."""
+        """The line that allocates an array."""
         array = statement.value
         made, node = self.nodes.get(array), self.filled.get(array)
         if made is not None:
@@ -150,7 +159,7 @@ class Placed:
         return [f"{name} = {array_text(array.shape, statement.kept, printer, statement.zeros)}"]
 
     def _part(self, value: Value, expression: Expression, printer: InPlacePrinter) -> list[str]:
-        """A part of an array: it has a name if several statements say it, or if it is an operand and long."""
+        """The line that names a view; a view whose text is written only once has no name."""
         part = part_of(expression)
         assert part is not None
         place = self.text_of(part, printer)
@@ -168,17 +177,17 @@ class Placed:
 
 
 def part_of(expression: Expression) -> Index | None:
-    """The part of an array that an expression shows, perhaps under another shape."""
+    """The index of an expression that is a view, perhaps a reshaped one; None for others."""
     reshaped = isinstance(expression, Compute) and isinstance(expression.op, Reshape)
     shown = expression.args[0] if isinstance(expression, Compute) and reshaped else expression
     return shown if isinstance(shown, Index) else None
 
 
 def is_gathered(made: Assign) -> bool:
-    """Whether a value is made of the elements of an array at some places."""
+    """Whether a value is gathered from the elements of an array."""
     return isinstance(made.expression, Compute) and isinstance(made.expression.op, Gather)
 
 
 def is_alias(made: Assign) -> bool:
-    """Whether a value is another name of one that is there."""
+    """Whether a value is only another name of a value."""
     return isinstance(made.expression, Read) and made.over is None

@@ -1,4 +1,4 @@
-"""Array graphs as array statements: one line per node, shapes checked at the door."""
+"""Prints array graphs as array statements, one line per node."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from symad.ops.linalg.root import Root
 from symad.ops.loops.scan import Local, Scan
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
-"""Names of what modules import: no value has them."""
+"""Names that modules import; values have other names."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Statements that are planned, and what the printer knows about them.
+    """The program of a block of nodes, and what the printer knows about it.
 
     Attributes:
-        block: the nodes as statements, and which value is which node.
-        program: what the passes made of it.
+        block: the nodes as statements, with the value of each node.
+        program: the program of the block after all passes.
         lives: the lifetimes of the values of the block.
         numbers: nodes that are read as row numbers only.
-        users: for each node those that read it; results count as read by themselves.
-        lasting: nodes whose memory is never overwritten: that of results, and of values from outside.
+        users: for each node the nodes that read it; a result counts as read by itself.
+        lasting: nodes whose memory is never overwritten: results, and values from outside.
     """
 
     block: NodeBlock
@@ -70,62 +70,63 @@ class Plan:
 
 
 class ArrayPrinter(ModuleParts):
-    """The state of one module: its parts, and the texts of the nodes that have been written."""
+    """Prints one module: its parts, and the texts of the nodes that have been printed so far."""
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
-        """Print for a library and a floating-point type."""
+        """A printer for a library and a floating-point type."""
         super().__init__(graph, library, dtype)
         self.text: dict[Node, str] = {}
         self.writer = ArrayWriter(self)
-        """Writes expressions."""
+        """The writer of expressions."""
         self.scores: dict[Any, int] = {}
-        """The numbers of the score functions of attention that the module holds."""
+        """The numbers of the module's score functions of attention."""
         self.labels: dict[Node, str] = {}
-        """What results are called by the role that they have."""
+        """The names of results by their roles."""
         self.before: list[str] = []
-        """Statements that the expression being written needs before its own."""
+        """Statements that must precede the statement of the expression being printed."""
         self.bounds: Mapping[sympy.Symbol, int] = {}
-        """The largest values of sizes that change from block to block."""
+        """The largest values of dimensions that change from block to block."""
         self.returned: set[Node] = set()
-        """The nodes whose memory the results have."""
+        """The nodes that allocated the memory of the results so far."""
         self.row_numbers: set[Node] = set()
         """Nodes that are read as row numbers only."""
         self.nesting = 0
-        """How many functions and loops stand around what is being written."""
+        """The number of functions and loops around the statement being printed."""
         self.own: list[Name] = []
-        """Names of the statement being written that no others know."""
+        """Names that only the statement being printed uses."""
         self.ended: list[Name] = []
-        """Such names of statements before it, whose memory waits to be freed."""
+        """Such names of earlier statements, whose memory is not freed yet."""
         self.given: frozenset[Node] = frozenset()
-        """The nodes that had values before the statements that are being written."""
+        """The nodes that had values before the statements being printed."""
         self.block: NodeBlock = block_of((), ())
-        """The statements that are written, as a program, and the lifetimes of its values."""
+        """See `Plan`."""
         self.lives = Lifetimes({}, {})
+        """See `Plan`."""
         self.users: dict[Node, list[Node]] = {}
         """See `Plan`."""
         self.lasting: set[Node] = set()
         """See `Plan`."""
         self.over: dict[Node, Node] = {}
-        """The operand that a node is written over."""
+        """For a node, the operand that it overwrites."""
         self.at = 0
-        """The position of the statement that is written."""
+        """The position of the statement being printed in its block."""
         self.places: dict[Node, Part] = {}
-        """Where the new state of a loop goes, for rules that can write there."""
+        """The row for the new state of a loop, for rules that can write to it."""
         self.rows: list[Name] = []
-        """The names that loops have given to their arrays and to parts of arrays."""
+        """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
         self.needed: Sequence[sympy.Expr] = ()
         """The sizes that must not be negative in a call."""
         self.report: list[PassReport] | None = None
-        """A line for each pass on the program of the function; passes on the bodies of its loops add none."""
+        """The lines of the passes on the function's program; passes on bodies of loops add none."""
 
     def prepared(self, graph: Graph) -> Graph:
-        """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
+        """A graph for a nested function, after the passes that the module's own graph went through."""
         from symad.numeric.passes import prepare
 
         return prepare(graph)
 
     def begin(self, graph: Graph, labels: Sequence[str]) -> list[Name]:
-        """The names of a graph's inputs; note what its results are called."""
+        """The names of a graph's inputs. The labels of its results are noted."""
         pairs = zip(graph.output_nodes, labels, strict=False)
         self.labels = {node: label for node, label in pairs if label and node.args}
         self.names.taken |= MODULES
@@ -133,16 +134,16 @@ class ArrayPrinter(ModuleParts):
         return [Name(text, stem=text) for text in texts]
 
     def decorators(self, graph: Graph) -> list[str]:
-        """What stands before the module's function."""
+        """The decorators of the module's function."""
         return []
 
     def own_name(self, stem: str = "") -> Name:
-        """A fresh name that only the statements of one node know."""
+        """A fresh name that only the statements of one node use."""
         self.own.append(self.called(stem))
         return self.own[-1]
 
     def name_for(self, node: Node) -> Name:
-        """A fresh name for the value of a node; an array in another order is called as it was."""
+        """A fresh name for the value of a node; a view of the same shape keeps the stem of its array."""
         stem = self.stem(node)
         if not stem and is_view(node) and node.shape == node.args[0].shape:
             made = self.value_name()
@@ -150,20 +151,20 @@ class ArrayPrinter(ModuleParts):
         return self.called(stem)
 
     def stem(self, node: Node) -> str:
-        """What a person calls the value of a node, or nothing."""
+        """The name stem of a node's value; may be empty."""
         return self.labels.get(node) or stem_of(node, tuple([self.stem_of_text(a) for a in node.args]))
 
     def stem_of_text(self, node: Node) -> str:
-        """What a person calls a value that has a name."""
+        """The name stem in the text of a node; empty if the text is no name."""
         text = self.text.get(node)
         return text.stem if isinstance(text, Name) else ""
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
-        """While the body of a loop or function is written: its inputs have names, the outside has none.
+        """Print the body of a loop or function; only its inputs have texts at the start.
 
-        Bodies are graphs of their own, whose nodes may be equal to others outside by accident. Those that
-        are ``repeated`` are executed many times.
+        A body is a graph of its own. Its nodes may be equal to nodes outside, whose texts do not apply. A
+        ``repeated`` body is executed many times.
         """
         outer = self.text, self.row_numbers, self.own
         self.text, self.row_numbers, self.own = dict(inputs), set(), []
@@ -173,20 +174,23 @@ class ArrayPrinter(ModuleParts):
         self.text, self.row_numbers, self.own = outer
 
     def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
-        """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
+        """The texts of arguments, with constants and dimensions converted to the dtype.
+
+        The body may broadcast an argument or divide by it, where Python's numbers differ from NumPy's.
+        """
         return [
             f"{self.type_text}({t})" if isinstance(n.op, (Constant, Dimension)) else t
             for n, t in zip(nodes, texts, strict=True)
         ]
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
-        """The nodes that some nodes need, in the order of their statements."""
+        """The nodes from which ``outputs`` are computed, in the order of their statements."""
         return topological(outputs)
 
     def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
-        """The statements that compute some nodes, and all that they need.
+        """The statements that compute ``outputs``, and the nodes that these need.
 
-        ``into``: the arrays that outputs go into, where they have a place. Others are new.
+        ``into``: for each output the array that it is written to; None for a new array.
         """
         names = into or [None] * len(outputs)
         places = [
@@ -204,9 +208,9 @@ class ArrayPrinter(ModuleParts):
         places: Sequence[Value | None],
         report: list[PassReport] | None = None,
     ) -> Plan:
-        """The statements that compute some nodes from others, which are ``given``, after all passes.
+        """The plan of the statements that compute ``outputs`` from the nodes ``given``, after all passes.
 
-        ``places``: values for the arrays that outputs go into; None for those that go anywhere.
+        ``places``: for each output the value of the array that it is written to; None for any array.
         """
         order = self.order(outputs)
         block = block_of(order, outputs, given, stems=self.label)
@@ -226,39 +230,39 @@ class ArrayPrinter(ModuleParts):
         return replace(plan, program=made, lives=lives)
 
     def know(self, plan: Plan) -> None:
-        """Note what a plan says about nodes."""
+        """Take over what a plan knows about nodes."""
         self.block, self.lives, self.row_numbers = plan.block, plan.lives, plan.numbers
         self.users, self.lasting = plan.users, plan.lasting
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
-        """Forget afterwards what plans say that are known in between."""
+        """Restore at the end what the printer knows now from its plan."""
         around = self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting
         yield
         self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting = around
 
     def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """Those of the nodes in a block that stand in one array, beside what the passes find."""
+        """Groups of nodes that share an array; the passes may find others."""
         return []
 
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
-        """What is done with the program of some statements before they are written."""
+        """The passes on the program of a block before it is printed."""
         return () if self.nesting else (releases(self.least_freed()),)
 
     def label(self, node: Node) -> str:
-        """What a person calls a value whatever its arguments are called, or nothing."""
+        """The name stem of a node that does not depend on the names of arguments; may be empty."""
         loop = isinstance(node.op, (Scan, Loop))
         return self.labels.get(node) or (stem_of(node, ()) if loop else "")
 
     def lines_of(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
-        """The lines of a plan. ``rooms``: the names of the arrays that results go into."""
+        """The lines of a plan. ``rooms``: the names of the arrays that results are written to."""
         with self.as_before():
             self.own, self.ended, self.given = [], [], frozenset(self.text)
             self.know(plan)
             return self.written(plan, rooms)
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
-        """The lines of the program of a plan, which is known."""
+        """The lines of a plan that `know` has taken over."""
         lines: list[str] = []
         first = self.serial
         statements = enumerate(self.block.program.statements)
@@ -270,22 +274,22 @@ class ArrayPrinter(ModuleParts):
             lines += self.opened(statement)
             for made in assignments(statement):
                 self.at = position.get(made.value, self.at)
-                node = self.block.nodes.get(made.value)  # none: a step of a node that follows
+                node = self.block.nodes.get(made.value)  # None for a step of a later node's value
                 if node is not None and node not in self.text:
                     lines += self._with_own(node)
             lines += self.closed(statement)
         return lines
 
     def opened(self, statement: Statement) -> list[str]:
-        """What stands before the statements of nodes; statements of a program that are of no node."""
+        """The lines of a statement without a node, and lines before those of a statement's nodes."""
         return []
 
     def closed(self, statement: Statement) -> list[str]:
-        """What stands after the statements of nodes."""
+        """The lines after those of a statement's nodes."""
         return []
 
     def _with_own(self, node: Node) -> list[str]:
-        """The statements of one node; names that no later statement reads end with them."""
+        """The statements of one node. Names that no later statement reads are noted in ``ended``."""
         known = len(self.text)
         lines = self.statement(node)
         new = islice(reversed(self.text), len(self.text) - known)
@@ -296,7 +300,7 @@ class ArrayPrinter(ModuleParts):
         return lines
 
     def free_lines(self, statement: Free, first: int) -> list[str]:
-        """What loops have left in their variables, and the names of values that end."""
+        """The lines that free memory: of the variables that loops left, and of values that end."""
         known = self.block.nodes
         ending = [known[value] for value in statement.values if value in known]
         nodes = [node for end in ending for node in self._written_over(end)]
@@ -306,15 +310,15 @@ class ArrayPrinter(ModuleParts):
         freed = sorted(names, key=lambda name: name.number)
         rows = list(dict.fromkeys(self.rows))
         self.rows, self.ended = [], []
-        lines = [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
+        lines = [f"{' = '.join(rows)} = None"] if rows else []  # not del: without steps, none is assigned
         return [*lines, *([f"del {', '.join(freed)}"] if freed else [])]
 
     def text_of_value(self, value: Value) -> str | None:
-        """The text of a value that no node stands for."""
+        """The text of a value without a node; None if unknown."""
         return None
 
     def _written_over(self, node: Node) -> Iterator[Node]:
-        """A node, and those whose memory it has taken, under their own names perhaps."""
+        """A node, and the nodes that it has overwritten; they may have other names."""
         while True:
             yield node
             if node not in self.over:
@@ -322,20 +326,20 @@ class ArrayPrinter(ModuleParts):
             node = self.over[node]
 
     def least_freed(self) -> int:
-        """The elements of arrays whose memory is worth a statement that frees it."""
+        """The number of elements from which a statement frees an array."""
         return 0
 
     def is_worth_freeing(self, node: Node) -> bool:
-        """Whether the array of a node is worth a statement that frees it."""
+        """Whether the array of a node is so large that a statement frees it."""
         return is_long(owner(node).shape, self.least_freed()) or isinstance(owner(node).op, Local)
 
     def names_inside(self, first: int) -> list[Name]:
-        """The names that the body being written has given to arrays since its number ``first``."""
+        """The names of large arrays in the body being printed with a number above ``first``."""
         named = ((node, text) for node, text in self.text.items() if isinstance(text, Name))
         return [text for node, text in named if text.number > first and self.is_worth_freeing(node)]
 
     def statement(self, node: Node) -> list[str]:
-        """The statements of one node; constants are written where they are used."""
+        """The statements of one node; a constant has none, since it is written where it is read."""
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
         if isinstance(node.op, (Scan, Root)):
@@ -357,7 +361,7 @@ class ArrayPrinter(ModuleParts):
         return [*needed, self.assignment(node, expression)]
 
     def assignment(self, node: Node, expression: str) -> str:
-        """The statement that gives a node its value."""
+        """The statement that assigns a node's value to its name."""
         self.text[node] = self.name_for(node)
         return f"{self.text[node]} = {expression}"
 
@@ -366,10 +370,11 @@ class ArrayPrinter(ModuleParts):
         return Turned(matrix)
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
-        """The statements of what a node stands for, and its text; what is between is not known afterwards.
+        """The statements of a definition, and the text of its result.
 
-        Arrays in between may be overwritten or given back. What else is known by chance is read only while
-        other statements will read it, too; it is computed again where its array may be gone.
+        Only the text of the result is kept: intermediate arrays may be overwritten or freed. The statements
+        may read a node that has a text already, but only if a later statement reads it too: otherwise its
+        array may be gone, and the node is computed again.
         """
         known = self.text
         self.text = {node: text for node, text in known.items() if self.is_kept(node)}
@@ -379,14 +384,14 @@ class ArrayPrinter(ModuleParts):
         return lines, result
 
     def is_kept(self, node: Node) -> bool:
-        """Whether a known array is there, unchanged, until the statement that is written is done."""
+        """Whether the array of a node stays unchanged until the statement being printed is done."""
         value = self.block.values.get(node)
         return node in self.given or (value is not None and self.lives.end(value) >= self.at)
 
     def expression(self, node: Node) -> str:
-        """The value of a node as an expression of the texts of its arguments."""
+        """The expression of a node, from the texts of its arguments."""
         return emit(node.op, self.library, node, tuple(self.text[a] for a in node.args), self)
 
     def sum_as_product(self, arg: Node, axes: tuple[int, ...]) -> MatrixProduct | None:
-        """The sum of an array over some axes as a product of matrices, where that is faster."""
+        """The sum of an array over some axes as a matrix product; None where that is not faster."""
         return None

@@ -1,8 +1,8 @@
-"""Sums along axes of arrays as matrix products with ones.
+"""Sums along axes of arrays as matrix products with a vector of ones.
 
-NumPy adds the rows of a matrix one after the other, and the elements of short rows with a call for each row;
-BLAS reads the matrix once, at the speed of memory: two to five times faster on a few hundred rows. Products
-with 1 are exact, and infinities and NaN pass.
+NumPy adds the rows of a matrix one by one, and the elements of short rows in one call for each row. BLAS
+reads the matrix once, as fast as the memory allows: on a few hundred rows it is two to five times faster.
+Products with 1 are exact, and infinities and NaN are kept.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
     from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
-LONGEST = 4096
-"""Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
+MAX_ROW_ELEMENTS = 4096
+"""Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast."""
 
 ONES = '''@functools.lru_cache(8)
 def _ones(size, dtype):
@@ -29,7 +29,7 @@ def _ones(size, dtype):
 
 
 def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) -> MatrixProduct | None:
-    """The sum over some axes of an array of floats, if they are its first or its last; else None."""
+    """The sum of an array of floats over its first axes or its last axes; None for other sums."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
     if count == rank or not is_name(text) or not printer.holds_floats(arg):
         return None
@@ -38,7 +38,7 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) ->
         factors = _ones(summed, printer), _reshaped(text, summed, kept, printer)
     elif axes == tuple(range(rank - count, rank)):
         summed, kept = arg.shape[rank - count :], arg.shape[: rank - count]
-        if not isinstance(size(summed), int) or size(summed) > LONGEST:
+        if not isinstance(size(summed), int) or size(summed) > MAX_ROW_ELEMENTS:
             return None
         factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
     else:
@@ -48,7 +48,7 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) ->
 
 
 def _ones(shape: Shape, printer: ArrayPrinter) -> str:
-    """A vector of ones: a constant of the module, or kept for each length."""
+    """A vector of ones: a constant of the module, or cached by length if the length is a dimension."""
     length = size(shape)
     if isinstance(length, int):
         made = f"{printer.np}.ones({length}, dtype={printer.type_text})"
@@ -59,7 +59,7 @@ def _ones(shape: Shape, printer: ArrayPrinter) -> str:
 
 
 def _reshaped(text: str, rows: Shape, columns: Shape, printer: ArrayPrinter) -> str:
-    """A matrix: some axes joined, then the others."""
+    """An array as a matrix: the axes ``rows`` joined to one, then the axes ``columns``."""
     if len(rows) == len(columns) == 1:
         return text
     return f"{text}.reshape({printer.bare(size(rows))}, {printer.bare(size(columns))})"

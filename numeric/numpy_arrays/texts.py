@@ -1,16 +1,18 @@
-"""What the values of a module are written as, with what there is to know about it.
+"""The texts of values in a module: names, parts of named arrays, and transposes.
 
-A rule gets the texts of the arguments and joins them to one more. Names, parts of named arrays and transposes
-keep what they are made of, so that nothing has to be read out of a text.
+A rule joins the texts of the arguments to a new text. These classes of texts have their components as
+attributes, so that no rule has to parse a text.
 """
 
 from __future__ import annotations
 
 
 class Name(str):
-    """A variable; ``number`` counts those of a module that statements make, and is 0 for all others.
+    """The name of a variable.
 
-    ``stem`` is what a person calls the value, or nothing.
+    Attributes:
+        number: its number among the names that statements assign; 0 for other names.
+        stem: the name stem, which says what the value is; may be empty.
     """
 
     __slots__ = ("number", "stem")
@@ -18,21 +20,21 @@ class Name(str):
     stem: str
 
     def __new__(cls, text: str, number: int = 0, stem: str = "") -> Name:
-        """A name, its place among those that statements make, and what a person calls the value."""
+        """A name with its number and its stem."""
         made = super().__new__(cls, text)
         made.number, made.stem = number, stem
         return made
 
 
 class Part(str):
-    """``base[index]``: a part of an array, with the index of each axis but whole ones at the end."""
+    """``base[index]``, a part of an array. The index leaves out whole axes at the end."""
 
     __slots__ = ("at", "base")
     base: str
     at: tuple[str, ...]
 
     def __new__(cls, base: str, *at: str) -> Part:
-        """The part at an index."""
+        """The part of ``base`` at the index ``at``, one text for each axis."""
         made = super().__new__(cls, f"{base}[{', '.join(at)}]")
         made.base, made.at = base, at
         return made
@@ -45,7 +47,7 @@ class Turned(str):
     of: str
 
     def __new__(cls, of: str) -> Turned:
-        """``of``: the text of the matrix."""
+        """The transpose of the matrix with the text ``of``."""
         made = super().__new__(cls, f"{of}.T")
         made.of = of
         return made
@@ -57,13 +59,13 @@ def is_name(text: str) -> bool:
 
 
 def name_in(text: str | None) -> Name | None:
-    """The name that a statement makes and that a text shows the memory of."""
+    """The name of the variable whose memory a text shows, if a statement assigns it; else None."""
     while isinstance(text, Part):
         text = text.base
     return text if isinstance(text, Name) and text.number else None
 
 
 def assigned(place: str, expression: str) -> str:
-    """The statement that writes a value into a part of an array, or into all of a named one."""
+    """The statement that copies a value to a part of an array, or to a whole named array."""
     target = place if isinstance(place, Part) else f"{place}[...]"
     return f"{target} = {expression}"

@@ -1,1 +1,1 @@
-"""How each family of ops is written as NumPy: rules of the printer, one family a file."""
+"""The printer's rules for NumPy, one file for each family of ops."""

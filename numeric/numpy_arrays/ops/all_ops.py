@@ -1,7 +1,7 @@
-"""What array code writes otherwise than the targets do: for speed, and by what the printer knows.
+"""Rules of ops that array code prints differently from the targets: for speed, or by what the printer knows.
 
-`emit` answers with one expression; its arguments are names or literals, so no precedence matters. Ops without
-an answer here are written by the rules of `symad.numeric.targets`.
+`emit` returns one expression. Its arguments are names or literals, so precedence does not matter. Ops without
+a rule here are printed by the rules of `symad.numeric.targets`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayP
 
 @emit.dispatch
 def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
-    """The rule of the target; numbers may stand in other expressions."""
+    """The rule of the target; the text of a source is an atom, since other texts contain it."""
     made = printer.writer.expression(node)
     return made.inside(Level.ATOM) if isinstance(op, Source) else made.text
 
@@ -54,7 +54,7 @@ def array_constant_emit(
 ) -> Text:
     array = op.array
     if array.dtype.kind in "iu" and node not in printer.row_numbers:
-        array = array.astype(np.float64)  # integers would make double precision of single precision
+        array = array.astype(np.float64)  # operations of integers and single precision give double precision
     made: str = printer.constant_array(array)
     return made
 
@@ -81,7 +81,7 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
         return top
     divisors = [constant_value(a) for p, a in zip(op.powers, node.args, strict=True) if p == -1]
     scalars = all(constant_value(a) is not None or not a.shape for a in node.args)
-    if scalars and not all(divisors):  # Python's numbers cannot be divided by 0
+    if scalars and not all(divisors):  # Python raises an error on division by 0
         return f"{printer.np}.true_divide({top}, {'*'.join(under)})"
     return f"{top}/{under[0]}" if len(under) == 1 else f"{top}/({'*'.join(under)})"
 
@@ -115,8 +115,8 @@ def positions_emit(
 
 
 def _fits(indices: Node, rows: Dim, printer: ArrayPrinter) -> bool:
-    """Whether the indices are written as integers, and known to be in range: checked, or constants."""
-    if indices not in printer.row_numbers:  # read as numbers too, so written as floats
+    """Whether indices are printed as integers and are in range, by a check before or as constants."""
+    if indices not in printer.row_numbers:  # other ops read them as numbers, so they are printed as floats
         return False
     if isinstance(indices.op, Positions):
         return True
@@ -148,6 +148,6 @@ def scatter_add_emit(
 def sorting_positions_emit(
     op: SortingPositions, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
-    """Integers where they are read as row numbers only, numbers of the program's type otherwise."""
+    """Integers if they are read as row numbers only, numbers of the module's dtype otherwise."""
     order = f"{printer.np}.argsort({args[0]}, axis=-1, kind='stable')"
     return order if node in printer.row_numbers else f"{order}.astype({printer.type_text})"

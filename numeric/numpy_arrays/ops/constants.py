@@ -1,4 +1,4 @@
-"""Constant arrays in generated code: by formula where one is found, else by their elements."""
+"""Constant arrays in generated code: a formula if one is found, otherwise the elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.numeric.numpy_arrays.ops.integers import SHORT, integers_text
+from symad.numeric.numpy_arrays.ops.integers import MAX_DISPLAYED_ELEMENTS, integers_text
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike
@@ -25,7 +25,7 @@ def constant_text(array: Array, dtype: str, printer: Any) -> str:
 
 
 def nested_text(value: ArrayLike, np_: str) -> str:
-    """Nested lists of numbers as a display; what has no literal in Python by its name in NumPy."""
+    """Nested lists of numbers as a Python display; infinities and NaN by their names in NumPy."""
     if isinstance(value, list):
         return f"[{', '.join([nested_text(part, np_) for part in value])}]"
     if isinstance(value, float) and not math.isfinite(value):
@@ -34,10 +34,10 @@ def nested_text(value: ArrayLike, np_: str) -> str:
 
 
 def _uniform(array: Array, dtype: str, np_: str) -> str | None:
-    """One value everywhere, or none at all."""
+    """The expression of an array that is empty or has one value everywhere; None for others."""
     if not array.size:
         return f"{np_}.zeros({array.shape}, dtype={dtype})"
-    if array.size <= SHORT:
+    if array.size <= MAX_DISPLAYED_ELEMENTS:
         return None
     value = array.flat[0]
     if not (array == value).all() or np.signbit(array).any():
@@ -48,8 +48,8 @@ def _uniform(array: Array, dtype: str, np_: str) -> str | None:
 
 
 def _triangle(array: Array, np_: str) -> str | None:
-    """A truth table that holds on and below a diagonal, or above it."""
-    if array.dtype.kind != "b" or array.ndim != 2 or array.size <= SHORT:
+    """The expression of a mask that holds on and below a diagonal, or above it; None for others."""
+    if array.dtype.kind != "b" or array.ndim != 2 or array.size <= MAX_DISPLAYED_ELEMENTS:
         return None
     rows, columns = array.shape
     for text, mask in (("", array), ("~", ~array)):

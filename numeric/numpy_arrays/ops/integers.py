@@ -1,8 +1,8 @@
-"""Arrays of integers in generated code: ranges where they are ranges, else short texts.
+"""Arrays of integers in generated code: a range if there is one, otherwise a compressed text.
 
-Index arrays of sparse matrices are as long as the matrix, but regular: their differences repeat. The
-differences, compressed, stand in the module as text, a few hundred characters where a display of the
-numbers would take megabytes.
+The index arrays of a sparse matrix have one element for each entry, but are regular: their differences
+repeat. The module contains the compressed differences as text, a few hundred characters where a display of
+the numbers would take megabytes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-SHORT = 60
-"""Arrays of at most this many elements are displayed."""
+MAX_DISPLAYED_ELEMENTS = 60
+"""Elements up to which an array is displayed as a list, for the reader. Set by hand."""
 
-LINE = 90
-"""Characters of text in one line."""
+MAX_CHARACTERS_A_LINE = 90
+"""Characters of a compressed text in one line, so that lines stay short."""
 
 INTEGERS = '''def _integers(text):
     """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
@@ -30,14 +30,14 @@ ON_HOST = '''def _integers(text):
     differences = struct.iter_unpack("<i", zlib.decompress(base64.b85decode(text)))
     return list(itertools.accumulate(difference for (difference,) in differences))
 '''
-"""The same in plain Python, for libraries whose arrays are on a device."""
+"""The same function in plain Python, for libraries whose arrays are on a device."""
 
 Array = np.ndarray
 
 
 def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
     """An expression for an array of integers (of any dtype) as an array of ``dtype``; None for others."""
-    if array.size <= SHORT or array.dtype.kind not in "iuf":
+    if array.size <= MAX_DISPLAYED_ELEMENTS or array.dtype.kind not in "iuf":
         return None
     flat = array.ravel()
     if array.dtype.kind == "f" and not (
@@ -63,7 +63,7 @@ def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
 
 
 def _range_text(whole: Array) -> str:
-    """The arguments of arange, or nothing."""
+    """The arguments of arange; empty if the integers are no range."""
     step = int(whole[1] - whole[0])
     if step == 0 or (np.diff(whole) != step).any():
         return ""
@@ -74,10 +74,11 @@ def _range_text(whole: Array) -> str:
 
 
 def _packed(whole: Array) -> str:
-    """The text for `_integers`, in lines."""
+    """The argument of `_integers`: the compressed differences as string literals."""
     differences = np.diff(whole, prepend=0).astype("<i4")
     text = base64.b85encode(zlib.compress(differences.tobytes(), 9)).decode("ascii")
-    if len(text) <= LINE:
+    if len(text) <= MAX_CHARACTERS_A_LINE:
         return f'"{text}"'
-    lines = [f'    "{text[k : k + LINE]}"' for k in range(0, len(text), LINE)]
+    starts = range(0, len(text), MAX_CHARACTERS_A_LINE)
+    lines = [f'    "{text[k : k + MAX_CHARACTERS_A_LINE]}"' for k in starts]
     return "\n" + "\n".join(lines) + "\n"

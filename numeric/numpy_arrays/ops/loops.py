@@ -30,7 +30,10 @@ def loop_lines(statement: Loop, printer: InPlacePrinter) -> list[str]:
 def recurrence_comment(
     states: Sequence[str], rows: Sequence[str], count: Dim, turned: bool, printer: InPlacePrinter
 ) -> list[str]:
-    """h_t = f(h_{t-1}, x_t), from the names of the states and of the arrays of which a step reads a row."""
+    """The comment h_t = f(h_{t-1}, x_t), from the names of states and of arrays whose rows a step reads.
+
+    A loop that runs backwards computes h_t from h_{t+1}. An ellipsis stands for arrays without a name.
+    """
     if printer.nesting:
         return []
     last = printer.bare(plus(count, -1))
@@ -81,7 +84,7 @@ class _LoopLines:
             targets.append(self.index)
         if any(row.alternates for row in loop.rows):
             printer.imports.add("import itertools")
-        if not printer.nesting:  # they keep whole arrays alive
+        if not printer.nesting:  # these names keep arrays alive
             printer.rows += [*targets, *self.states, *kept]
         return [
             *comment,

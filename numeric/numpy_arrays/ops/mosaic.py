@@ -1,4 +1,4 @@
-"""Blocks and diagonals in NumPy: written into views of the array they belong to."""
+"""Blocks and diagonals in NumPy, written into views of their array."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLUS_DIAGONAL = '''def _plus_diagonal(x, spec, d):
 
 @emit.dispatch
 def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
-    """One call; a block that is an array of another shape is moved once, into a view of its place."""
+    """One call. A block of another shape is copied once, into a reshaped view of its place."""
     helper = printer.helper("_filled", FILLED)
     blocks = ", ".join(f"({a}, {b}, {c})" for a, b, c in zip(op.starts, op.shapes, args, strict=True))
     return f"{helper}({printer.dims(op.shape)}, {printer.type_text}, [{blocks}])"
@@ -36,7 +36,7 @@ def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, prin
 def add_diagonal_emit(
     op: AddDiagonal, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
-    """The array itself if it is not needed any more, or a copy, plus the part on its diagonal."""
+    """The array with the part added on its diagonal: in place if it is not read again, else in a copy."""
     whole, part = args
     helper = printer.helper("_plus_diagonal", PLUS_DIAGONAL)
     ends = getattr(printer, "ends", None)

@@ -1,6 +1,6 @@
-"""Parts of a program as nested functions: their values end with the call.
+"""Parts of a program as nested functions, so that their values are freed when the call returns.
 
-So are written what is computed again (`Remat`), and the chains whose backward sweep does so.
+`Remat` is printed in this way, and so are checkpointed chains: their backward sweep computes values again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from symad.transforms import revolve
 
 @cache
 def steps_of(depth: int) -> sympy.Dummy:
-    """The number of steps of the stretch that is pulled back; ``depth`` stretches enclose it."""
+    """The number of steps of the stretch that is pulled back, inside of ``depth`` other stretches."""
     return sympy.Dummy("steps", integer=True, positive=True)
 
 
@@ -37,10 +37,15 @@ def nested(
     known: Sequence[str] = (),
     steps: sympy.Dummy | None = None,
 ) -> tuple[str, list[str]]:
-    """A function of some inputs of a graph, and its name.
+    """The name and the lines of a function of some inputs of a graph.
 
-    ``known`` are the texts of the other inputs, names around the function, which are seen inside; ``steps``
-    is a dimension that the function finds as the length of an input.
+    Args:
+        printer: the printer of the module.
+        stem: the name stem of the function.
+        inputs: the inputs that are parameters.
+        graph: the graph.
+        known: the texts of the other inputs, variables of the enclosing function.
+        steps: a dimension that the function takes from the first axis of a parameter.
     """
     name = printer.value_name(stem)
     others = [node for node in graph.input_nodes if node not in set(inputs)]
@@ -64,7 +69,7 @@ def nested(
 
 
 def _own(output: Node, inputs: Sequence[Node], printer: ArrayPrinter) -> str:
-    """A result in memory of its own: what the function is given may be overwritten after its last use."""
+    """The text of a result, a copy if it is an argument: the caller may overwrite that after its last use."""
     text: str = printer.text[output]
     return f"{text}.copy()" if output.shape and owner(output) in inputs else text
 
@@ -86,7 +91,7 @@ def revolving(printer: ArrayPrinter, *names: str) -> None:
 
 
 def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
-    """The distance of kept states and the number of slots, for a length that the run knows."""
+    """The texts of the distance of kept states and of the number of slots, from that of the length."""
     if op.policy == "binomial":
         return "0", str(op.number) if op.number else f"2*({length}).bit_length()"
     return {"recompute": "1", "every": str(op.number), "sqrt": f"max(1, int({length}**0.5))"}[op.policy], "0"
@@ -121,7 +126,7 @@ def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printe
 def chain_pullback_emit(
     op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
 ) -> Text:
-    """Fill one flat array of cotangents, stretch by stretch."""
+    """One flat array of all cotangents, filled stretch by stretch."""
     revolving(printer, "reverse_chain")
     values, _, _ = arguments(op, node.args)
     texts, kept = printer.numbers_typed(values, args[: len(values)]), args[len(values)]

@@ -1,4 +1,4 @@
-"""Scans as loops over an array that is made before them."""
+"""`Scan` as a loop that writes its states to an array allocated before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def state_stem(node: Node, printer: ArrayPrinter) -> str:
-    """What the states of a recurrence are called: h, or h_bar where time runs backwards."""
+    """The name stem of the states of a recurrence: h, or h_bar if it runs backwards."""
     op = loop_of(node)
     _, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)
@@ -23,7 +23,7 @@ def state_stem(node: Node, printer: ArrayPrinter) -> str:
 
 
 def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: ArrayPrinter) -> list[str]:
-    """The statements that fill ``name`` with all states."""
+    """The statements that allocate the array ``name`` and write all states to it."""
     initial, xs, constants = parts(op, node.args)
     np_, local = printer.np, op.body.input_nodes
     step, state = printer.called("t"), printer.called(f"{name.stem or name}_t")
@@ -53,6 +53,6 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
 
 
 def row_stem(x: Node, printer: ArrayPrinter) -> str:
-    """What a step calls its row of an array."""
+    """The name stem of the row of an array in a step."""
     stem = printer.stem_of_text(x)
     return f"{stem}_t" if stem else ""

@@ -1,4 +1,4 @@
-"""Roots as Newton's method on a nested function that gives the residual and its Jacobian."""
+"""Roots by Newton's method, with a nested function that returns the residual and its Jacobian."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: ArrayPrinter) -> list[str]:
-    """The statements that solve for ``name``: one problem, or one after the other of a batch."""
+    """The statements that assign the solution to ``name``; a batch is solved problem by problem.
+
+    Raises:
+        LoweringError: the root has a solver of the user.
+    """
     if op.solver is not None:
         raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
     outer = printer.text

@@ -67,6 +67,6 @@ def block_lines(statement: Blocks, printer: InPlacePrinter) -> list[str]:
 
 
 def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
-    """The index of the rows of a block along one axis, and of the columns that they see along another."""
+    """The index of a block: its rows along one axis, the elements before ``stop`` along another."""
     last = max(a for a in (axis, column) if a is not None)
     return ", ".join(part if k == axis else f":{stop}" if k == column else ":" for k in range(last + 1))

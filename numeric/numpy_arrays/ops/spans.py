@@ -1,4 +1,4 @@
-"""Views with gaps of flat arrays."""
+"""Strided views of flat arrays, which leave gaps between their elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sparse matrices of fixed pattern are written: entries assigned in place, index arrays shared."""
+"""Sparse matrices of fixed pattern: entries are assigned in place, and results share index arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MATRIX = '''def _matrix(structure, entries):
 def compressed_rows_emit(
     op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: InPlacePrinter
 ) -> Text:
-    """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
+    """A scipy ``csr_array``. Its index arrays are read-only, since all results share them."""
     structure = sparse_structure(op, printer)
     entries = args[0] if _is_ready(op, node, printer) else _assigned(op, node, args, structure, printer)
     return _matrix_text(structure, entries, printer)
@@ -47,14 +47,14 @@ def _matrix_text(structure: str, entries: str, printer: InPlacePrinter) -> str:
 
 
 def _is_ready(op: CompressedRows, node: Node, printer: InPlacePrinter) -> bool:
-    """Whether a gather has just put all entries in order, into an array that nothing else reads."""
+    """Whether the entries are a gathered array in order that no other node reads."""
     whole = len(node.args) == 1 and as_slice(op.places_of[0]) == slice(0, len(op.columns), 1)
     alone = whole and printer.users[node.args[0]] == [node]
     return alone and isinstance(node.args[0].op, Gather) and len(node.args[0].shape) == 1
 
 
 def matrix_lines(node: Node, printer: InPlacePrinter) -> list[str] | None:
-    """The statements of a matrix whose entries stand in an array that the program has made for them."""
+    """The statement of a matrix whose entries the program computed in one array; None for others."""
     (made,) = printer.placed.steps[node]
     assert isinstance(made.expression, Compute)
     entries = made.expression.args[0] if len(made.expression.args) == 1 else None
@@ -67,7 +67,7 @@ def matrix_lines(node: Node, printer: InPlacePrinter) -> list[str] | None:
 
 
 def gathered_lines(made: Assign, printer: InPlacePrinter) -> list[str]:
-    """Elements of an array: scattered reads are faster than scattered writes."""
+    """The statements that gather elements of an array; scattered reads are faster than scattered writes."""
     assert isinstance(made.expression, Compute)
     table, index = made.expression.args
     assert isinstance(index, Compute)
@@ -82,7 +82,7 @@ def gathered_lines(made: Assign, printer: InPlacePrinter) -> list[str]:
 
 
 def scatter_line(statement: Scatter, printer: InPlacePrinter) -> str:
-    """The statement that sets elements of an array, or adds to them."""
+    """The statement that assigns to elements of an array, or adds to them."""
     made, places = statement.expression, statement.places.op
     assert isinstance(places, ArrayConstant)
     number = isinstance(made, Compute) and isinstance(made.op, Constant)
@@ -94,14 +94,14 @@ def scatter_line(statement: Scatter, printer: InPlacePrinter) -> str:
 
 
 def _new(size: int, printer: InPlacePrinter) -> str:
-    """The call that makes an array with one axis."""
+    """The call that allocates an array with one axis."""
     return array_text((size,), is_large((size,), printer.itemsize, {}), printer)
 
 
 def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: InPlacePrinter) -> str:
-    """Part after part written to its places.
+    """The name of an array of entries, to which each part is assigned.
 
-    Where many entries are numbers, they stand in the structure that results are copied from.
+    If many entries are constants, the structure contains them, and each result begins as a copy of it.
     """
     parts = list(zip(op.writes, node.args, args, strict=True))
     fixed = [part for part in parts if isinstance(part[1].op, Constant) and not part[0][2]]
@@ -126,7 +126,7 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
 
 
 def sparse_structure(op: CompressedRows, printer: ArrayPrinter) -> str:
-    """A module-level matrix of zeros that has the structure of the results; its name."""
+    """Add a matrix of zeros with the structure of the results to the module. Returns its name."""
     printer.imports.add("from scipy.sparse import csr_array")
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
     name: str = printer.names.unique("structure")
@@ -137,7 +137,7 @@ def sparse_structure(op: CompressedRows, printer: ArrayPrinter) -> str:
 
 
 def _index(places: NDArray[np.int64], several: bool, printer: ArrayPrinter) -> str:
-    """A slice or a position, or an index array of the type that NumPy indexes with."""
+    """The index of some places: a slice or a position if evenly spaced, else an index array."""
     where = as_slice(places)
     if not isinstance(where, slice):
         return str(printer.constant_array(places))
@@ -148,7 +148,7 @@ def _index(places: NDArray[np.int64], several: bool, printer: ArrayPrinter) -> s
 
 
 def shared(index: np.ndarray, printer: ArrayPrinter) -> str:
-    """A constant that results share, and so must not change."""
+    """The name of a read-only constant that results share."""
     name: str = printer.constant_array(index)
     printer.settings.append(f"{name}.flags.writeable = False")
     return name
