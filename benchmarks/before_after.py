@@ -308,9 +308,10 @@ def main() -> None:
             side.process.stdin.close()  # type: ignore[union-attr]
             side.process.wait()
     if given.json:
-        given.json.write_text(
-            json.dumps({"before": given.before, "after": revision, "rows": results}, indent=1) + "\n"
-        )
+        machine = {"machine": platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+        told = {"date": time.strftime("%Y-%m-%d"), **machine, "versions": versions, "rounds": given.rounds}
+        compared = {"before": given.before, "after": revision, "rows": results}
+        given.json.write_text(json.dumps({**told, **compared}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class WeakTable(dict[Any, Entry]):
     def _forget(self, entry: Entry) -> None:
         """The callback for an entry whose value has died."""
         self._dead.append(entry)
-        if not self._is_removing and LOCK.acquire(blocking=False):
+        if not self._is_removing and LOCK.acquire(False):
             try:
                 self._remove()
             finally:

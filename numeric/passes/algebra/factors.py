@@ -93,6 +93,9 @@ class _Gathering:
         for power, arg in zip(op_of(node, Mul).powers, node.args, strict=True):
             number, base = self.split[arg]
             own = number_of(base) if isinstance(base.op, Constant) else None
+            if own is None and number == 1:
+                rest.append((power, base))
+                continue
             if own is not None:
                 number = number * own
             joined = factor * number if power == 1 else factor / number
@@ -113,14 +116,16 @@ class _Gathering:
                     rest[k] = (1, mul(constant(factor), base))
                     factor = 1
                     break
-        twice = [pair for pair, times in Counter(rest).items() if times == 2 and pair[0] == 1]
-        if twice:  # the square may have been computed already
-            squares = [(1, power_of(base, constant(2))) for _, base in twice]
+        times = Counter(rest)
+        if len(times) < len(rest):
+            twice = [pair for pair, count in times.items() if count == 2 and pair[0] == 1]
+            squares = [(1, power_of(base, constant(2))) for _, base in twice]  # they may be computed already
             rest = [*squares, *(pair for pair in rest if pair not in twice)]
+            times = Counter(rest)
         made = signed_product(rest)
         if made.shape != node.shape:  # the only factor with axes was a broadcast number
             return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))
-        key = frozenset(Counter(rest).items())
+        key = frozenset(times.items())
         return factor, self.products.setdefault(key, made)
 
     def sum(self, node: Node) -> tuple[Number, Node]:

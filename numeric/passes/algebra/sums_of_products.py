@@ -113,7 +113,8 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         number, base = split(arg)
         if number == 0:
             return node if args == node.args else Node.of(op, args)
-        factor *= Fraction(number) ** power
+        if number != 1:
+            factor *= Fraction(number) ** power
         if base is None:
             continue
         inner = base.op
