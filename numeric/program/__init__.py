@@ -1,6 +1,6 @@
-"""Programs: a lowered graph as typed, immutable statements, before any text.
+"""Programs: a lowered graph as typed, immutable statements, before any text is printed.
 
-Start with `expressions` (what is computed), `statements` (what is done in which order) and `program` (the
-whole). `checking` says whether a program is well formed, `interpreter` runs it in NumPy: with the two every
-pass on programs is tested alone. `uses` is the one answer to who reads what.
+Start with `expressions`, `statements` and `program`. `checking` validates a program, and `interpreter` runs
+it in NumPy; with these two, the tests check each pass on programs separately. `uses` counts the reads of
+values and finds their lifetimes.
 """

@@ -1,4 +1,4 @@
-"""The validator: a program is well formed, or an error says which statement is not."""
+"""The validator of programs: an error names the first statement that is not well formed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from symad.numeric.program.statements import (
 
 
 def check_program(program: Program) -> None:
-    """Every read is written before, nothing is defined twice, shapes fit and are made of bound dimensions.
+    """Check that a program is well formed.
+
+    Every value is defined once, before it is read; shapes are equal where they must be; inputs bind all
+    dimensions.
 
     Raises:
-        LoweringError: the first statement that breaks a rule; a mistake of a pass, not of the user.
+        LoweringError: a statement breaks a rule, by a mistake of a pass, not of the user.
     """
     dims = {s for value in program.inputs for s in dim_symbols(value.shape)}
     checker = _Checker(program.name, {str(s) for s in dims})
@@ -36,18 +39,18 @@ def check_program(program: Program) -> None:
 
 
 def label(value: Value) -> str:
-    """A value in an error message."""
+    """The text for a value in an error message."""
     return f"{value.stem or 'a value'} {format_shape(value.shape)}"
 
 
 def shown_array(expression: Expression) -> Value | None:
-    """The array that an index shows a part of."""
+    """The array that an index is a view of; None for other expressions."""
     array = expression.array if isinstance(expression, Index) else None
     return array.value if isinstance(array, Read) else None
 
 
 class _Checker:
-    """The values that are known so far."""
+    """The checks, with the values that are known so far."""
 
     def __init__(self, program: str, dims: set[str]) -> None:
         self.program = program

@@ -14,8 +14,8 @@ from symad.core.graph import Op
 class Value:
     """One array of a program. Two values are the same if they are one object.
 
-    ``stem`` is what a person would call it, or empty: names are given when the program is printed. A value
-    that is ``named`` keeps a line of its own, as results do.
+    ``stem`` is a name stem, or empty; names are chosen when the program is printed. A ``named`` value keeps a
+    statement of its own, as results do.
     """
 
     stem: str
@@ -24,7 +24,7 @@ class Value:
 
 
 class Expression:
-    """Something with a value: `Read`, `Index`, `Compute` or `Step`."""
+    """The base class of `Read`, `Index`, `Compute` and `Step`."""
 
     __slots__ = ()
     shape: Shape
@@ -32,19 +32,19 @@ class Expression:
 
 @dataclass(frozen=True)
 class Read(Expression):
-    """A value by its name."""
+    """The array of a value."""
 
     value: Value
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
-        """The value's."""
+        """The shape of the value."""
         return self.value.shape
 
 
 @dataclass(frozen=True)
 class Position:
-    """A place on an axis: ``offset + sign*index``, or ``offset`` alone outside of loops."""
+    """A position on an axis: ``offset + sign*index``, or ``offset`` without a loop's index."""
 
     offset: Dim
     index: Value | None = None
@@ -53,20 +53,20 @@ class Position:
 
 @dataclass(frozen=True)
 class Interval:
-    """Evenly spaced places on an axis: ``count`` of them from ``start`` with a step; the axis stays."""
+    """``count`` evenly spaced positions on an axis, from ``start`` with a step. The axis stays."""
 
     start: Dim
     count: Dim
     step: int = 1
 
     def is_whole(self, length: Dim) -> bool:
-        """Whether it takes all of an axis as it is."""
+        """Whether it contains all positions of the axis in order."""
         return self.start == 0 and self.step == 1 and same_dim(self.count, length)
 
 
 @dataclass(frozen=True)
 class NewAxis:
-    """An axis of length 1 that the array has not."""
+    """An inserted axis of length 1."""
 
 
 Place: TypeAlias = "Position | Interval | NewAxis"
@@ -74,20 +74,20 @@ Place: TypeAlias = "Position | Interval | NewAxis"
 
 @dataclass(frozen=True)
 class Index(Expression):
-    """``array[places]``, a view: for every axis a position or an interval, and new axes between."""
+    """``array[places]``, a view: a position or an interval for each axis of the array, and new axes."""
 
     array: Expression
     places: tuple[Place, ...]
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
-        """The lengths of intervals, and 1 for new axes."""
+        """The lengths of the intervals, and 1 for new axes."""
         kept = (p for p in self.places if not isinstance(p, Position))
         return tuple(p.count if isinstance(p, Interval) else 1 for p in kept)
 
 
 def whole(shape: Shape) -> tuple[Place, ...]:
-    """All of every axis."""
+    """The index of a whole array."""
     return tuple(Interval(0, length) for length in shape)
 
 
@@ -98,7 +98,7 @@ def row(array: Expression, position: Position) -> Index:
 
 @dataclass(frozen=True)
 class Step(Expression):
-    """A position as a number, as a loop's body that counts its steps reads it."""
+    """A position as a number, for a loop's body that reads the number of its step."""
 
     position: Position
     shape: Shape = ()
@@ -106,9 +106,9 @@ class Step(Expression):
 
 @dataclass(frozen=True)
 class Compute(Expression):
-    """``op(*args)``; the op is one of the graph's, so that its `evaluate` says what this means.
+    """``op(*args)``, where the op is an op of graphs; its `evaluate` defines the value.
 
-    Arguments of elementwise ops may have axes of length 1, or lack leading axes: NumPy's broadcasting.
+    Arguments of elementwise ops are broadcast as in NumPy.
     """
 
     op: Op
@@ -117,14 +117,14 @@ class Compute(Expression):
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that an expression is made of."""
+    """The direct subexpressions of an expression."""
     if isinstance(expression, Compute):
         return expression.args
     return (expression.array,) if isinstance(expression, Index) else ()
 
 
 def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expression:
-    """The same expression of other parts."""
+    """The expression with other direct subexpressions."""
     if new == parts(expression):
         return expression
     if isinstance(expression, Index):
@@ -134,7 +134,7 @@ def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expressio
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and all its parts, outermost first."""
+    """The expression and all its subexpressions, outermost first."""
     waiting = [expression]
     while waiting:
         current = waiting.pop()
@@ -143,7 +143,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def values_read(expression: Expression) -> list[Value]:
-    """The values that are read, once for each time; loop indices among them."""
+    """The values that an expression reads, loop indices too, once for each read."""
     found: list[Value | None] = []
     waiting = [expression]
     while waiting:
@@ -161,7 +161,7 @@ def values_read(expression: Expression) -> list[Value]:
 
 
 def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
-    """The expression with a rule applied to every part, innermost first."""
+    """The expression with a rule applied to every subexpression, innermost first."""
     old = parts(expression)
     if not old:
         return rule(expression)

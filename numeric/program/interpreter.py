@@ -1,4 +1,4 @@
-"""A reference interpreter: programs run in NumPy through the ops' own `evaluate`, slow and literal."""
+"""A reference interpreter, slow and literal: it runs programs in NumPy by the `evaluate` of each op."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from symad.ops.linalg.root import newton
 
 
 def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
-    """The results of a program at these values, packed as the program says."""
+    """The results of a program for some inputs, packed by its structure."""
     arrays = [np.asarray(v, float)[()] for v in values]
     declared = [(v.stem, v.shape, np.shape(a)) for v, a in zip(program.inputs, arrays, strict=True)]
     state = State(solve_dims(declared), dict(zip(program.inputs, arrays, strict=True)))
@@ -52,7 +52,7 @@ def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
 
 
 class State:
-    """What has been computed so far."""
+    """The values and dimensions that are known so far."""
 
     def __init__(self, dims: dict[sympy.Symbol, int], known: dict[Value, Any]) -> None:
         self.dims = dims
@@ -64,7 +64,10 @@ class State:
             execute(statement, self)
 
     def assign(self, statement: Assign, made: Number) -> None:
-        """What is written over a value is seen by all that shares its memory: mistakes are found out."""
+        """Bind a value, or write it into the memory of the value that it overwrites.
+
+        All views of this memory then show the new value, so that tests find wrong overwrites.
+        """
         if statement.over is not None:
             place = self.known.pop(statement.over)
             place[...] = made
@@ -81,7 +84,7 @@ class State:
         return self.size(position.offset) + moving
 
     def places(self, place: Place) -> int | slice | None:
-        """What NumPy takes for one place of an index."""
+        """One place of an index, as NumPy takes it."""
         if isinstance(place, Position):
             return self.place(place)
         if isinstance(place, Interval):
@@ -102,7 +105,7 @@ class State:
 
 
 def as_floats(value: Any) -> Any:
-    """Numbers as floats, as graphs are evaluated; truth values and sparse matrices stay."""
+    """Numbers as floats, as the evaluation of graphs has them; booleans and sparse matrices unchanged."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype.kind in "iu" else value
     if isinstance(value, (bool, np.generic)) or hasattr(value, "shape"):
@@ -112,7 +115,7 @@ def as_floats(value: Any) -> Any:
 
 @question
 def execute(statement: Statement, state: State) -> None:
-    """The effect of one statement on the state."""
+    """Execute one statement."""
 
 
 @execute.dispatch
@@ -145,7 +148,7 @@ def execute_part(statement: Part, state: State) -> None:
 
 @execute.dispatch
 def execute_allocate(statement: Allocate, state: State) -> None:
-    """Rows that are never stored are NaN, so that a program that reads one is found out."""
+    """An array without zeros is filled with NaN, so that tests find reads of rows that are not stored."""
     shape = tuple(state.size(d) for d in statement.value.shape)
     state.known[statement.value] = np.full(shape, 0.0 if statement.zeros else np.nan)
 
@@ -181,7 +184,7 @@ def execute_loop(statement: Loop, state: State) -> None:
 
 @execute.dispatch
 def execute_blocks(statement: Blocks, state: State) -> None:
-    """Views of the arrays for each block, then the body, then the sums."""
+    """For each block, make the views, run the body, and add to the sums."""
     state.known.update((fixed.value, state.value(fixed.expression)) for fixed in statement.fixed)
     arrays = [np.asarray(state.value(part.array)) for part in statement.parts]
     length = state.size(statement.length)

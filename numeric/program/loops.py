@@ -64,7 +64,7 @@ class Loop(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The initial values, the next ones, the arrays of the rows, what is fixed."""
+        """The initial values, the next values, the arrays of the rows, and the fixed values."""
         return (
             *(c.initial for c in self.carried),
             *(c.next for c in self.carried),
@@ -83,7 +83,7 @@ class Loop(Statement):
         return self.body
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The loop with its initial and next values, its arrays and what is fixed changed."""
+        """The loop with ``change`` applied to its own expressions."""
         made = tuple(replace(c, initial=change(c.initial), next=change(c.next)) for c in self.carried)
         rows = tuple(replace(r, array=change(r.array)) for r in self.rows)
         fixed = tuple(Fixed(f.value, change(f.expression)) for f in self.fixed)
@@ -137,7 +137,7 @@ class Blocks(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The arrays, what is fixed, what is added."""
+        """The arrays, the fixed values, and the values that are added."""
         return (
             *(p.array for p in self.parts),
             *(f.expression for f in self.fixed),
@@ -155,7 +155,7 @@ class Blocks(Statement):
         return self.body
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with its arrays, what is fixed and what is added changed."""
+        """The statement with ``change`` applied to its own expressions."""
         return replace(
             self,
             parts=tuple(replace(p, array=change(p.array)) for p in self.parts),
@@ -172,7 +172,8 @@ class Blocks(Statement):
 class FindRoot(Statement):
     """value = the solution x of residual(x) = 0 by Newton's method from a guess.
 
-    The block computes, from ``unknown``, what ``residual`` (n,) and ``slope`` = ∂residual/∂x (n, n) read.
+    The body computes, from ``unknown``, the values that ``residual`` (n,) and ``slope`` = ∂residual/∂x (n, n)
+    read.
     """
 
     value: Value
@@ -194,11 +195,11 @@ class FindRoot(Statement):
 
     @property
     def block(self) -> Block:
-        """What each evaluation of the residual does."""
+        """The statements of each evaluation of the residual and its derivative."""
         return self.body
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with its three expressions changed."""
+        """The statement with ``change`` applied to its three expressions."""
         made = [change(e) for e in self.expressions]
         return replace(self, guess=made[0], residual=made[1], slope=made[2])
 

@@ -13,17 +13,17 @@ from symad.numeric.program.statements import Block, change_expressions
 
 @dataclass(frozen=True)
 class Program:
-    """A function as statements.
+    """A function as a sequence of statements.
 
     Attributes:
-        name: the function's.
+        name: the name of the function.
         inputs: one value for each argument; symbols in their shapes are dimensions, bound by the arguments.
-        statements: what is done, in order.
+        statements: the statements, in order.
         results: the flat results.
-        structure: how they are packed for the caller.
-        labels: names of the results, for people.
+        structure: the structure into which the results are packed for the caller.
+        labels: names of the results.
         needed: sizes that must not be negative in a call.
-        shared: groups of values that the target lays out in one array; nothing is written over them.
+        shared: groups of values that share an array in the target; these are not overwritten.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Program:
     shared: tuple[tuple[Value, ...], ...] = ()
 
     def with_statements(self, statements: Block) -> Program:
-        """The same function by other statements."""
+        """The program with other statements."""
         return replace(self, statements=statements)
 
     def sharing(self, groups: Iterable[tuple[Value, ...]]) -> Program:
-        """The same function, where these values are laid out in one array, too."""
+        """The program with more groups of values that share an array."""
         return replace(self, shared=(*self.shared, *groups))
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Program:
-        """The program with every expression changed, results included."""
+        """The program with ``change`` applied to every expression, results included."""
         made = change_expressions(self.statements, change)
         return replace(self, statements=made, results=tuple(change(r) for r in self.results))

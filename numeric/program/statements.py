@@ -1,4 +1,4 @@
-"""Statements: each says which expressions it evaluates, which values it writes, and what it contains."""
+"""Statements, with the expressions that they evaluate, the values that they write, and nested blocks."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Statement:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """What is evaluated here, in order; not what nested blocks evaluate."""
+        """The expressions that the statement evaluates, in order, without those of nested blocks."""
         return ()
 
     @property
     def writes(self) -> tuple[Value, ...]:
-        """The values that are new after the statement, or changed by it; not those of nested blocks."""
+        """The values that the statement defines or changes, without those of nested blocks."""
         return ()
 
     @property
     def block(self) -> Block:
-        """Nested statements."""
+        """The nested statements."""
         return ()
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with every expression of its own changed."""
+        """The statement with ``change`` applied to its own expressions."""
         return self
 
     def with_block(self, block: Block) -> Statement:
@@ -43,16 +43,16 @@ Block: TypeAlias = "tuple[Statement, ...]"
 
 @dataclass(frozen=True)
 class Comment(Statement):
-    """A line for the reader: the formulas of the next statements."""
+    """A comment for the reader of the code, such as the formulas of the next statements."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Assign(Statement):
-    """value = expression; into memory of its own, or into that of a value ``over`` that ends here.
+    """value = expression, in new memory, or in the memory of the value ``over``, which ends here.
 
-    ``kept``: memory of its own is kept from call to call.
+    If ``kept``, new memory is kept from call to call.
     """
 
     value: Value
@@ -62,7 +62,7 @@ class Assign(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The one."""
+        """The expression."""
         return (self.expression,)
 
     @property
@@ -71,14 +71,14 @@ class Assign(Statement):
         return (self.value,)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The same value of a changed expression."""
+        """The assignment with ``change`` applied to its expression."""
         made = change(self.expression)
         return self if made is self.expression else replace(self, expression=made)
 
 
 @dataclass(frozen=True)
 class Allocate(Statement):
-    """A new array for `Store`; of zeros, or of anything, then perhaps in memory of earlier calls."""
+    """A new array, of zeros or uninitialized; if ``kept``, in memory that is kept from call to call."""
 
     value: Value
     zeros: bool = False
@@ -92,7 +92,7 @@ class Allocate(Statement):
 
 @dataclass(frozen=True)
 class Store(Statement):
-    """array[position] = expression."""
+    """array[position] = expression, along the first axis."""
 
     array: Value
     position: Position
@@ -100,7 +100,7 @@ class Store(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The one."""
+        """The expression."""
         return (self.expression,)
 
     @property
@@ -109,15 +109,15 @@ class Store(Statement):
         return (self.array,)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The same place for a changed expression."""
+        """The statement with ``change`` applied to its expression."""
         return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True)
 class Scatter(Statement):
-    """array[places] = expression, or +=: elements of an array with one axis, at constant ``places``.
+    """array[places] = expression, or +=, for an array with one axis and constant ``places``.
 
-    The expression has one element for each place, in order, or no axes: the same for all places.
+    The expression has one element for each place, in order, or it has no axes and goes to every place.
     """
 
     array: Value
@@ -127,7 +127,7 @@ class Scatter(Statement):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The one."""
+        """The expression."""
         return (self.expression,)
 
     @property
@@ -136,41 +136,41 @@ class Scatter(Statement):
         return (self.array,)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The same places for a changed expression."""
+        """The statement with ``change`` applied to its expression."""
         return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True)
 class Together(Statement):
-    """Assignments of one function to several arguments, or of all results of one op: none reads another."""
+    """Independent assignments: one function of several arguments, or all results of one op."""
 
     assignments: tuple[Assign, ...]
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """One for each."""
+        """The expressions of the assignments."""
         return tuple(a.expression for a in self.assignments)
 
     @property
     def writes(self) -> tuple[Value, ...]:
-        """One for each."""
+        """The values of the assignments."""
         return tuple(a.value for a in self.assignments)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The same values of changed expressions."""
+        """The assignments with ``change`` applied to their expressions."""
         return Together(tuple(replace(a, expression=change(a.expression)) for a in self.assignments))
 
 
 @dataclass(frozen=True)
 class Free(Statement):
-    """Values that end here: nothing reads them later, and their memory is given back."""
+    """The values end here: no later statement reads them, and their memory is freed."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class Part(Statement):
-    """Statements that are a function of their own; later ones read what they write."""
+    """Statements that become a function of their own; later statements read the values that they write."""
 
     body: Block
 
@@ -180,29 +180,29 @@ class Part(Statement):
         return self.body
 
     def with_block(self, block: Block) -> Statement:
-        """Other statements."""
+        """The part with other statements."""
         return Part(block)
 
 
 def assignments(statement: Statement) -> tuple[Assign, ...]:
-    """The assignments that a statement is."""
+    """The assignments of an `Assign` or `Together` statement; none for others."""
     if isinstance(statement, Together):
         return statement.assignments
     return (statement,) if isinstance(statement, Assign) else ()
 
 
 def every_statement(block: Block) -> Iterator[Statement]:
-    """All statements, those of nested blocks after the one that contains them."""
+    """All statements; each is followed by those of its nested block."""
     for statement in block:
         yield statement
         yield from every_statement(statement.block)
 
 
 def change_blocks(block: Block, change: Callable[[Block], Block]) -> Block:
-    """The block with ``change`` applied to every nested block, then to the whole."""
+    """The block with ``change`` applied to every nested block first, then to the whole block."""
     return change(tuple(s.with_block(change_blocks(s.block, change)) if s.block else s for s in block))
 
 
 def change_expressions(block: Block, change: Callable[[Expression], Expression]) -> Block:
-    """The block with every expression changed, those of nested blocks too."""
+    """The block with ``change`` applied to every expression, in nested blocks too."""
     return change_blocks(block, lambda inner: tuple(s.with_expressions(change) for s in inner))

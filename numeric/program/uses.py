@@ -1,4 +1,4 @@
-"""Who reads what: the one use map, made once for each pass that asks."""
+"""The reads and the lifetimes of the values of a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symad.numeric.program.statements import Scatter, Store, assignments, every_
 
 @dataclass(frozen=True)
 class Uses:
-    """How often each value is read, and which arrays are changed after they are made."""
+    """The number of reads of each value, and the values that stores and loops write."""
 
     reads: Counter[Value]
     stored: frozenset[Value]
@@ -25,7 +25,7 @@ class Uses:
 
 
 def uses_of(program: Program) -> Uses:
-    """The uses of all values of a program, results included."""
+    """The uses of all values of a program. A result counts as a read."""
     reads: Counter[Value] = Counter()
     stored: set[Value] = set()
     for statement in every_statement(program.statements):
@@ -40,26 +40,29 @@ def uses_of(program: Program) -> Uses:
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """Which values share memory, and which statement of a block reads each memory last.
+    """The values that share memory, and the last statement that reads or writes each memory.
 
-    A nested block counts as part of its statement: what a loop reads is needed in every step. Results are
-    read after all statements.
+    Attributes:
+        memory: for a value in another value's memory the value that allocated it.
+        last: for a value that allocated memory the position of the last statement that touches it. A nested
+            block counts as part of its statement, as a loop's values are needed in every step. Results are
+            read after all statements.
     """
 
     memory: Mapping[Value, Value]
     last: Mapping[Value, int]
 
     def end(self, value: Value) -> int:
-        """The position of the last statement that reads the memory of a value."""
+        """The position of the last statement that reads or writes the memory of a value."""
         return self.last[self.memory.get(value, value)]
 
 
 def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> Lifetimes:
-    """When the memory of the values of a program ends.
+    """The lifetimes of the values of a program.
 
     Args:
-        program: whose statements are looked at.
-        shows: the value whose memory an expression shows a part of; None where it has memory of its own.
+        program: the program.
+        shows: the value whose memory an expression is a view of; None if it allocates.
     """
     memory: dict[Value, Value] = {}
     last: dict[Value, int] = {}

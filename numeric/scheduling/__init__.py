@@ -1,4 +1,4 @@
-"""From graphs to programs: an order of statements, loops with their states, names by role.
+"""From graphs to programs: the order of statements, loops and their states, names by role.
 
-Start with `schedule`; `loops` has the rule of recurrences, `roles` says what values are called.
+Start with `schedule`. `loops` has the rules of recurrences, and `roles` chooses the names of values.
 """

@@ -1,4 +1,4 @@
-"""The nodes of array code as a program: one statement for each, in a given order."""
+"""Nodes of array code as a program with one statement for each node, in a given order."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.ops.arrays.sources import ArrayConstant, Constant
 
-SEVERAL = ("body", "score", "formula")
-"""Fields of ops that have several results, which one loop or kernel computes."""
+MULTI_RESULT_FIELDS = ("body", "score", "formula")
+"""Fields of ops with several results; one loop or kernel computes all that share field and arguments."""
 
 
 @dataclass(frozen=True)
 class NodeBlock:
-    """A program, and which value is which node."""
+    """A program of nodes, with the value of each node."""
 
     program: Program
     values: dict[Node, Value]
@@ -31,14 +31,14 @@ def block_of(
     structure: Structure | None = None,
     stems: Callable[[Node], str] = lambda node: "",
 ) -> NodeBlock:
-    """The statements of some nodes, in order; the results of one loop or kernel come together.
+    """The program of some nodes. The results of one loop or kernel are one `Together` statement.
 
     Args:
-        order: nodes, arguments before what reads them.
-        outputs: what is read afterwards.
-        given: nodes that have values already, or these values.
-        structure: how the outputs are packed.
-        stems: what values are called.
+        order: the nodes, each after its arguments.
+        outputs: the nodes that are results.
+        given: nodes that have values already, perhaps with these values.
+        structure: the structure of the results.
+        stems: the name stem of a node.
     """
     known: dict[Node, Expression] = {}
     values: dict[Node, Value] = {}
@@ -55,7 +55,7 @@ def block_of(
         expression = Compute(node.op, tuple([known[a] for a in node.args]), node.shape)
         known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
         assign = Assign(value, expression)
-        several = [getattr(node.op, name) for name in SEVERAL if hasattr(node.op, name)]
+        several = [getattr(node.op, name) for name in MULTI_RESULT_FIELDS if hasattr(node.op, name)]
         group = together.setdefault((type(node.op), *several, node.args), []) if several else []
         if not group:
             statements.append(group)
@@ -67,6 +67,6 @@ def block_of(
 
 
 def sharing(block: NodeBlock, groups: Iterable[Iterable[Node]]) -> Program:
-    """The program that knows which nodes are laid out in one array."""
+    """The program of a block, with groups of nodes that share an array."""
     found = (tuple([block.values[n] for n in group if n in block.values]) for group in groups)
     return block.program.sharing(group for group in found if group)

@@ -1,9 +1,9 @@
-"""Recurrences as loops: which way they run, where their states stand, which values of every step are stored.
+"""Recurrences as loops: their direction, the arrays of their states, and the values stored in each step.
 
-States that are needed at all steps stand in one array h of T + 1 rows, of which row 0 is the initial state
-and row t + 1 what step t makes of row t; so h[1:] are the states and h[:T] those before each step, without a
-copy. States that are needed at the end alone are carried from step to step. A loop over reversed arrays runs
-backwards over the arrays themselves.
+States that are read at all steps are the rows of one array h of T + 1 rows. Row 0 is the initial state, and
+step t computes row t + 1 from row t. So h[1:] are the states and h[:T] the states before each step, without a
+copy. If only the last state is read, the loop carries the state in a variable. A loop over reversed arrays
+runs backwards over the arrays themselves.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def plan_scan(op: Scan, node: Node, scope: Scope) -> None:
 
 @plan.dispatch
 def plan_loop(op: LoopOp, node: Node, scope: Scope) -> None:
-    """All values of the loop at once."""
+    """One statement computes all values of the loop."""
     plan_loop_values(values(node), scope)
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The steps of a loop: its index, how many there are, and whether time runs backwards.
+    """The steps of a loop: its index t, the number of steps, and its direction.
 
-    ``t`` is the place in arrays that are read in the order of memory. A loop that runs backwards takes its
-    first step at t = count − 1.
+    In step t, the loop reads row t of arrays in the order of memory. If ``turned``, the loop runs backwards
+    and its first step is t = count − 1.
     """
 
     index: Value
@@ -64,36 +64,36 @@ class Clock:
 
     @property
     def now(self) -> Position:
-        """This step's place, in the order of memory."""
+        """The row of this step, in the order of memory."""
         return Position(0, self.index)
 
     @property
     def counted(self) -> Position:
-        """How many steps were done before."""
+        """The number of steps before this one."""
         return Position(plus(self.count, -1), self.index, -1) if self.turned else self.now
 
     @property
     def before(self) -> Position:
-        """The state before this step, in an array with one more row than steps."""
+        """The row of the state before this step, in an array of count + 1 rows."""
         return Position(1, self.index) if self.turned else self.now
 
     @property
     def after(self) -> Position:
-        """The state after this step."""
+        """The row of the state after this step."""
         return self.now if self.turned else Position(1, self.index)
 
     @property
     def first(self) -> Position:
-        """The initial state."""
+        """The row of the initial state."""
         return Position(self.count if self.turned else 0)
 
     @property
     def last(self) -> Position:
-        """The final state."""
+        """The row of the final state."""
         return Position(0 if self.turned else self.count)
 
     def at_step(self, x: Node, scope: Scope) -> Expression:
-        """What one step reads of an array with one row for each."""
+        """The expression by which a step reads its row of an array with one row for each step."""
         if isinstance(x.op, Iota):
             return Step(self.counted)
         if self.turned and _reversed(x):
@@ -101,14 +101,14 @@ class Clock:
         return row(scope.known[x], self.counted)
 
     def in_steps(self, expression: Expression) -> Expression:
-        """An array that stands in the order of memory, in the order of steps."""
+        """An array in the order of memory as a view in the order of steps."""
         if not self.turned:
             return expression
         turned = Interval(plus(self.count, -1), self.count, -1)
         return Index(expression, (turned, *whole(expression.shape[1:])))
 
     def rows(self, array: Expression, previous: bool) -> Expression:
-        """The states after all steps, or those before them, from the array of all; in the order of memory."""
+        """The states after each step, or before each step, as rows of ``array``, in the order of memory."""
         start = 1 if previous == self.turned else 0
         return Index(array, (Interval(start, self.count), *whole(array.shape[1:])))
 
@@ -118,7 +118,7 @@ def _reversed(x: Node) -> bool:
 
 
 def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
-    """The statements of one loop, and expressions for those of its values that are used."""
+    """Add the statements of one loop, and expressions for its values that are read."""
     op: Any = nodes[0].op
     args = nodes[0].args
     initial, xs, constants = pieces(op, args)
@@ -152,18 +152,18 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
 
 
 def number_of(node: Node) -> int:
-    """Which value of its loop a node is."""
+    """The number of a node among the values of its loop."""
     return node.op.k if isinstance(node.op, LoopOp) else 0
 
 
 def state_stem(clock: Clock, scope: Scope, nodes: Sequence[Node]) -> str:
-    """What a state is called: h, or h_bar where time runs backwards."""
+    """The name stem of the states: that of a result, else h, or h_bar if the loop runs backwards."""
     found = next((scope.roles.results[n] for n in nodes if n in scope.roles.results), None)
     return found or ("h_bar" if clock.turned else "h")
 
 
 def _last_only(node: Node, scope: Scope) -> bool:
-    """Whether only the last state is read."""
+    """Whether the last state is the only state that is read."""
     if node.shape[0] == 0:
         return False
     last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
@@ -171,14 +171,14 @@ def _last_only(node: Node, scope: Scope) -> bool:
 
 
 def _last_of(node: Node, state: Expression, scope: Scope) -> None:
-    """The expression of the last state of a loop that keeps no others."""
+    """Note the expression of the last state, of a loop whose other states are not read."""
     last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
     scope.known[last] = Index(state, (NewAxis(), *whole(state.shape)))
-    scope.known[node] = state  # which only the last state is read of, see `_last_only`
+    scope.known[node] = state  # stands for all states, as only the last one is read
 
 
 def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) -> Value:
-    """The array of all states; the nodes that select states become views of it."""
+    """Allocate the array of all states; the states after and before each step become views of it."""
     array = Value(stem, (plus(clock.count, 1), *start.shape))
     zero = is_zero(start)
     scope.statements.append(Allocate(array, zeros=zero))
@@ -194,7 +194,7 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
 
 
 def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
-    """The array of a value that every step keeps."""
+    """Allocate the array of a value that is stored in each step."""
     inner = node.op.body.output_nodes[number_of(node)].op  # type: ignore[attr-defined]  # a loop's
     function = inner.head.__name__ if isinstance(inner, Apply) else "a"
     array = scope.value_of(node, "a_bar" if clock.turned else function)
@@ -204,7 +204,7 @@ def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
 
 
 def is_zero(node: Node) -> bool:
-    """Whether all elements are the number 0 by construction."""
+    """Whether all elements are 0 by construction."""
     if isinstance(node.op, ArrayConstant):
         return not node.op.array.any()
     if isinstance(node.op, (Stack, Concatenate, Reshape)):

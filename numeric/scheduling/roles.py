@@ -1,9 +1,9 @@
-"""What values are called: names by role, from how a graph came about and from what an op is.
+"""The names of values: by their role in the derivatives of a graph, or by their op.
 
-The gradient of W is W_bar, a tangent is x_dot, the value keeps the name of its function. Inner cotangents
-are found by computing the cotangents of all nodes once more: equal nodes are one node, so those that occur
-in the graph are recognised. What has no role is named after its op and its arguments: P for a softmax,
-cos_a for the cosine of a, QK for a product of Q and K.
+The gradient of W is W_bar, a tangent is x_dot, and the value has the name of its function. To find inner
+cotangents, the cotangents of all nodes are computed once more: equal nodes are one object, so that cotangents
+in the graph are recognized. Other values are named after their op and arguments: P for a softmax, cos_a for
+the cosine of a, QK for a product of Q and K.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ else:
     Stems = Any
 
 MAX_NODES_FOR_COTANGENTS = 300
-"""Nodes of a function up to which its cotangents are computed again for their names; readers stop before."""
+"""Nodes of a function up to which inner cotangents get names; this computes them again. Set by hand."""
 
 MAX_STEM = 12
-"""Characters of a name that is put together from others."""
+"""Characters of a name that is composed of other names. Set by hand, so that lines stay short."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What results and cotangents are called.
+    """The names of results and cotangents.
 
     Attributes:
-        labels: names of the results, flat and in order; none if they have no roles.
-        value: the name of the first result where the others are its derivatives by reverse mode.
-        results: names of the nodes that compute them.
-        primals: for cotangents the node that they belong to.
+        labels: the names of the flat results, in order; empty if they have no roles.
+        value: the name of the first result, if the others are its derivatives by reverse mode.
+        results: the names of the nodes that compute the results.
+        primals: for each cotangent the node whose cotangent it is.
     """
 
     labels: tuple[str, ...] = ()
@@ -56,7 +56,12 @@ class Roles:
     primals: Mapping[Node, Node] = field(default_factory=dict)
 
     def after(self, prepared: Graph, passes: Callable[[Graph], Graph]) -> Roles:
-        """The roles after graph passes; what is named goes through the same passes once more."""
+        """The roles in a graph after graph passes.
+
+        Args:
+            prepared: the graph after the passes.
+            passes: the same passes, for the graph of all cotangents and their primals.
+        """
         pairs = zip(prepared.output_nodes, self.labels, strict=False)
         results = {node: label for node, label in pairs if label and node.args}
         if not self.primals:
@@ -68,11 +73,11 @@ class Roles:
 
 
 NO_ROLES = Roles()
-"""Of what stands inside of loops."""
+"""The roles of graphs without a known origin, and of bodies of loops."""
 
 
 def roles_of(graph: Graph, inner: bool = True) -> Roles:
-    """The roles in a graph, from the transformation that made it; with ``inner`` those of cotangents too."""
+    """The roles in a graph, by the transformation that made it; if ``inner``, also of inner cotangents."""
     if graph.origin is None:
         return NO_ROLES
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
@@ -81,7 +86,7 @@ def roles_of(graph: Graph, inner: bool = True) -> Roles:
 
 
 def _primals(origin: Origin) -> dict[Node, Node]:
-    """The nodes of a function, by their cotangents."""
+    """The nodes of a function by their cotangents; empty if the function has too many."""
     if origin.value is None:
         return {}
     known = set(topological([origin.value]))
@@ -91,32 +96,32 @@ def _primals(origin: Origin) -> dict[Node, Node]:
 
 
 def name_of(expression: Expression | None) -> str:
-    """What the value of an expression is called, or nothing."""
+    """The name stem of a value or of a view of it; empty for other expressions."""
     if isinstance(expression, Index):
         return name_of(expression.array)
     return expression.value.stem if isinstance(expression, Read) else ""
 
 
 def stem_of(node: Node, names: tuple[str, ...]) -> str:
-    """A name for the value of a node, from the names of its arguments; or nothing."""
+    """A name stem for a node, from the name stems of its arguments; may be empty."""
     made: str = stem(node.op, node, names)
     return made if len(made) <= MAX_STEM and made.isidentifier() else ""
 
 
 @question
 def stem(op: Op, node: Node, names: Stems) -> Any:
-    """What a person would call the value of an op whose arguments are called ``names``, or nothing."""
+    """The usual name for the value of an op with arguments called ``names``; may be empty."""
 
 
 @stem.dispatch
 def stem_nothing(op: Op, node: Node, names: Stems) -> Word:
-    """By default nothing."""
+    """By default, an op gives no name."""
     return ""
 
 
 @stem.dispatch
 def stem_softmax(op: Softmax, node: Node, names: Stems) -> Word:
-    """Probabilities."""
+    """P, the probabilities."""
     return "P"
 
 
@@ -127,7 +132,7 @@ def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> Word:
 
 @stem.dispatch
 def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> Word:
-    """A = L Lᵀ."""
+    """L, of A = L Lᵀ."""
     return "L"
 
 
@@ -155,7 +160,7 @@ def stem_sum(op: Add, node: Node, names: Stems) -> Word:
 
 @stem.dispatch
 def stem_loop(op: Loop, node: Node, names: Stems) -> Word:
-    """h for states, h_bar where time runs backwards; other values: their function, or a, a_bar."""
+    """h for states, h_bar in backward loops; other values have the name of their function, or a, a_bar."""
     states, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)
     if op.k < len(states):
@@ -166,7 +171,7 @@ def stem_loop(op: Loop, node: Node, names: Stems) -> Word:
 
 @stem.dispatch
 def stem_scan(op: Scan, node: Node, names: Stems) -> Word:
-    """h for states, h_bar where time runs backwards."""
+    """h for states, h_bar in backward loops."""
     return "h_bar" if any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1]) else "h"
 
 

@@ -1,4 +1,4 @@
-"""Roots as Newton's method on the statements of the residual and its derivative; batches one by one."""
+"""Roots by Newton's method on the statements of the residual and its derivative."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from symad.ops.linalg.root import Root, residual_at, slope_at
 
 @plan.dispatch
 def plan_root(op: Root, node: Node, scope: Scope) -> None:
-    """One problem, or a loop over the problems of a batch.
+    """Add the statement of one problem, or a loop over the problems of a batch.
 
     Raises:
-        LoweringError: the graph holds a solver of the user's.
+        LoweringError: the root has a solver of the user.
     """
     if op.solver is not None:
         raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
@@ -36,7 +36,7 @@ def plan_root(op: Root, node: Node, scope: Scope) -> None:
 
 
 def find_root(op: Root, value: Value, args: tuple[Expression, ...]) -> FindRoot:
-    """One problem, from the expressions of the guess and the parameters."""
+    """The statement of one problem, from the expressions of the guess and the parameters."""
     local = op.residual.input_nodes
     unknown = Value("x", local[0].shape)
     inside = Scope(dict(zip(local, (Read(unknown), *args[1:]), strict=True)), NO_ROLES)

@@ -1,4 +1,4 @@
-"""Graph to program: one statement for each node, in an order that depends on the graph alone."""
+"""Graphs as programs with one statement for each node, in an order that depends only on the graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def schedule(graph: Graph, roles: Roles) -> Program:
 
     Args:
         graph: all ops have rules in the target; recurrences are `Loop` or `Scan`.
-        roles: what results and cotangents are called.
+        roles: the names of results and cotangents.
     """
     inputs = {node: Value(short_name(symbol_of(node)), node.shape) for node in graph.input_nodes}
     scope = Scope({node: Read(value) for node, value in inputs.items()}, roles)
@@ -40,9 +40,9 @@ def schedule(graph: Graph, roles: Roles) -> Program:
 
 
 class Scope:
-    """The nodes that have expressions so far, and the statements that made them.
+    """The nodes that have expressions so far, and the statements that compute them.
 
-    Bodies of loops have scopes of their own: their nodes may be equal to others outside by accident.
+    The body of a loop has a scope of its own, since its nodes may be equal to nodes outside.
     """
 
     def __init__(self, known: dict[Node, Expression], roles: Roles) -> None:
@@ -50,14 +50,14 @@ class Scope:
         self.roles = roles
         self.statements: list[Statement] = []
         self.places: dict[Node, tuple[Value, Position]] = {}
-        """Nodes of a loop's body that are stored, with their places."""
+        """The nodes of a loop's body that are stored in each step, with their arrays and rows."""
         self.order: list[Node] = []
         self.scores: frozenset[Node] = frozenset()
         self.outputs: frozenset[Node] = frozenset()
 
     @cached_property
     def readers(self) -> dict[Node, list[Node]]:
-        """For each node those that read it."""
+        """For each node the nodes that read it."""
         return readers(self.order)
 
     @property
@@ -66,7 +66,7 @@ class Scope:
         return tuple(self.statements)
 
     def compute(self, outputs: Iterable[Node]) -> None:
-        """Give some nodes, and all that they need, expressions."""
+        """Find expressions for some nodes and for the nodes that they need."""
         self.outputs = frozenset(outputs)
         self.order = topological(outputs)
         self.scores = frozenset(a for node in self.order if isinstance(node.op, Softmax) for a in node.args)
@@ -77,7 +77,7 @@ class Scope:
                     self.statements.append(Comment(f"backwards: x_bar = ∂{self.roles.value}/∂x"))
 
     def assign(self, node: Node, expression: Expression) -> None:
-        """Compute a node into a value of its own, or into its place in an array of all steps."""
+        """Add the statement that computes a node, as a new value or into its row of a stored array."""
         if node in self.places:
             array, position = self.places[node]
             self.statements.append(Store(array, position, expression))
@@ -88,7 +88,7 @@ class Scope:
         self.known[node] = Read(value)
 
     def value_of(self, node: Node, default: str = "") -> Value:
-        """A new value for a node, under the name of its role."""
+        """A new value for a node, with the name stem of its role, or of its op, or ``default``."""
         label = self.roles.results.get(node)
         if label:
             return Value(label, node.shape, True)
@@ -111,23 +111,27 @@ def plan(op: Op, node: Node, scope: Scope) -> Done:
 
 @plan.dispatch
 def plan_op(op: Op, node: Node, scope: Scope) -> Done:
-    """One statement."""
+    """By default, an op is one statement."""
     scope.assign(node, Compute(op, scope.arguments(node), node.shape))
 
 
 @plan.dispatch
 def plan_source(op: Source, node: Node, scope: Scope) -> Done:
-    """Constants stand where they are used."""
+    """A source is written where it is read."""
     scope.known[node] = Compute(op, (), node.shape)
 
 
 @plan.dispatch
 def plan_pack(op: Pack, node: Node, scope: Scope) -> Done:
-    """Entries are packed where they are returned."""
+    """A result that packs entries is written where it is returned."""
     scope.known[node] = Compute(op, scope.arguments(node), node.shape)
 
 
 @plan.dispatch
 def plan_input(op: Input, node: Node, scope: Scope) -> Done:
-    """An input that the graph does not take."""
+    """An input that is none of the graph's.
+
+    Raises:
+        LoweringError: always, as the other inputs have expressions.
+    """
     raise LoweringError(f"the graph uses {op.symbol}, which is none of its inputs")
