@@ -68,12 +68,12 @@ def _with_sign(value: Any, sign: int) -> Any:
 
 
 def always_exist(outputs: Sequence[Node]) -> bool:
-    """True if intervals show that some outputs have values at every point."""
-    inputs = [n for n in topological(outputs) if isinstance(n.op, Input)]
-    found = ranges(outputs, promised(inputs))
-    each = [np.asarray(found[o], dtype=object).ravel() for o in outputs if o in found]
-    return len(each) == len(outputs) and all(
-        v.sure if isinstance(v, Interval) else not isinstance(v, OpenTruth) for part in each for v in part
+    """True if all nodes that some outputs need, in every branch, have values at every point: by intervals."""
+    order = topological(outputs)
+    found = ranges(outputs, promised([n for n in order if isinstance(n.op, Input)]))
+    each = [np.asarray(found[n], dtype=object).ravel() for n in order if n in found]
+    return len(each) == len(order) and all(
+        not isinstance(v, Interval) or v.sure for part in each for v in part
     )
 
 

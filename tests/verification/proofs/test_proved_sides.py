@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import Abs, Symbol, exp, log, sqrt
+from sympy import Abs, And, Piecewise, Symbol, exp, log, sqrt
 
 import symad
 from symad.core.graph import Graph
@@ -16,7 +16,10 @@ x, y = Symbol("x", real=True), Symbol("y", real=True)
 p = Symbol("p", positive=True)
 
 EVERYWHERE = [1 / (exp(x) + exp(y)), sqrt(1 + x**2), log(2 + x**2) / (3 + Abs(y)), 1 / p, log(p)]
-SOMEWHERE = [1 / (exp(x) - 1), 1 / x, sqrt(x + Abs(x) - 1), log(x**2), 1 / (x + Abs(x)), sqrt(x)]
+SOMEWHERE = [
+    1 / (exp(x) - 1), 1 / x, sqrt(x + Abs(x) - 1), log(x**2), 1 / (x + Abs(x)), sqrt(x),
+    Piecewise((1, log(x) > 0), (2, True)), Piecewise((1, And(x > 1, log(y) > 0)), (y, True)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", EVERYWHERE)
