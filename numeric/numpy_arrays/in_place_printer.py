@@ -78,7 +78,7 @@ class InPlacePrinter(ArrayPrinter):
         self.numbers: dict[str, str] = {}
         """The names of constants that replace numbers in loops, by the texts of the numbers."""
         self.slots: dict[Node, str] = {}
-        """The texts of the arrays, or views, in which nodes are computed."""
+        """For a node, the text of the array or view that it is written to."""
         self.fixed: dict[str, Turned | Name] = {}
         """For a matrix that no step of the loops around changes, its transpose.
 
@@ -333,8 +333,8 @@ class InPlacePrinter(ArrayPrinter):
     def number(self, text: str, made: Expression | None = None) -> str:
         """The text of a number that is combined with arrays.
 
-        In loops, a constant is an array of the module: NumPy converts a Python number in the time in which it
-        processes a thousand elements.
+        In loops, a constant is an array of the module: to convert a Python number takes NumPy as long as
+        to add a thousand elements.
 
         Args:
             text: the number as text.

@@ -9,7 +9,7 @@ from symad.ops.arrays.shaping import Reshape, Slice
 
 
 def view_of_slice(node: Node) -> tuple[Node, tuple[Place, ...]] | None:
-    """The array and the index of a slice from which axes of length 1 are dropped; None for other nodes."""
+    """The array and the index of a slice that is reshaped to drop axes of length 1; None for other nodes."""
     if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
         return None
     (piece,) = node.args

@@ -9,7 +9,7 @@ from symad.numeric.program_passes.memory import is_view
 from symad.ops.arrays.shaping import Broadcast, Reshape
 
 MIN_FREED_ELEMENTS = 2**14
-"""Elements from which an array is freed as soon as it is not needed. Set by hand."""
+"""The smallest number of elements of an array that is freed as soon as it is not needed."""
 
 
 def views(node: Node) -> Iterator[Node]:

@@ -230,13 +230,13 @@ class ArrayPrinter(ModuleParts):
         return replace(plan, program=made, lives=lives)
 
     def know(self, plan: Plan) -> None:
-        """Take over what a plan knows about nodes."""
+        """Set the attributes that describe the nodes of a plan."""
         self.block, self.lives, self.row_numbers = plan.block, plan.lives, plan.numbers
         self.users, self.lasting = plan.users, plan.lasting
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
-        """Restore at the end what the printer knows now from its plan."""
+        """Restore the attributes of the current plan at the end."""
         around = self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting
         yield
         self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting = around
@@ -262,7 +262,7 @@ class ArrayPrinter(ModuleParts):
             return self.written(plan, rooms)
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
-        """The lines of a plan that `know` has taken over."""
+        """The lines of a plan, after `know`."""
         lines: list[str] = []
         first = self.serial
         statements = enumerate(self.block.program.statements)
@@ -326,7 +326,7 @@ class ArrayPrinter(ModuleParts):
             node = self.over[node]
 
     def least_freed(self) -> int:
-        """The number of elements from which a statement frees an array."""
+        """The smallest number of elements of an array that a statement frees."""
         return 0
 
     def is_worth_freeing(self, node: Node) -> bool:

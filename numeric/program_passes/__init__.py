@@ -1,5 +1,5 @@
-"""Passes on programs, each a function Program -> Program that keeps what the program computes.
+"""Passes on programs: functions Program -> Program that do not change the results of the program.
 
-`symad.numeric.pipelines` says in which order they run. A new pass is a new file here, a line there, and a
-test that the interpreter gives the same before and after.
+`symad.numeric.pipelines` has their order. A new pass needs a file here, a line there, and a test that the
+interpreter computes the same results before and after the pass.
 """

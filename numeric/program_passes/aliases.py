@@ -1,4 +1,4 @@
-"""Values that are only another name for something are read as what they are."""
+"""Removes aliases: statements v = w, where v is only another name for w."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from symad.numeric.program.statements import Assign, Block, change_blocks, every
 
 
 def drop_aliases(program: Program) -> Program:
-    """The program without statements v = w; readers of v read w."""
+    """The program without statements v = w. Readers of v read w."""
     same: dict[Value, Expression] = {}
     for statement in every_statement(program.statements):
         if isinstance(statement, Assign) and isinstance(statement.expression, Read):

@@ -1,6 +1,6 @@
-"""Sums of padded arrays as one array, into whose parts the terms are computed without their padding.
+"""Sums of padded arrays: the terms are computed without padding, in the parts of one array.
 
-A term that overlaps no other is written to its part; terms that overlap are added there.
+A term that overlaps no other term is written to its part. Terms that overlap are added there.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def put_together(program: Program, in_steps: bool) -> Program:
     """The program with sums of padded arrays as arrays that are filled part by part.
 
     Args:
-        program: in which is said what is written over what.
-        in_steps: whether the program is a step of a loop: operands are computed there, too, as small arrays
-            stay in the cache.
+        program: a program after `write_over`.
+        in_steps: the program is a step of a loop. Then the operands that a term overwrites are computed in
+            its part, too, since small arrays stay in the cache.
     """
     every = [made for statement in program.statements for made in assignments(statement)]
     if not any(isinstance(getattr(made.expression, "op", None), (Pad, Overlay)) for made in every):
@@ -57,7 +57,13 @@ def put_together(program: Program, in_steps: bool) -> Program:
 
 
 class _Work:
-    """What becomes of statements."""
+    """The changes of the statements of a program.
+
+    Attributes:
+        before: for a value, statements to insert before its own.
+        instead: for a value, statements that replace its own.
+        over: for a value, the value that it overwrites.
+    """
 
     def __init__(self, program: Program, every: Sequence[Assign], in_steps: bool) -> None:
         self.given = program
@@ -71,13 +77,13 @@ class _Work:
 
     @cached_property
     def reads(self) -> Counter[Value]:
-        """How many values are made of each value, or are that result."""
+        """The number of values that are computed from each value; a result counts, too."""
         found = Counter(v for made in self.made.values() for v in {*values_read(made.expression)})
         found.update(v for result in self.given.results for v in values_read(result))
         return found
 
     def program(self) -> Program:
-        """The program with what was noted."""
+        """The program with these changes."""
         ordered: list[Statement] = []
         for statement in self.given.statements:
             made = assignments(statement)
@@ -91,14 +97,14 @@ class _Work:
         return self.given.with_statements(tuple(ordered))
 
     def behind(self, expression: Expression) -> Compute | None:
-        """What a value is made of."""
+        """The op that computes a value; None if it is no op of this program."""
         found = self.made.get(expression.value) if isinstance(expression, Read) else None
         return found.expression if found is not None and isinstance(found.expression, Compute) else None
 
-    # ---- parts that do not meet ------------------------------------------------------------------
+    # ---- parts that do not overlap ---------------------------------------------------------------
 
     def sum_of_boxes(self, made: Assign) -> None:
-        """A sum of arrays padded into boxes that do not meet."""
+        """Change a sum of arrays that are padded into boxes, if the boxes do not overlap."""
         assert isinstance(made.expression, Compute)
         pads = [pad for pad in map(self.behind, made.expression.args) if pad is not None]
         args = [a.value for a in made.expression.args if isinstance(a, Read)]
@@ -114,7 +120,7 @@ class _Work:
         self.instead[made.value] = [Assign(made.value, Read(array))]
 
     def _fill(self, array: Value, padded: Value, pad: Compute, box: Box) -> Value:
-        """Fill one box; the value before which the box is looked up."""
+        """Write a term to its box. Returns the value before whose statement the array must be allocated."""
         (inner,) = pad.args
         axes: frozenset[int] = frozenset()
         reshaped, behind = None, self.behind(inner)
@@ -135,11 +141,14 @@ class _Work:
         return padded
 
     def _is_free(self, value: Value) -> bool:
-        """Whether a value is read once, and can be computed where it is told to be."""
+        """Whether a value is read once and can be computed in another array."""
         return self.reads[value] == 1 and value not in self.shared and value not in self.instead
 
     def _computed(self, value: Value, array: Value, places: Sequence[Place], back: bool) -> Value:
-        """Compute a value in a part of an array; the value that is computed there first."""
+        """Compute a value in a part of an array. Returns the first value that is computed there.
+
+        If ``back``, so are the values that it overwrites.
+        """
         while back and (earlier := self._over(value)) is not None:
             value = earlier
         view = Assign(Value("", value.shape), Index(Read(array), tuple(places)))
@@ -150,21 +159,21 @@ class _Work:
         return value
 
     def _over(self, value: Value) -> Value | None:
-        """What a value is made over step by step, if nothing else needs that."""
+        """The value that a value overwrites, if it can be computed in another array, too; else None."""
         over, op = self.made[value].over, getattr(self.made[value].expression, "op", None)
         if over is None or over not in self.made or not isinstance(op, IN_PLACE) or not self._is_free(over):
             return None
         return over if is_computed_anywhere(self.made[over].expression) else None
 
     def _copied(self, given: Expression, array: Value, places: Sequence[Place]) -> list[Statement]:
-        """The statements that look a part of an array up, and copy something there."""
+        """The statements that copy a value to a part of an array."""
         view = Assign(Value("", given.shape), Index(Read(array), tuple(places)))
         return [view, Assign(Value("", given.shape), given, view.value)]
 
     # ---- parts that overlap ----------------------------------------------------------------------
 
     def overlay(self, made: Assign, op: Overlay) -> None:
-        """The first part in an array of zeros, the others added to it."""
+        """Change an `Overlay`: the first part is written to an array, and the others are added to it."""
         assert isinstance(made.expression, Compute)
         first, *rest = made.expression.args
         added: list[Statement] = []
@@ -180,7 +189,10 @@ class _Work:
         self.instead[made.value] = [*added, Assign(made.value, Read(array))]
 
     def _begun(self, whole: Value, array: Value, op: Overlay, first: Expression) -> list[Statement]:
-        """The statements that put the first part into the array, unless it is computed there."""
+        """The statements that allocate the array and copy the first part to it.
+
+        They are empty if the first part is computed there: then they precede its statement.
+        """
         start, (count,), stop = op.start[0], first.shape, plus(op.start[0], first.shape[0])
         opened: list[Statement] = [Allocate(array)]
         for begin, length in ((0, start), (stop, plus(op.size, -stop))):

@@ -1,7 +1,7 @@
-"""Elementwise statements as functions of arrays have them: of one or two operands, each into a given array.
+"""Splits elementwise statements into ones with one or two operands, as functions of arrays have them.
 
-A sum or product of several operands begins in the operand that it is written over, or in a new array, and
-goes on in that array; numbers are joined to one before.
+A sum or product of several operands begins in the operand that it overwrites, or in a new array, and goes on
+in that array. Its numbers are combined to one number before.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Term: TypeAlias = tuple[int, Expression]
 
 
 def by_twos(program: Program) -> Program:
-    """The program with an elementwise statement for each two operands.
+    """The program whose elementwise statements have at most two operands.
 
-    What is between goes from statement to statement in one array: each writes over the one before.
+    The intermediate values of one expression share an array: each statement overwrites the value before.
     """
     ordered: list[Statement] = []
     for statement in program.statements:
@@ -37,7 +37,7 @@ def by_twos(program: Program) -> Program:
 
 
 def steps(statement: Assign) -> Iterator[Assign]:
-    """The statements of one."""
+    """The statements into which an assignment is split."""
     expression = statement.expression
     first: Value | None = statement.over
     made = _chain(expression, first) if isinstance(expression, Compute) and expression.shape else None
@@ -55,11 +55,11 @@ def steps(statement: Assign) -> Iterator[Assign]:
 
 
 Step: TypeAlias = tuple[Op, tuple[Expression, ...]]
-"""An op with its operands; all but the first have what was made before as one more, the first of all."""
+"""An op with its operands; after the first step, without the first operand, the value of the step before."""
 
 
 def _chain(expression: Compute, over: Value | None) -> list[Step] | None:
-    """The steps of an expression; None for what is one already."""
+    """The steps of an expression; None if it is not split."""
     op = expression.op
     if isinstance(op, Add):
         return _of_terms(expression, op.signs, over)
@@ -73,7 +73,10 @@ def _chain(expression: Compute, over: Value | None) -> list[Step] | None:
 
 
 def _of_terms(expression: Compute, signs: Sequence[int], over: Value | None) -> list[Step] | None:
-    """A sum or product of terms with their signs or powers ±1, first into an operand that ends."""
+    """The steps of a sum or product, whose terms have signs or powers ±1.
+
+    It begins with the operand that it overwrites, if there is one.
+    """
     pairs = list(zip(signs, expression.args, strict=True))
     kind: Callable[[tuple[int, ...]], Op] = Add if isinstance(expression.op, Add) else Mul
     rest = [(sign, arg) for sign, arg in pairs if arg.shape]
@@ -97,7 +100,7 @@ def _of_terms(expression: Compute, signs: Sequence[int], over: Value | None) -> 
 
 
 def _beginning(expression: Compute, terms: Sequence[Term], over: Value | None) -> Term | None:
-    """The operand that ends, an operand of full shape, or the first of two that fill it."""
+    """The first term: the overwritten operand, one of full shape, or one of two that broadcast to it."""
     arrays = [t for t in terms if t[1].shape]
     found = [t for t in arrays if isinstance(t[1], Read) and t[1].value is over]
     found = found or [t for t in arrays if not is_repeated(t[1])]
@@ -108,14 +111,14 @@ def _beginning(expression: Compute, terms: Sequence[Term], over: Value | None) -
 
 
 def _partner(expression: Compute, first: Term, rest: Sequence[Term]) -> Term:
-    """The second term: after a repeated one the one that fills the shape with it."""
+    """The second term. If the first is broadcast, both together have the full shape."""
     if not is_repeated(first[1]):
         return rest[0]
     return next(t for t in rest if fill(len(expression.shape), (first[1], t[1])))
 
 
 def _of_extremes(expression: Compute, over: Value | None) -> list[Step] | None:
-    """The largest or smallest of several operands."""
+    """The steps of a maximum or minimum of several operands."""
     whole = [a for a in expression.args if a.shape and not is_repeated(a)]
     ending = [a for a in whole if isinstance(a, Read) and a.value is over]
     if not whole:

@@ -1,4 +1,4 @@
-"""Statements whose values nobody reads are left out."""
+"""Removes dead statements: those whose values are not read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _needed(block: Block, needed: set[Value]) -> Block:
 
 
 def _cleaned(loop: Loop, needed: set[Value]) -> Loop:
-    """A loop without assignments in its body that no other part of it reads."""
+    """The loop without assignments in its body that neither the loop nor ``needed`` reads."""
     read = set(needed)
     read |= {v for e in loop.expressions for v in values_read(e)}
     read |= {v for s in every_statement(loop.body) for e in s.expressions for v in values_read(e)}

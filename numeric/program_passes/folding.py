@@ -1,4 +1,4 @@
-"""Constants and broadcasts that a reader need not see: 3*(2*x) is 6*x, and NumPy repeats rows itself."""
+"""Folds constants, so that 3*(2*x) is 6*x, and removes broadcasts that NumPy does by itself."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 
 
 def fold(program: Program) -> Program:
-    """The program with both rules applied to every expression."""
+    """The program with `aligned` and `folded` applied to every expression."""
     return program.with_expressions(lambda expression: rewrite(rewrite(expression, aligned), folded))
 
 
 def folded(expression: Expression) -> Expression:
-    """A product or a sum with the exact constants of those directly inside it collected."""
+    """A product with its exact constants collected, or a sum that does not begin with −a if possible."""
     if isinstance(expression, Compute) and isinstance(expression.op, Mul):
         return _product(expression, expression.op)
     if isinstance(expression, Compute) and isinstance(expression.op, Add):
@@ -29,7 +29,7 @@ def folded(expression: Expression) -> Expression:
 
 
 def _sum(expression: Compute, op: Add) -> Expression:
-    """b − a in the place of −a + b, which is the same to the last bit."""
+    """b − a instead of −a + b: the same to the last bit."""
     if op.signs[:2] != (-1, 1):
         return expression
     first, second, *rest = expression.args
@@ -37,7 +37,7 @@ def _sum(expression: Compute, op: Add) -> Expression:
 
 
 def exact(expression: Expression) -> int | Fraction | None:
-    """The value of an exact constant."""
+    """The value of an exact constant; None for other expressions."""
     if isinstance(expression, Compute) and isinstance(expression.op, Constant):
         value = expression.op.value
         return value if is_exact(value) else None
@@ -45,14 +45,15 @@ def exact(expression: Expression) -> int | Fraction | None:
 
 
 def _holds_number(expression: Compute) -> bool:
-    """Whether an expression is an exact number, or a product, with a number in front maybe."""
+    """Whether an expression is an exact number or a product, which may begin with a number."""
     return isinstance(expression.op, Mul) or exact(expression) is not None
 
 
 def _product(expression: Compute, op: Mul) -> Expression:
-    """Exact factors in front: a·(b·x) = (a b)·x, for integers and fractions, without a further rounding.
+    """A product with its exact numbers in front: a·(b·x) = (a b)·x for integers and fractions.
 
-    Only numbers of the product and of products that are its own factors move; the order of the others stays.
+    This adds no rounding. Only numbers of the product, and of factors that are products, are moved; the order
+    of the other factors stays.
     """
     inner_numbers = [arg for arg in expression.args if isinstance(arg, Compute) and _holds_number(arg)]
     if not inner_numbers or (len(inner_numbers) == 1 and exact(inner_numbers[0]) not in (None, 1)):
@@ -95,17 +96,17 @@ def _number(value: int) -> Compute:
 
 
 def aligned(expression: Expression) -> Expression:
-    """An elementwise op of arrays that are only repeated: NumPy repeats them itself."""
+    """An elementwise op without `Broadcast` ops around its arguments, as NumPy broadcasts these itself."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, ElementwiseOp):
         return expression
     args = tuple(_small(a) for a in expression.args)
     covered = broadcast_shapes(*(a.shape for a in args))
-    whole = same_shape(covered, expression.shape)  # otherwise the repetition is needed for the result's shape
+    whole = same_shape(covered, expression.shape)  # otherwise the result's shape needs a broadcast
     return Compute(expression.op, args, expression.shape) if whole else expression
 
 
 def _small(expression: Expression) -> Expression:
-    """What is repeated, with axes of length 1 where the repetition adds some in between."""
+    """The array that is broadcast, with axes of length 1 where the broadcast inserts axes in between."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, Broadcast):
         return expression
     (arg,), axes, shape = expression.args, expression.op.axes, expression.op.shape

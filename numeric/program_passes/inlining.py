@@ -1,6 +1,6 @@
-"""Values that are read once are written where they are read, as long as a line stays readable.
+"""Inlines values that are read once, as long as the line stays readable.
 
-Views are written where they are read however often. Values that a person has a name for keep their line.
+Views are inlined however often they are read. Named values keep their line.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.softmax import ExponentialOp, SoftmaxTangent
 
 MAX_OPERATIONS_A_LINE = 5
-"""Operations that one line holds. By eye: the listings of docs/listings.md read well so."""
+"""Operations in one line. Set by eye: with it, the listings of docs/listings.md read well."""
 
 MAX_READS_A_LINE = 7
-"""Names in one line, for the same reason."""
+"""Reads of values in one line. Set by eye as well."""
 
 
 def inline(program: Program) -> Program:
-    """The program with such values written where they are read."""
+    """The program with values inlined."""
     uses = uses_of(program)
     shown = {v for result in program.results for v in values_read(result)}
     made = change_blocks(program.statements, lambda block: _Block(block, uses, shown).done())
@@ -45,23 +45,23 @@ def inline(program: Program) -> Program:
 
 
 def operations(expression: Expression) -> int:
-    """How many operations a reader sees; views and constants do not count."""
+    """The number of operations in the text of an expression, without views and constants."""
     counted = [e for e in walk(expression) if isinstance(e, Compute) and not is_view(e)]
     return sum(max(1, len(e.args) - 1) for e in counted if not isinstance(e.op, Source))
 
 
 def reads(expression: Expression) -> int:
-    """How many names a reader sees."""
+    """The number of reads of values in the text of an expression."""
     return sum(isinstance(e, Read) for e in walk(expression))
 
 
 def fits(expression: Expression) -> bool:
-    """Whether an expression is no more than a line."""
+    """Whether an expression fits into one line."""
     return operations(expression) <= MAX_OPERATIONS_A_LINE and reads(expression) <= MAX_READS_A_LINE
 
 
 class _Block:
-    """One block, statement by statement; what may be written later waits."""
+    """Inlines in one block, statement by statement. Values that may be inlined wait in ``waiting``."""
 
     def __init__(self, block: Block, uses: Uses, shown: set[Value]) -> None:
         self.uses = uses
@@ -71,7 +71,7 @@ class _Block:
         self.made: list[Statement] = []
 
     def done(self) -> Block:
-        """The block with all that could be inlined in it."""
+        """The block with values inlined."""
         inner = [e for s in self.block for deeper in every_statement(s.block) for e in deeper.expressions]
         nested = {v for e in inner for v in values_read(e)}
         for statement in self.block:
@@ -91,7 +91,7 @@ class _Block:
         return tuple(self.made)
 
     def may_wait(self, value: Value, expression: Expression, nested: set[Value]) -> bool:
-        """Whether a value need not have a line of its own."""
+        """Whether a value may be inlined in a later statement."""
         if value.named or value in self.shown or value in nested:
             return False
         if costs_nothing(expression):
@@ -99,7 +99,7 @@ class _Block:
         return self.uses.alone(value)
 
     def filled(self, expression: Expression) -> Expression:
-        """The expression with waiting values written into it, innermost first, while it stays a line."""
+        """The expression with waiting values inlined, innermost first, as long as it fits into a line."""
 
         def fill(part: Expression) -> Expression:
             if not isinstance(part, Compute):
@@ -117,7 +117,7 @@ class _Block:
         return made
 
     def rows(self, expression: Expression) -> Expression:
-        """Rows of waiting views."""
+        """The expression with indices of waiting views joined with these views."""
 
         def fill(part: Expression) -> Expression:
             inner = part.array if isinstance(part, Index) else None
@@ -132,7 +132,7 @@ class _Block:
         return rewrite(expression, fill)
 
     def opened(self, arg: Expression, user: Compute) -> Expression:
-        """An argument, or what it stands for if that fits into its user."""
+        """An argument, or its waiting expression if this can be inlined in ``user``."""
         if not isinstance(arg, Read) or arg.value not in self.waiting:
             return arg
         inner = self.waiting[arg.value]
@@ -146,19 +146,19 @@ class _Block:
         return arg
 
     def flush(self, value: Value) -> None:
-        """Give a waiting value its own line after all."""
+        """Give a waiting value a statement of its own."""
         expression = self.waiting.pop(value)
         self.flush_read(expression)
         self.made.append(Assign(value, expression))
 
     def flush_read(self, expression: Expression) -> None:
-        """Give lines of their own to the waiting values that an expression reads, in the order of reading."""
+        """Give statements to the waiting values that an expression reads, in the order of the reads."""
         for value in dict.fromkeys(values_read(expression)):
             if value in self.waiting:
                 self.flush(value)
 
     def flush_changed(self, statement: Statement) -> None:
-        """Values that read what a statement changes are computed before it."""
+        """Give statements to the waiting values that read a value which the next statement changes."""
         inner = (statement, *every_statement(statement.block))
         changed = {v for s in inner for v in s.writes}
         for value, expression in list(self.waiting.items()):
@@ -167,7 +167,7 @@ class _Block:
 
 
 def next_in_place(loop: Loop, uses: Uses) -> Loop:
-    """A loop whose carried values are computed where they are replaced, at the end of the body."""
+    """The loop with its next values inlined, so that the end of the body computes them."""
     body, carried = list(loop.body), []
     for c in loop.carried:
         found = next((s for s in body if isinstance(s, Assign) and c.next == Read(s.value)), None)
@@ -186,24 +186,24 @@ def _with_args(part: Compute, args: tuple[Expression, ...]) -> Compute:
 
 
 def costs_nothing(expression: Expression) -> bool:
-    """Whether an expression may stand wherever it is read: a view of a name, or a short number such as √d."""
+    """Whether an expression may be inlined at every read: a view of a value, or a short number such as √d."""
     if is_number(expression):
         return operations(expression) <= 2
     return is_view(expression) and isinstance(viewed(expression), Read)
 
 
 def inlines(expression: Expression) -> bool:
-    """Whether an operation reads well inside of another."""
+    """Whether an operation is readable inside of another one."""
     if not isinstance(expression, Compute):
         return True
     return isinstance(expression.op, (ElementwiseOp, Einsum, Broadcast, Slice, Reshape, Source))
 
 
 def accepts(user: Compute, inner: Expression) -> bool:
-    """Whether an operation reads well with another inside: sums in products, products in functions."""
+    """Whether an operation is readable with another one inside: sums in products, products in functions."""
     if isinstance(user.op, ElementwiseOp):
         return True
-    if isinstance(user.op, SoftmaxTangent):  # which is written with both of its arguments twice
+    if isinstance(user.op, SoftmaxTangent):  # its text contains both arguments twice
         return False
     return (
         isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack))

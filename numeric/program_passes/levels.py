@@ -1,7 +1,8 @@
-"""Straight-line programs for compilers: in parts of bounded length, and in each part level by level.
+"""Straight-line programs for compilers: cut into parts of bounded length, each part ordered by levels.
 
-A value's level is one more than the highest of the values it reads. Values of one level do not depend on each
-other, so that a processor works on several at a time; equal functions on a level are evaluated together.
+The level of a value is one more than the highest level of the values that it reads. Values of one level do
+not depend on each other, so that a processor can compute several at a time. Equal functions on one level are
+evaluated together.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from symad.numeric.program.statements import Assign, Block, Part, Statement, Tog
 from symad.ops.elementwise.apply import Apply
 
 MAX_STATEMENTS_A_PART = 1000
-"""Statements in one function: compilers take more than linear time for long ones."""
+"""Statements in one function. Compilers take more than linear time for long functions."""
 
 MIN_TOGETHER = 4
-"""Equal functions on a level that are evaluated together."""
+"""The smallest number of equal functions on one level that are evaluated together."""
 
 
 def in_parts(program: Program) -> Program:
-    """The program cut into parts; one part at least."""
+    """The program cut into parts, at least one."""
     block, size = program.statements, MAX_STATEMENTS_A_PART
     parts = [Part(block[k : k + size]) for k in range(0, len(block), size)]
     return program.with_statements(tuple(parts or [Part(())]))
@@ -37,7 +38,7 @@ def by_levels(program: Program, together: Collection[sympy.FunctionClass]) -> Pr
 
 
 def _ordered(block: Block, together: Collection[sympy.FunctionClass]) -> Block:
-    """Assignments level by level, and on each level by kind of function."""
+    """The assignments ordered by level, and on each level by function."""
     level: dict[Value, int] = {}
     rows: list[tuple[int, str, Assign]] = []
     for statement in block:

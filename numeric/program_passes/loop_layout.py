@@ -83,7 +83,7 @@ class LoopLayout:
 
 
 class Layouts:
-    """The layouts of the loops of a program, from who reads which value."""
+    """The layouts of the loops of a program, found from the readers of each value."""
 
     def __init__(self, program: Program) -> None:
         self.made: dict[Value, Expression] = {}

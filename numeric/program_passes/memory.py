@@ -1,4 +1,4 @@
-"""Which arrays have memory of their own: facts about nodes of graphs and expressions of programs."""
+"""Questions about the memory of nodes and expressions: which are views, and which allocate."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
     RowGroup, Cleared, Overlay,
 )  # fmt: skip
-"""Ops whose result is a new array of floats, so that it may be overwritten."""
+"""Ops whose result is a new array of floats; it may be overwritten."""
 
 
 def is_view(array: Computed) -> bool:
-    """Whether the array shares the memory of its argument's."""
+    """Whether an array shares the memory of its argument."""
     op = array.op
     if isinstance(op, Einsum):
         return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
@@ -51,7 +51,7 @@ def is_view(array: Computed) -> bool:
 
 
 def shown(expression: Expression) -> Value | None:
-    """The value whose memory an expression shows; None if it makes memory of its own."""
+    """The value whose memory an expression shares; None if it allocates."""
     while not isinstance(expression, Read):
         if isinstance(expression, Index):
             expression = expression.array
@@ -63,15 +63,15 @@ def shown(expression: Expression) -> Value | None:
 
 
 def _holds_entries(expression: Compute) -> bool:
-    """Whether a sparse matrix may hold the array of its entries as it is."""
+    """Whether a sparse matrix may contain its array of entries without a copy."""
     op = expression.op
     return isinstance(op, CompressedRows) and len(op.places) == 1 and bool(expression.args[0].shape)
 
 
 def keeping(program: Program) -> Callable[[Expression], Value | None]:
-    """For expressions of a program, the value whose memory they keep.
+    """A function from expressions of a program to the value whose memory they certainly share.
 
-    A view of a view under another shape is often a copy: it may share memory, and it need not.
+    It returns None for a reshaped view, which may be a copy.
     """
     every = [made for statement in program.statements for made in assignments(statement)]
     views = {made.value for made in every if shown(made.expression) is not None}
@@ -85,7 +85,7 @@ def keeping(program: Program) -> Callable[[Expression], Value | None]:
 
 
 def is_fresh(array: Computed) -> bool:
-    """Whether the statement of an array makes a new array of floats."""
+    """Whether the op of an array allocates a new array of floats."""
     op = array.op
     if isinstance(op, Apply):
         return op.head in (relu, sigmoid, silu, softplus, sympy.sech) or ufunc_name(op.head) is not None
@@ -97,7 +97,7 @@ def is_fresh(array: Computed) -> bool:
 
 
 def leaves_gaps(array: Computed) -> bool:
-    """Whether a view leaves gaps in memory: whole arrays are worked on faster."""
+    """Whether a view is not contiguous in memory, so that operations on it are slower."""
     op = array.op
     if isinstance(op, Slice):
         inner = zip(op.count[1:], array.args[0].shape[1:], strict=True)
@@ -106,12 +106,12 @@ def leaves_gaps(array: Computed) -> bool:
 
 
 def is_long(shape: Shape, least: int) -> bool:
-    """Whether an array has ``least`` elements, as far as is known."""
+    """Whether an array has at least ``least`` elements, or an unknown number."""
     return not all(isinstance(d, int) for d in shape) or prod(shape) >= least
 
 
 def ufunc_name(head: sympy.FunctionClass) -> str | None:
-    """The ufunc of a head, for generated code."""
+    """The name of the ufunc of a SymPy head in generated code; None if there is none."""
     found = NUMPY.functions.get(head)
     if found is None or found.module not in ("numpy", "scipy.special"):
         return None

@@ -1,4 +1,4 @@
-"""What is a number of the host language in printed text: constants, dimensions, and what is made of them."""
+"""Expressions that are numbers of the host language in printed code, not arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 
 def is_number(expression: Expression) -> bool:
-    """Whether an expression is made of constants and dimensions alone."""
+    """Whether an expression consists of constants and dimensions, and elementwise ops of them."""
     if not isinstance(expression, Compute):
         return False
     if isinstance(expression.op, (Constant, Dimension)):
@@ -21,7 +21,7 @@ def is_number(expression: Expression) -> bool:
 
 
 def literal(expression: Expression) -> int | float | Fraction | sympy.Expr | bool | None:
-    """The value of a constant; None for anything else."""
+    """The value of a constant; None for other expressions."""
     if isinstance(expression, Compute) and isinstance(expression.op, Constant):
         value: int | float | Fraction | sympy.Expr | bool = expression.op.value
         return value

@@ -25,7 +25,7 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 CHAIN_BLOCK_ELEMENTS = 2**15
-"""Elements of each array in a block of a chain of elementwise operations: several of them fit the cache."""
+"""Elements of each array in a block of elementwise operations: several arrays of this size fit the cache."""
 
 CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
 
@@ -84,7 +84,7 @@ def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[State
             continue
         kept = end is None and not isinstance(op.length, int)
         before.append(Allocate(array, zeros=end is not None, kept=kept))
-        flat = axis == 0 and end is None and _is_laid_flat(result)  # computed in the flat form
+        flat = axis == 0 and end is None and _is_laid_flat(result)  # computed without the reshape
         nodes[k] = result.args[0] if flat else result
         place = places[k] = Value("", nodes[k].shape)
         parts.append(PartOfBlock(place, Read(array), axis, end, flat))
@@ -111,12 +111,16 @@ def _is_laid_flat(node: Node) -> bool:
 
 
 def block_height(op: RowBlocks) -> int:
-    """The number of rows of a block: as many as keep the largest array of the body in the cache."""
+    """The number of rows of a block: so many that the largest array of the body stays in the cache.
+
+    It is a multiple of 8 if ``op.length`` is not smaller.
+    """
     order = topological(op.body.output_nodes)
     sizes = [
         prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
     ]
     widest = max(size for size in sizes if isinstance(size, int))
-    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)  # of many equal arrays
+    # the arrays of a chain have equal sizes, and several of them are in the cache at a time
+    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)
     rows = max((CHAIN_BLOCK_ELEMENTS if chain else BLOCK) // widest, 8)
     return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

@@ -56,7 +56,7 @@ class MakesBody(Protocol):
         Args:
             results: nodes of the body.
             given: the values of its inputs.
-            places: values for the memory in which results stay; None for those that go anywhere.
+            places: values for the memory in which results stay; None for any memory.
             bounds: the largest values of sizes that change from step to step, if there are new ones.
         """
 
@@ -217,7 +217,7 @@ class _Opened:
         for k, array in enumerate(arrays):
             if isinstance(array, Row):
                 rows.append(Row(given[results[k]], array.array) if k in ready else array)
-            elif array is not None:  # a number has no place of its own: it is put into the array
+            elif array is not None:  # a number has no row to write to: a `Store` writes it
                 stores.append(Store(array, Position(0, index), made.results[k]))
         carried = [
             Carried(given[state], start, made.results[k], places[k])

@@ -1,4 +1,4 @@
-"""Which operands an op may write its result over, where operations take an array for the result."""
+"""The operands that the result of an op may overwrite, where NumPy's functions take an array ``out``."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ else:  # plum dispatches on the op alone, and converts no return values
 
 @question
 def operands(op: Op, expression: Compute, dtype: str) -> Positions:
-    """The positions of the arguments that the op may write its result over, the best first."""
+    """The positions of the arguments that the result may overwrite, the best one first."""
 
 
 @operands.dispatch
 def operands_none(op: Op, expression: Compute, dtype: str) -> Positions:
-    """By default a result is a new array."""
+    """By default, the result is a new array."""
     return ()
 
 
 def by_sign(signs: tuple[int, ...]) -> Positions:
-    """Terms that are added, or factors, before those that are subtracted, or divided by."""
+    """All positions: first added terms or factors, then subtracted terms or divisors."""
     return tuple(sorted(range(len(signs)), key=lambda k: -signs[k]))
 
 
 @operands.dispatch
 def operands_of_sum(op: Add, expression: Compute, dtype: str) -> Positions:
-    """Every term."""
+    """Any term."""
     return by_sign(op.signs)
 
 
 @operands.dispatch
 def operands_of_product(op: Mul, expression: Compute, dtype: str) -> Positions:
-    """Every factor."""
+    """Any factor or divisor."""
     return by_sign(op.powers)
 
 
 @operands.dispatch
 def operands_of_power(op: Pow, expression: Compute, dtype: str) -> Positions:
-    """Squares and square roots."""
+    """The base of a square or square root."""
     return (0,) if literal(expression.args[1]) in (2, sympy.Rational(1, 2)) else ()
 
 
 @operands.dispatch
 def operands_of_function(op: Apply, expression: Compute, dtype: str) -> Positions:
-    """Functions of NumPy and SciPy, and those whose helper takes an array for the result."""
+    """Arguments of ufuncs of NumPy and SciPy, and of helpers with an argument ``out``."""
     if op.head in (sympy.Max, sympy.Min):
         return tuple(range(len(expression.args)))
     if len(expression.args) != 1 or (op.head is sympy.erfc and dtype == "float32"):
@@ -75,13 +75,13 @@ def operands_of_function(op: Apply, expression: Compute, dtype: str) -> Position
 
 @operands.dispatch
 def operands_of_mask(op: Select, expression: Compute, dtype: str) -> Positions:
-    """Scores that a mask hides: −∞ is written among them."""
+    """The scores under a mask, where −∞ replaces the masked scores."""
     return (1,) if literal(expression.args[2]) == -math.inf else ()
 
 
 @operands.dispatch
 def operands_of_kernel(op: Fused, expression: Compute, dtype: str) -> Positions:
-    """Whatever a kernel of floats reads: it writes each element after all that the element needs."""
+    """Any operand of a kernel of floats: it writes an element after reading all that this element needs."""
     return tuple(range(len(expression.args))) if is_fresh(expression) else ()
 
 
@@ -99,18 +99,18 @@ def operands_of_overlay(op: Overlay, expression: Compute, dtype: str) -> Positio
 
 @operands.dispatch
 def operands_of_diagonal(op: AddDiagonal, expression: Compute, dtype: str) -> Positions:
-    """The array that is added to."""
+    """The array whose diagonal is changed."""
     return (0,)
 
 
 @operands.dispatch
 def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> Positions:
-    """The scores."""
+    """The argument of the softmax."""
     return (0,)
 
 
 @operands.dispatch
 def operands_of_softmax_tangent(op: SoftmaxTangent, expression: Compute, dtype: str) -> Positions:
-    """t of p (t − Σ p t), as p is read to the end."""
+    """t of p (t − Σ p t): p is read until the end."""
     p, t = expression.args
     return (1,) if p != t else ()

@@ -1,7 +1,7 @@
-"""Results that go into the memory of an operand that ends with the statement.
+"""In-place operations: a result overwrites an operand that no later statement reads.
 
-A chain of elementwise operations then touches one array, which stays in the cache. Arrays that came from
-outside, and results, are never overwritten.
+A chain of elementwise operations then uses one array, which stays in the cache. Inputs and results are never
+overwritten.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 
 
 def write_over(program: Program, dtype: str) -> Program:
-    """The program with each result over an operand that ends, where its op can write there.
+    """The program whose values overwrite operands that are not read again, where the op allows it.
 
     Args:
-        program: one statement for each op, on values; some may have a place already.
-        dtype: the type of the module's numbers.
+        program: a program with one statement for each op; some values may overwrite others already.
+        dtype: the dtype of the module.
     """
     places = _Places(program, dtype)
     return program.with_statements(tuple(places.placed(k, s) for k, s in enumerate(program.statements)))
 
 
 class _Places:
-    """What decides whether a value may be overwritten."""
+    """The lifetimes and views that decide whether a value may be overwritten."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.dtype = dtype
@@ -47,7 +47,7 @@ class _Places:
         self.shared = frozenset(self.owner(value) for group in program.shared for value in group)
 
     def placed(self, at: int, statement: Statement) -> Statement:
-        """The statement, each of its results into the memory of an operand if there is one."""
+        """The statement whose values overwrite operands, if possible."""
         if isinstance(statement, Assign):
             return self._over(at, statement, ())
         if not isinstance(statement, Together):
@@ -58,7 +58,7 @@ class _Places:
         return Together(tuple(made))
 
     def _over(self, at: int, made: Assign, taken: Collection[Value | None]) -> Assign:
-        """A value over the best operand that is not taken by another."""
+        """The assignment over the best operand that is not in ``taken``."""
         found = made.expression
         if made.over is not None or not isinstance(found, Compute) or not found.shape:
             return made
@@ -71,11 +71,14 @@ class _Places:
         return made
 
     def owner(self, value: Value) -> Value:
-        """The value that made the memory."""
+        """The value that allocated the memory."""
         return self.lives.memory.get(value, value)
 
     def ends(self, value: Value, reader: Compute, at: int) -> bool:
-        """Whether a value is an array of floats of its own, whole, that nothing reads after the statement."""
+        """Whether ``reader``, the statement at position ``at``, may overwrite a value.
+
+        It has to be a contiguous array of floats that the program allocated and no later statement reads.
+        """
         owner = self.owner(value)
         if owner not in self.made or owner in self.shared or not is_fresh(self.made[owner]):
             return False
@@ -85,10 +88,10 @@ class _Places:
         several = sum(self.owner(v) is owner for v in others) > 1
         if several and reads_while_writing(reader.op, len(reader.args)):
             return False  # a later step would read what an earlier one has overwritten
-        return not any(self._meets(value, other) for other in others)  # NumPy would copy what they share
+        return not any(self._meets(value, other) for other in others)  # NumPy would copy overlapping operands
 
     def chain(self, value: Value) -> Iterator[Compute]:
-        """The views that lead to a value, the last first."""
+        """The views that lead to a value, from the last to the first."""
         while value in self.made and is_view(self.made[value]):
             view = self.made[value]
             yield view
@@ -98,11 +101,11 @@ class _Places:
             value = arg.value
 
     def _breaks(self, view: Compute) -> bool:
-        """Whether a view shows elements several times, or leaves gaps."""
+        """Whether a view repeats elements or is not contiguous."""
         return isinstance(view.op, Broadcast) or leaves_gaps(view)
 
     def _meets(self, one: Value, other: Value) -> bool:
-        """Whether two values are different ranges of one array, with elements in both."""
+        """Whether two values are different ranges of one array that overlap."""
         if one is other:
             return False
         first, second = (_range(self.made.get(value)) for value in (one, other))
@@ -112,9 +115,9 @@ class _Places:
 
 
 def reads_while_writing(op: Op, count: int) -> bool:
-    """Whether an op with ``count`` operands reads some of them after it has begun to write its result.
+    """Whether an op with ``count`` operands reads operands after it has begun to write its result.
 
-    It is written in several statements: 1/(a b) as 1/a, divided by b; −a − b as −a, minus b.
+    It is printed as several statements: 1/(a b) as 1/a, then divided by b; −a − b as −a, then minus b.
     """
     if isinstance(op, Fused):
         return True
@@ -123,7 +126,7 @@ def reads_while_writing(op: Op, count: int) -> bool:
 
 
 def _range(view: Compute | None) -> tuple[Expression, int, int] | None:
-    """The array of a slice with one axis, and its positions."""
+    """The array of a slice with one axis, its start and its stop; None for other values."""
     if view is None or not isinstance(view.op, Slice) or len(view.shape) > 1 or view.op.step != (1,):
         return None
     start, count = view.op.start[0], view.op.count[0]

@@ -1,4 +1,4 @@
-"""Small powers as products: x² is x*x, x³ is x*x*x, and x^(3/2) is x √x; calls of pow take longer."""
+"""Small powers as products: x² as x*x, x³ as x*x*x, and x^(3/2) as x √x. Calls of pow take longer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 
 MAX_POWER = 4
-"""Higher powers are calls; products would round as often as they multiply."""
+"""The highest power that is a product. Each multiplication rounds, so that higher powers are calls of pow."""
 
 
 def multiply_powers(program: Program) -> Program:
-    """The program with such powers of named values as products, where each line computes one op."""
+    """The program with small powers of values as products. Each statement of the program computes one op."""
     return program.with_expressions(_multiplied)
 
 

@@ -1,6 +1,6 @@
-"""Which new arrays are so large that their memory is kept from call to call.
+"""Marks new arrays that are so large that their memory is kept from call to call.
 
-The system gives large blocks of memory page by page, at their first use.
+The operating system maps new large blocks of memory page by page, at the first use of each page.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together
 from symad.numeric.program_passes.memory import shown
 
-SMALLEST = 1 << 16
-"""Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
+MIN_KEPT_BYTES = 1 << 16
+"""The smallest size in bytes of an array whose memory is kept; the C library keeps smaller blocks itself."""
 
 
 def keep_memory(program: Program, itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> Program:
-    """The program with `kept` memory of results, where they are large.
+    """The program whose large arrays have memory that is ``kept``.
 
     Args:
-        program: in which is said what is written over what.
+        program: a program after `write_over`.
         itemsize: bytes of an element.
-        bounds: the largest values of sizes that change from step to step.
+        bounds: the largest values of dimensions that change from step to step.
     """
 
     def kept(statement: Statement) -> Statement:
@@ -47,11 +47,11 @@ def keep_memory(program: Program, itemsize: int, bounds: Mapping[sympy.Symbol, i
 
 
 def is_large(shape: Shape, itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> bool:
-    """Whether an array is known to be so large that its memory is kept."""
-    return most_elements(shape, bounds) * itemsize >= SMALLEST
+    """Whether an array certainly has at least `MIN_KEPT_BYTES`."""
+    return most_elements(shape, bounds) * itemsize >= MIN_KEPT_BYTES
 
 
 def most_elements(shape: Shape, bounds: Mapping[sympy.Symbol, int]) -> int:
-    """The largest number of elements of an array; 0 if it is not known."""
+    """The largest number of elements of an array; 0 if unknown."""
     lengths = [d if isinstance(d, int) else d.subs(bounds) for d in shape]
     return prod(map(int, lengths)) if all(getattr(d, "is_Integer", True) for d in lengths) else 0

@@ -1,4 +1,4 @@
-"""Statements that give memory back, where other memory is taken."""
+"""Statements that free memory before other memory is allocated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from symad.numeric.program_passes.memory import is_long, keeping
 
 
 def release(program: Program, least: int) -> Program:
-    """The program with `Free` after the last use of every memory that is no result's.
+    """The program with `Free` statements for all memory that no result needs.
 
-    The memory of an array is free when all values that show it are. It need not be free before other memory
-    is taken, so that `Free` waits until then; what ends with the program needs none.
+    An array is freed after the last read of all values that share its memory, immediately before the next
+    allocation. Memory that lives until then, or until the end of the program, needs no earlier statement.
 
     Args:
-        program: what is computed, in order.
-        least: elements of arrays whose memory is worth a statement.
+        program: a program after all other passes.
+        least: the smallest number of elements of an array that a statement frees.
     """
     every = [made for statement in program.statements for made in assignments(statement)]
     keeps = keeping(program)
@@ -36,7 +36,7 @@ def release(program: Program, least: int) -> Program:
         if made.value not in over:
             showing.setdefault(lives.memory.get(made.value, made.value), []).append(made.value)
     def takes_memory(statement: Statement) -> bool:
-        """Whether a statement makes an array of some length."""
+        """Whether a statement allocates an array of at least ``least`` elements."""
         if isinstance(statement, Allocate):
             return is_long(statement.value.shape, least)
         new = (m for m in assignments(statement) if m.over is None and keeps(m.expression) is None)
@@ -60,7 +60,7 @@ def release(program: Program, least: int) -> Program:
 
 
 def _has_steps(statement: Statement) -> bool:
-    """Whether a statement is written as a loop, whose variables show memory until they are gone."""
+    """Whether a statement is printed as a loop, whose variables keep arrays alive after it."""
     if isinstance(statement, (Blocks, Loop)):
         return True
     ops = [part.op for e in statement.expressions for part in walk(e) if isinstance(part, Compute)]

@@ -1,7 +1,7 @@
-"""Repetitions along axes, and conditions that count as 1 or 0, stand where they are read.
+"""Inlines broadcasts, and conditions that count as 1 or 0, where they are read.
 
-NumPy's broadcasting repeats smaller arrays without writing them anywhere. An operation that needs an operand
-as a whole array gets a statement for it, before the operation.
+NumPy broadcasts smaller arrays without allocating the result. For an operation that needs such an operand as
+a whole array, a statement before the operation computes it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from symad.ops.fused.softmax import Softmax
 
 
 def repeat_where_read(program: Program) -> Program:
-    """The program whose elementwise statements read repetitions as operands, without statements of their own.
+    """The program whose elementwise statements have broadcasts as operands, without statements for these.
 
     Args:
-        program: one statement for each op, on values.
+        program: a program with one statement for each op.
     """
     into_softmax = _read_by_softmax_alone(program)
     waiting: dict[Value, Compute] = {}
     ordered: list[Statement] = []
 
     def write(expressions: Sequence[Expression], keep: Collection[Expression] = ()) -> None:
-        """Write what waits for its use, and is read by some expressions."""
+        """Add the statements of waiting values that some expressions read, except those in ``keep``."""
         for part in expressions:
             if isinstance(part, Read) and part.value in waiting and part not in keep:
                 ordered.append(Assign(part.value, waiting.pop(part.value)))
@@ -61,21 +61,21 @@ def repeat_where_read(program: Program) -> Program:
 
 
 def is_repeated(expression: Expression) -> bool:
-    """Whether an array is repeated along axes, or a condition counts as 1 or 0."""
+    """Whether an expression is a broadcast array, or a condition that counts as 1 or 0."""
     if not isinstance(expression, Compute) or not expression.shape:
         return False
     return bool(isinstance(expression.op, Broadcast) and expression.args[0].shape) or is_indicator(expression)
 
 
 def is_indicator(expression: Expression) -> bool:
-    """Whether an expression is 1 where a condition holds, and 0 elsewhere."""
+    """Whether an expression is 1 where a condition holds and 0 elsewhere."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, Select):
         return False
     return literal(expression.args[1]) == 1 and literal(expression.args[2]) == 0
 
 
 def fill(shape_rank: int, operands: Sequence[Expression]) -> bool:
-    """Whether repeated operands have all axes between them."""
+    """Whether every axis of the result is an axis of at least one of the broadcast operands."""
     found: set[int] = set()
     for operand in operands:
         if isinstance(operand, Compute) and isinstance(operand.op, Broadcast):
@@ -86,7 +86,7 @@ def fill(shape_rank: int, operands: Sequence[Expression]) -> bool:
 def _as_they_are(
     expression: Compute, read: dict[Read, Compute], for_softmax: bool
 ) -> Collection[Expression]:
-    """Which of the repeated operands of an expression stay repeated."""
+    """The operands of an expression that NumPy may broadcast; the others need statements."""
     op, rank = expression.op, len(expression.shape)
     arrays = [a for a in expression.args if a.shape]
     others = [a for a in arrays if a not in read]
@@ -116,7 +116,7 @@ def _with(expression: Expression, read: dict[Read, Compute], keep: Collection[Ex
 
 
 def _read_by_softmax_alone(program: Program) -> set[Value]:
-    """Selections that nothing but softmaxes read."""
+    """The selections that only softmaxes read."""
     every = [made for statement in program.statements for made in assignments(statement)]
     found = {made.value for made in every if isinstance(getattr(made.expression, "op", None), Select)}
     if found:

@@ -1,7 +1,7 @@
-"""Results that are computed where they stay: in a row of a loop's array, or in a block of rows of a result.
+"""Results that are computed in given arrays: in a row of a loop's array, or in a block of rows of a result.
 
-What a result is made from step by step goes there, too, if nothing else reads it: the chain then touches one
-array. What cannot be computed in its place is copied there.
+Such an array is the place of the result. The values that a result overwrites are computed in the place, too,
+if nothing else reads them: the chain then uses one array. Other results are copied to their places.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 
 IN_PLACE = (Add, Mul, Pow, Apply, Cleared)
-"""Operations on floats that may write over an operand."""
+"""Ops of floats whose result may overwrite an operand."""
 
 
 def is_computed_anywhere(expression: Expression) -> bool:
-    """Whether what an operation goes on with can be computed in the operation's place."""
+    """Whether a value that another one overwrites can be computed in the place of that one."""
     if not isinstance(expression, Compute):
         return False
     product = isinstance(expression.op, Einsum) and len(expression.args) == 2 == len(expression.shape)
@@ -35,17 +35,17 @@ def is_computed_anywhere(expression: Expression) -> bool:
 
 
 def put_results(program: Program, places: Sequence[Value | None]) -> Program:
-    """The program that leaves its results in arrays that it is given.
+    """The program that writes its results to given arrays.
 
     Args:
-        program: in which is said what is written over what.
-        places: for each result the array where it goes, one more input; None where it goes anywhere.
+        program: a program after `write_over`.
+        places: for each result its array, which becomes an input; None for any array.
     """
     return _Results(program, places).program() if any(places) else program
 
 
 class _Results:
-    """What becomes of statements."""
+    """The changes of the statements of a program."""
 
     def __init__(self, program: Program, places: Sequence[Value | None]) -> None:
         self.given = program
@@ -62,13 +62,13 @@ class _Results:
         self.reads = uses_of(program).reads
         self.arrays = {s.value for s in program.statements if isinstance(s, Allocate) and not s.zeros}
         self.before: dict[Value, list[Statement]] = {}
-        """What stands before the statement of a value."""
+        """For a value, statements to insert before its own."""
         self.over: dict[Value, Value] = {}
-        """The place of a value."""
+        """The places of values."""
         self.settled: set[Value] = set()
-        """Results that have a place: chains of operations begin there."""
+        """The results that are computed in their places."""
         self.known: dict[Value, Value] = {}
-        """The place that an array is another name of."""
+        """For an array that becomes an alias of a place, the place."""
 
     def program(self) -> Program:
         """The program with results in their places."""
@@ -81,7 +81,7 @@ class _Results:
         return replace(self.given, inputs=inputs, statements=(*ordered, *after))
 
     def put(self, result: Expression, place: Value) -> bool:
-        """Let a result be computed in its place; False if that is not known to be possible."""
+        """Compute a result in its place. Returns False if that may be impossible."""
         made = self.made.get(result.value) if isinstance(result, Read) else None
         if made is None or self.is_placed(made.value):
             return False
@@ -101,11 +101,11 @@ class _Results:
         return True
 
     def is_placed(self, value: Value) -> bool:
-        """Whether it is settled where a value goes."""
+        """Whether a value has a place already."""
         return value in self.over or value in self.known or value in self.settled
 
     def placed(self, statement: Statement) -> list[Statement]:
-        """What a statement becomes."""
+        """The statements that replace a statement."""
         if isinstance(statement, Allocate) and statement.value in self.known:
             return [Assign(statement.value, Read(self.known[statement.value]))]
         found = [m.value for m in assignments(statement) if m.value in self.over or m.value in self.known]
@@ -122,7 +122,10 @@ class _Results:
         return [*before, *first, replace(last, over=self.over[statement.value])]
 
     def _put_parts(self, made: Assign, place: Value) -> bool:
-        """Let the different parts of a stack be computed where they stand in its place; others are copied."""
+        """Compute the different parts of a stack in their rows of its place; copy the parts that cannot be.
+
+        Returns False if the result is no such stack.
+        """
         found = made.expression
         if not isinstance(found, Compute) or not isinstance(found.op, Stack) or found.op.axis != 0:
             return False
@@ -141,13 +144,13 @@ class _Results:
         return True
 
     def _stays(self, value: Value) -> bool:
-        """Whether a value is made here, by itself, and is not written over later."""
+        """Whether one assignment of its own computes a value, and no later value overwrites it."""
         made = self.made.get(value)
         alone = made is not None and value not in self.together and isinstance(made.expression, Compute)
         return alone and not {value} & (self.ended | self.shared) and not self.is_placed(value)
 
     def _earlier(self, value: Value) -> Value | None:
-        """What a value is made over, if nothing else needs that."""
+        """The value that a value overwrites, if it can be computed in the same place; else None."""
         over, op = self.made[value].over, getattr(self.made[value].expression, "op", None)
         if over is None or over not in self.made or not isinstance(op, IN_PLACE):
             return None

@@ -1,7 +1,7 @@
-"""Straight-line code of scalars: values that are read once join the line that reads them, if it stays short.
+"""Inlines values that are read once in straight-line code of scalars, as long as the line stays short.
 
-The pass of array programs, `inlining`, decides what a reader would write; here every name that is left out
-also saves a store and a load, and a program may have many thousands of lines: each is looked at once.
+Array programs have another pass, `inlining`, which aims at readable lines. Here, each name less also saves a
+store and a load. A program may have many thousands of lines, and the pass visits each once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_READS_A_LINE = 16
 
 
 def shorten(program: Program) -> Program:
-    """The program, of assignments alone, with such values in the lines that read them."""
+    """The program, which has only assignments, with values inlined."""
     uses = _uses(program)
     made: list[Statement] = []
     waiting: dict[Value, tuple[Expression, int]] = {}
@@ -39,7 +39,7 @@ def shorten(program: Program) -> Program:
 
 
 def _uses(program: Program) -> dict[Value, int]:
-    """How often each value is read; those of results count twice, since they keep their names."""
+    """The number of reads of each value. A result counts as two reads, so that its value keeps its name."""
     uses = dict.fromkeys((s.value for s in program.statements if isinstance(s, Assign)), 0)
     uses |= dict.fromkeys((value for value in program.inputs), 0)
     for statement in program.statements:
@@ -59,9 +59,9 @@ def _uses(program: Program) -> dict[Value, int]:
 def _filled(
     args: tuple[Expression, ...], waiting: dict[Value, tuple[Expression, int]], made: list[Statement]
 ) -> tuple[int, tuple[Expression, ...]]:
-    """How many names the arguments hold with what waits written into them, and those arguments.
+    """The arguments with waiting values inlined, and the number of reads in them.
 
-    What does not fit gets its line in ``made``.
+    A value that does not fit gets an assignment in ``made``.
     """
     size, filled = len(args), list(args)
     for k, arg in enumerate(args):

@@ -1,7 +1,7 @@
-"""Parts of sparse matrices that are computed where the matrices read them.
+"""Parts of sparse matrices, computed in the array from which the matrix takes its entries.
 
-The parts of a matrix stand side by side in one array, from which its entries are gathered; or, where all
-entries go to evenly spaced places, among the entries. What a part is made of step by step goes there, too.
+The parts are side by side in one array, from which the entries are gathered. If all parts go to evenly spaced
+entries, they are computed among the entries instead. Values that a part overwrites are computed there, too.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray, as_slice
 
 STEPS = (*IN_PLACE, Select, Softmax, SoftmaxTangent)
-"""Operations that may write over an operand, or into any array."""
+"""Ops whose result may overwrite an operand or be written to any array."""
 
 ZERO = Compute(constant(0).op, (), ())
 
 
 def put_sparse(program: Program, dtype: str, always: bool) -> Program:
-    """The program with parts of sparse matrices in arrays from which the entries are read.
+    """The program whose sparse matrices have their parts side by side, or among the entries.
 
     Args:
-        program: one statement for each op, on values.
-        dtype: the type of the module's numbers.
-        always: gather entries even if they could be assigned with even steps.
+        program: a program with one statement for each op.
+        dtype: the dtype of the module.
+        always: gather entries even where strided assignments could write them.
     """
     every = [made for statement in program.statements for made in assignments(statement)]
     matrices = [made for made in every if is_matrix(made.expression)]
@@ -55,7 +55,7 @@ def put_sparse(program: Program, dtype: str, always: bool) -> Program:
 
 
 class _Work:
-    """What becomes of statements."""
+    """The changes of the statements of a program."""
 
     def __init__(self, program: Program, every: Sequence[Assign], dtype: str) -> None:
         self.given = program
@@ -64,14 +64,14 @@ class _Work:
         self.position = {made.value: k for k, made in enumerate(every)}
         self.kept = {self.owner(value) for result in program.results for value in values_read(result)}
         self.placed: list[Value] = []
-        """What has a place in an array of parts."""
+        """The values that are computed in an array of parts or of entries."""
         self.before: dict[Value, list[Statement]] = {}
         self.over: dict[Value, Value] = {}
         self.instead: dict[Value, Assign] = {}
         self.unread: set[Value] = set()
-        """Views that matrices alone read, which look through them."""
+        """Views that are not read any more: matrices read their arrays instead."""
         self.readers: dict[Value, list[Value | None]] = {}
-        """What reads each value; None for a result."""
+        """The values that read each value; None for a result."""
         for made in every:
             for value in values_read(made.expression):
                 self.readers.setdefault(value, []).append(made.value)
@@ -81,7 +81,7 @@ class _Work:
         self.planner = Planner(self.made, self.count, self.fits)
 
     def program(self) -> Program:
-        """The program with what was noted, without views that nothing reads any more."""
+        """The program with these changes, without views that are not read any more."""
         ordered: list[Statement] = []
         for statement in self.given.statements:
             made = assignments(statement)
@@ -98,7 +98,7 @@ class _Work:
         return self.instead.get(made.value) or replace(made, over=self.over.get(made.value, made.over))
 
     def owner(self, value: Value) -> Value:
-        """The value that made the memory."""
+        """The value that allocated the memory."""
         while (made := self.made.get(value)) is not None and not is_matrix(made):
             base = shown(made)
             if base is None:
@@ -107,11 +107,11 @@ class _Work:
         return value
 
     def count(self, expression: Expression) -> int:
-        """How often a value is read."""
+        """The number of reads of a value."""
         return len(self.readers.get(expression.value, ())) if isinstance(expression, Read) else 0
 
     def fits(self, expression: Expression) -> bool:
-        """Whether an array of floats can be computed where it is told to be."""
+        """Whether an expression is an array of floats that can be computed in another array."""
         made = self.made.get(expression.value) if isinstance(expression, Read) else None
         if not isinstance(made, Compute) or not made.shape or not isinstance(made.op, (*STEPS, Fused)):
             return False
@@ -120,7 +120,7 @@ class _Work:
         return is_fresh(made) and not settled and not self._is_sum_of_boxes(made)
 
     def _is_sum_of_boxes(self, made: Compute) -> bool:
-        """Whether `put_together` has an array of its own for what is padded."""
+        """Whether `put_together` will compute a sum of padded arrays in an array of its own."""
         found = [self.made.get(arg.value) for arg in made.args if isinstance(arg, Read)]
         pads = [pad for pad in found if isinstance(pad, Compute)]
         alone = len(pads) == len(made.args) and all(self.count(arg) == 1 for arg in made.args)
@@ -129,7 +129,7 @@ class _Work:
     # ---- matrices --------------------------------------------------------------------------------
 
     def matrix(self, made: Assign, always: bool) -> None:
-        """Compute the parts of a matrix in their places; its entries then stand in an array of their own."""
+        """Compute the parts of a matrix in their places, and its entries in an array of their own."""
         matrix = made.expression
         assert isinstance(matrix, Compute)
         assert isinstance(matrix.op, CompressedRows)
@@ -152,7 +152,7 @@ class _Work:
                 self.unread.add(view)
 
     def _side_by_side(self, found: SideBySide, here: list[Statement]) -> Expression:
-        """The array of parts side by side; what is not computed there is put there by statements ``here``."""
+        """The array of parts side by side; statements ``here`` copy the parts that are computed elsewhere."""
         alone = next(iter(found.starts)) if len(found.starts) == 1 and not found.sums else None
         if alone is not None and alone.shape and not self.fits(alone):
             return Compute(Reshape((found.total,)), (alone,), (found.total,))
@@ -178,7 +178,7 @@ class _Work:
     def _assigned(
         self, entries: Value, matrix: Compute, found: SideBySide, table: Expression, here: list[Statement]
     ) -> None:
-        """The statements that assign entries with even steps; parts may be computed among them."""
+        """Add the statements that assign parts to evenly spaced entries, or compute them there."""
         op = matrix.op
         assert isinstance(op, CompressedRows)
         first: list[Value] = []
@@ -196,14 +196,14 @@ class _Work:
                 here.append(Scatter(entries, _constant(op.places_of[k]), matrix.args[k]))
 
     def _allocate(self, array: Value, first: Sequence[Value], here: list[Statement]) -> None:
-        """Make an array before what is computed there ``first``, or ``here``."""
+        """Allocate an array before the earliest of the values ``first``, or at the beginning of ``here``."""
         begun = min(first, key=self.position.__getitem__) if first else None
         (here if begun is None else self.before[begun]).insert(0, Allocate(array))
 
     # ---- parts -----------------------------------------------------------------------------------
 
     def _compute(self, value: Value, view: Expression) -> Value:
-        """Compute a value in a view, and there what it alone is made of; the value that comes first."""
+        """Compute a value in a view, and the operands that it can overwrite. Returns the first of these."""
         place = Value("", value.shape)
         while (earlier := self._earlier(value)) is not None:
             self.over[value] = earlier
@@ -215,7 +215,7 @@ class _Work:
         return value
 
     def _earlier(self, value: Value) -> Value | None:
-        """What a value can be written over, if nothing else reads that."""
+        """The operand that a value can overwrite, if nothing else reads it and it fits; else None."""
         made = self.made[value]
         assert isinstance(made, Compute)
         if isinstance(made.op, Fused):
@@ -232,32 +232,32 @@ def is_matrix(expression: Expression) -> bool:
 
 
 def _in_order(op: CompressedRows, entries: Value) -> Compute:
-    """The matrix of entries in order."""
+    """The matrix of an array with all entries in order."""
     every = np.arange(len(op.columns)).astype(INDEX).tobytes()
     whole = CompressedRows(op.shape, op.indptr, op.indices, (every,))
     return Compute(whole, (Read(entries),), op.shape)
 
 
 def _constant(places: Array) -> Compute:
-    """Positions as an expression."""
+    """The constant of an array of positions."""
     node: Node = array_constant(places)
     return Compute(node.op, (), node.shape)
 
 
 def _range(start: int, count: int) -> Compute:
-    """Positions that follow each other."""
+    """The constant of ``count`` positions from ``start``."""
     return _constant(np.arange(start, start + count))
 
 
 def _view(array: Value, where: slice, part: Expression) -> Expression:
-    """Evenly spaced elements of an array, in the shape of a part."""
+    """A view of evenly spaced elements of an array, in the shape of a part."""
     size = prod(part.shape)
     flat = Index(Read(array), (Interval(where.start, size, where.step),))
     return flat if len(part.shape) == 1 else Compute(Reshape(part.shape), (flat,), part.shape)
 
 
 def _added(each: Sum, found: SideBySide, values: Value) -> list[Statement]:
-    """The statements that add some parts up; the first may stand there already."""
+    """The statements that add up the parts of a sum; the first part may be computed there already."""
     made: list[Statement] = []
     filled = np.zeros(each.size, bool)
     for term, where in zip(each.terms, each.where, strict=True):

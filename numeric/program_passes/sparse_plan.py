@@ -1,7 +1,7 @@
-"""The parts of a sparse matrix side by side in one array, from where the entries are gathered.
+"""The layout of the parts of a sparse matrix, side by side in one array, from which the entries are gathered.
 
-Parts are often views: slices of arrays that stencils were evaluated on. The arrays themselves are computed
-where they go, and the gather looks through the views, so that no part is copied.
+Parts are often views, such as slices of the arrays of a stencil. These arrays are then computed side by side,
+and the gather reads their elements directly, so that no part is copied.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 
-LEAST = 0.5
-"""The part of an array that a view must show, to be looked through."""
+MIN_SHOWN_PART = 0.5
+"""The smallest fraction of an array that a view must show, so that the gather reads the array."""
 
-MANY = 4
-"""If one of so many entries is a number, all entries are copied before the others are computed."""
+MAX_ENTRIES_A_NUMBER = 4
+"""Entries for each constant entry, up to which a result begins as a copy of the constants."""
 
-MOST = 24
-"""With more arrays than this, entries are not gathered."""
+MAX_ARRAYS = 24
+"""Arrays side by side up to which entries are gathered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Entries to which several parts contribute: they are added up at ``start`` + 0, 1, ..., ``size`` − 1.
+    """Entries to which several parts contribute, added up at ``start`` + 0, 1, ..., ``size`` − 1.
 
-    Part ``terms[k]`` goes to the positions ``where[k]`` among them; entry number i of the sum stands at
+    Part ``terms[k]`` is added at the positions ``where[k]`` among these. Number i of the sum is the entry
     ``places[i]`` of the matrix.
     """
 
@@ -53,9 +53,9 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Where arrays stand side by side, and the position among them of every entry of a matrix.
+    """The starts of arrays side by side, and the position among them of every entry of a matrix.
 
-    Without an index the arrays are only sums, and all parts go to places that are evenly spaced.
+    If ``index`` is None, the arrays are only sums, and every part is assigned to evenly spaced entries.
     """
 
     starts: dict[Expression, int]
@@ -63,13 +63,13 @@ class SideBySide:
     total: int
     index: IntArray | None
     single: tuple[int, ...]
-    """The parts that meet no others, as positions among the arguments."""
+    """The parts that share entries with no other part, as positions among the arguments."""
     direct: dict[Expression, int]
-    """Of these, arrays that are computed where they go first."""
+    """Of these, the arrays that are computed among the entries, and their positions among the arguments."""
 
 
 class Planner:
-    """What is known of the values of a program when matrices are planned."""
+    """Plans the layout of sparse matrices, from the values of a program."""
 
     def __init__(
         self,
@@ -77,23 +77,23 @@ class Planner:
         count: Callable[[Expression], int],
         fits: Callable[[Expression], bool],
     ) -> None:
-        """Plan with what there is.
+        """A planner for one program.
 
         Args:
             made: the expression of each value.
-            count: how often a value is read, by results, too.
-            fits: whether an array can be computed where it is told to be.
+            count: the number of reads of a value, by results too.
+            fits: whether an array can be computed in another array.
         """
         self.made = made
         self.count = count
         self.fits = fits
 
     def side_by_side(self, matrix: Compute, always: bool) -> SideBySide | None:
-        """Where the parts of a sparse matrix stand; None where each is best assigned to its places.
+        """The layout of the parts of a sparse matrix; None if each part is best assigned to its entries.
 
         Args:
             matrix: a `CompressedRows` of its parts.
-            always: gather entries even if they could be assigned with even steps.
+            always: gather entries even where strided assignments could write them.
         """
         op, args = matrix.op, matrix.args
         assert isinstance(op, CompressedRows)
@@ -121,7 +121,7 @@ class Planner:
                 if self.fits(first) and self.count(first) == 1 and _is_range(where[0]):
                     starts[first] = total + int(where[0][0])
                 total += len(places)
-        if len(starts) + len(sums) > MOST:
+        if len(starts) + len(sums) > MAX_ARRAYS:
             return None
         if not gathers:
             own = {args[k]: k for k in reversed(single) if self.count(args[k]) == args.count(args[k])}
@@ -135,7 +135,7 @@ class Planner:
         return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
 
     def views_only(self, args: Sequence[Expression], found: SideBySide) -> Iterator[Value]:
-        """The views between a matrix of ``args`` and the arrays side by side; some several times."""
+        """The views between the arguments of a matrix and the arrays side by side, with repetitions."""
         summed = {term for each in found.sums for term in each.terms}
         for arg in args if found.index is not None else ():
             here = self._moved(arg)
@@ -145,29 +145,31 @@ class Planner:
                 yield from self.views_only(here.args, found)
 
     def _is_mostly_there(self, matrix: Compute, single: Sequence[int]) -> bool:
-        """Whether many entries are numbers, or all are in one array that was made before."""
+        """Whether many entries are numbers, or all entries are in one array that exists already."""
         op, args = matrix.op, matrix.args
         assert isinstance(op, CompressedRows)
         numbers = sum(len(op.places_of[k]) for k in single if is_number(args[k]))
-        return numbers * MANY >= len(op.columns) or (len(args) == 1 and not self.fits(args[0]))
+        many = numbers * MAX_ENTRIES_A_NUMBER >= len(op.columns)
+        return many or (len(args) == 1 and not self.fits(args[0]))
 
     def _moved(self, expression: Expression) -> Compute | None:
-        """What makes an array whose elements are those of its arguments in another order; else None."""
+        """The op that only moves the elements of its arguments, by which an array is computed; else None."""
         made = self.made.get(expression.value) if isinstance(expression, Read) else expression
         return made if isinstance(made, Compute) and _is_moved(made) else None
 
     def _sources(self, expression: Expression) -> list[Expression]:
-        """The arrays that a part is read from: those behind its views, if they can be computed in place."""
+        """The arrays from which a part is read: those of its views, if they can be computed side by side."""
         moved = None if self.fits(expression) else self._moved(expression)
         if moved is None:
             return [expression]
         behind = [source for arg in _given(moved) for source in self._sources(arg)]
-        least = LEAST if all(map(self.fits, behind)) else 1  # what is not shown is copied in vain
+        # an array that is not computed side by side is copied, so that all of it should be read
+        least = MIN_SHOWN_PART if all(map(self.fits, behind)) else 1
         enough = prod(expression.shape) >= least * sum(prod(source.shape) for source in behind)
         return behind if enough else [expression]
 
     def _positions(self, expression: Expression, starts: Mapping[Expression, int]) -> Any:
-        """For each element of an array where it stands among the arrays side by side."""
+        """The positions of the elements of an array among the arrays side by side."""
         if expression in starts:
             places = starts[expression] + np.arange(prod(expression.shape))
             return places.reshape(expression.shape)
@@ -178,19 +180,19 @@ class Planner:
 
 
 def is_number(expression: Expression) -> bool:
-    """Whether an expression is one number."""
+    """Whether an expression is a constant number."""
     return isinstance(expression, Compute) and isinstance(expression.op, Constant)
 
 
 def _constant(expression: Expression) -> np.ndarray:
-    """A constant array."""
+    """The array of a constant."""
     assert isinstance(expression, Compute)
     assert isinstance(expression.op, ArrayConstant)
     return expression.op.array
 
 
 def _groups(op: CompressedRows) -> list[list[int]]:
-    """The parts of a matrix; those that meet somewhere are together."""
+    """The parts of a matrix, grouped so that parts with common entries are in one group."""
     owner = np.full(len(op.columns), -1)
     groups: dict[int, list[int]] = {}
     for k, places in enumerate(op.places_of):
@@ -206,7 +208,7 @@ def _is_range(where: IntArray) -> bool:
 
 
 def _is_moved(array: Compute) -> bool:
-    """Whether the elements of an array are those of its arguments, in another order."""
+    """Whether an op only moves the elements of its arguments, each of them perhaps several times."""
     op = array.op
     if isinstance(op, Einsum):
         return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)

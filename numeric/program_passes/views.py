@@ -1,6 +1,6 @@
-"""Views as indices: slices, and reshapes that add or drop axes of length 1; a view of a view is one view.
+"""Views as indices: slices, and reshapes that insert or drop axes of length 1. A view of a view is one view.
 
-h[1:][T - 1:T][0] is h[T], and what is turned around twice is as it was.
+For example, h[1:][T - 1:T][0] is h[T], and an array reversed twice is the array.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from symad.ops.arrays.shaping import Reshape, Slice
 
 
 def join_views(program: Program) -> Program:
-    """The program with views as indices, nested ones joined."""
+    """The program with views as indices, and nested indices joined."""
     return program.with_expressions(lambda expression: rewrite(expression, joined))
 
 
 def joined(expression: Expression) -> Expression:
-    """A view as one index into an array that is not an index itself; other expressions unchanged."""
+    """A view as one index into an array that is no index, if possible; other expressions unchanged."""
     view = as_index(expression)
     if view is None:
         return expression
@@ -81,7 +81,7 @@ def unit_axes(old: Sequence[Dim], new: Sequence[Dim]) -> list[Place] | None:
 
 
 def compose(inner: Sequence[Place], outer: Sequence[Place]) -> tuple[Place, ...] | None:
-    """The places of array[inner][outer]; None where one index cannot say it."""
+    """The places of array[inner][outer] as one index; None if there is none."""
     made: list[Place] = []
     waiting = list(outer)
 
@@ -103,7 +103,7 @@ def compose(inner: Sequence[Place], outer: Sequence[Place]) -> tuple[Place, ...]
 
 
 def _at(place: Interval | NewAxis, outer: Place) -> list[Place] | None:
-    """One kept axis of the inner index under its place in the outer one."""
+    """An axis that the inner index keeps, after its place in the outer index; None if not one index."""
     assert not isinstance(outer, NewAxis)
     if isinstance(place, NewAxis):
         if isinstance(outer, Position):
@@ -119,7 +119,7 @@ def _at(place: Interval | NewAxis, outer: Place) -> list[Place] | None:
 
 
 def is_view(expression: Expression) -> bool:
-    """Whether an expression shows elements of its argument without computing anything."""
+    """Whether an expression shows elements of its argument and computes nothing."""
     if isinstance(expression, Index):
         return True
     return isinstance(expression, Compute) and (
@@ -129,12 +129,12 @@ def is_view(expression: Expression) -> bool:
 
 
 def viewed(expression: Expression) -> Expression:
-    """What a view shows elements of; other expressions are that themselves."""
+    """The array of a view, through all nested views; other expressions unchanged."""
     while is_view(expression):
         expression, *_ = parts(expression)
     return expression
 
 
 def _moves(op: Einsum) -> bool:
-    """Whether a contraction of one array sums nothing: axes change places, or a diagonal is shown."""
+    """Whether a contraction of one array sums nothing: it permutes axes or takes a diagonal."""
     return set(op.inputs[0]) == set(op.output) and len(set(op.output)) == len(op.output)

@@ -1,4 +1,4 @@
-"""Sums and products of very many operands in groups: CPython's compiler nests once for each operator."""
+"""Splits sums and products of very many operands: CPython's compiler recurses once for each operator."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from symad.numeric.program.program import Program
 from symad.ops.elementwise.arithmetic import Add, Mul
 
 MAX_OPERANDS = 200
-"""Operands of one sum or product. CPython 3.11 compiles chains of 2,000, but not of 3,000."""
+"""Operands of one sum or product. CPython 3.11 compiles chains of 2,000 operands, but not of 3,000."""
 
 
 def split_wide(program: Program) -> Program:
-    """The program with sums and products of at most `MAX_OPERANDS`; the value changes by rounding only."""
+    """The program with sums and products of at most `MAX_OPERANDS`; results change by rounding only."""
     return program.with_expressions(lambda expression: rewrite(expression, _split))
 
 
 def split_lines(program: Program) -> Program:
-    """The same for programs whose lines compute one op each."""
+    """The same as `split_wide`, for programs with one op in each statement."""
     return program.with_expressions(_split)
 
 
@@ -34,7 +34,7 @@ def _split(expression: Expression) -> Expression:
 
 
 def _joined(expression: Compute, parts: list[tuple[int, Expression]]) -> Compute:
-    """The sum, or the product, of some of the operands."""
+    """The sum or product of some operands."""
     weights = tuple(w for w, _ in parts)
     op = Add(weights) if isinstance(expression.op, Add) else Mul(weights)
     return Compute(op, tuple(a for _, a in parts), expression.shape)

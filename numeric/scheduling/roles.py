@@ -33,10 +33,10 @@ else:
     Stems = Any
 
 MAX_NODES_FOR_COTANGENTS = 300
-"""Nodes of a function up to which inner cotangents get names; this computes them again. Set by hand."""
+"""Nodes of a function up to which its cotangents are computed again to name them."""
 
-MAX_STEM = 12
-"""Characters of a name that is composed of other names. Set by hand, so that lines stay short."""
+MAX_STEM_CHARACTERS = 12
+"""Characters of a name stem that is composed of others. This keeps lines short."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def name_of(expression: Expression | None) -> str:
 def stem_of(node: Node, names: tuple[str, ...]) -> str:
     """A name stem for a node, from the name stems of its arguments; may be empty."""
     made: str = stem(node.op, node, names)
-    return made if len(made) <= MAX_STEM and made.isidentifier() else ""
+    return made if len(made) <= MAX_STEM_CHARACTERS and made.isidentifier() else ""
 
 
 @question

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 MAX_DISPLAYED_ELEMENTS = 60
-"""Elements up to which an array is displayed as a list, for the reader. Set by hand."""
+"""Elements up to which an array is displayed as a list, for the reader."""
 
 MAX_CHARACTERS_A_LINE = 90
 """Characters of a compressed text in one line, so that lines stay short."""

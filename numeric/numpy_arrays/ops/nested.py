@@ -82,7 +82,7 @@ def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printe
 
 
 def revolving(printer: ArrayPrinter, *names: str) -> None:
-    """Add functions of `symad.transforms.revolve` to the module, with what they call."""
+    """Add functions of `symad.transforms.revolve` to the module, with the functions that they call."""
     for name in ("places", *names):
         found = pasted(getattr(revolve, name), "_", printer.np)
         printer.imports.update(found.imports)

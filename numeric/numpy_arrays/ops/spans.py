@@ -1,4 +1,4 @@
-"""Strided views of flat arrays, which leave gaps between their elements."""
+"""Strided views of flat arrays."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, em
 from symad.numeric.program.expressions import Compute, Read
 from symad.numeric.program.statements import Assign, Scatter
 from symad.numeric.program_passes.recycling import is_large
-from symad.numeric.program_passes.sparse_plan import MANY
+from symad.numeric.program_passes.sparse_plan import MAX_ENTRIES_A_NUMBER
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
@@ -105,7 +105,7 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
     """
     parts = list(zip(op.writes, node.args, args, strict=True))
     fixed = [part for part in parts if isinstance(part[1].op, Constant) and not part[0][2]]
-    if sum(len(places) for (places, *_), *_ in fixed) * MANY < len(op.columns):
+    if sum(len(places) for (places, *_), *_ in fixed) * MAX_ENTRIES_A_NUMBER < len(op.columns):
         fixed = []
     entries: str = printer.value_name("entries")
     made = f"{structure}.data.copy()" if fixed else _new(len(op.columns), printer)

@@ -21,7 +21,7 @@ def graph_of(node):
 
 
 def examples_of_ops():
-    """Every example of fixed size, and where it has a derivative its pushforward and pullback."""
+    """Every example of fixed size, with its pushforward and pullback if it has derivatives."""
     found = {}
     for cls, make in EXAMPLES.items():
         for k, node in enumerate(make()):
@@ -55,7 +55,7 @@ def point(graph, seed=0, low=0.1, high=0.9):
 
 
 def leaves(result):
-    """The arrays of nested results, sparse ones dense."""
+    """The arrays of nested results; sparse matrices are converted to dense ones."""
     if isinstance(result, (tuple, dict)):
         inner = result.values() if isinstance(result, dict) else result
         return [leaf for part in inner for leaf in leaves(part)]
@@ -63,7 +63,7 @@ def leaves(result):
 
 
 def assert_same(found, wanted, rtol=1e-9):
-    """Equal up to rounding, in structure and shapes too."""
+    """Assert that two results have equal structure and shapes, and equal values up to rounding."""
     found, wanted = leaves(found), leaves(wanted)
     assert len(found) == len(wanted)
     for a, b in zip(found, wanted, strict=True):

@@ -1,4 +1,4 @@
-"""Names and comments in fast array code: named by role, names never run as code, values unchanged."""
+"""Names and comments in fast array code: names by role, names that are no code, values unchanged."""
 
 import ast
 from itertools import pairwise
@@ -23,7 +23,7 @@ def entry(source):
 
 
 def assigned(function):
-    """Every name that a function gives to a value, but loops' and those set to None."""
+    """Every name that a function assigns, except the variables of loops and names that are set to None."""
     nodes = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
     values = [n for n in nodes if not (isinstance(n.value, ast.Constant) and n.value.value is None)]
     targets = [t for n in values for t in n.targets]
@@ -59,7 +59,7 @@ def test_a_recurrence_has_its_states_rows_and_formula():
     assert "    # h_t = f(h_{t-1}, xsU_t),   t = 0 … T - 1\n" in source
     assert "    # h_bar_t = f(h_bar_{t+1}, slope_t),   t = T - 1 … 0\n" in source
     assert {"xsU", "h", "h_before", "h_bar", "a_bar", "W_T"} <= assigned(entry(source))
-    assert "_pad" not in source  # of the cotangent of the last state
+    assert "_pad" not in source  # the cotangent of the last state is not padded
 
 
 def test_names_are_identifiers_whatever_they_are_made_of():
@@ -85,7 +85,7 @@ def test_values_do_not_hide_what_modules_import():
 @pytest.mark.parametrize("name", ["sech", "f"])
 @pytest.mark.parametrize("given", ["sech", "x"])
 def test_no_value_hides_a_function_that_the_module_holds(backend, style, name, given):
-    """A step calls sech; an array of what it gives is called sech, as inputs and the entry point may be."""
+    """A step calls the helper sech; its array, an input or the entry point may be called sech as well."""
     slope = symad.gradient(symad.trace(np.tanh, [()]))
     points = np.array([0.3, -0.5, 0.8])
 
@@ -111,7 +111,7 @@ def test_no_value_hides_a_function_that_the_module_holds(backend, style, name, g
 
 @pytest.mark.parametrize("style", ["fast", "plain"])
 def test_names_of_functions_are_free_for_inputs(style):
-    """An input called beta stays beta, and one with the name of a function in the module is taken."""
+    """An input called beta keeps its name, and an input called like a function of the module is accepted."""
     beta, relu, x = sp.symbols("beta relu x", real=True)
     assert "def f(beta, x):" in lower(symad.trace(beta * sp.sin(x)), style=style).source
     graph = symad.trace(relu * sp.sech(x) * sp.beta(x, 2) + beta, inputs=[beta, relu, x]).named("beta")

@@ -1,4 +1,4 @@
-"""Loops as statements: the interpreter finds what the graph computes; and where values stand."""
+"""Loops as statements: the interpreter computes the values of the graph; the arrays that values share."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def pair(W, xs, h):
 
 
 def joined(W, xs, h):
-    """The states before all steps, as backward passes read them."""
+    """The states before each step, as backward passes read them."""
     states = rnn(W, xs, h)
     return np.sum(np.concatenate([h[None], states[:-1]]) ** 2 * states)
 
@@ -65,7 +65,7 @@ CASES = {
 
 
 def opened(graph):
-    """The prepared graph, its program before all passes, and after those of array code in NumPy."""
+    """The prepared graph, its program before all passes, and its program after those for NumPy."""
     graph = run_graph_passes(graph, (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH))
     order = schedule(Graph((), graph.output_nodes))
     order = [*graph.input_nodes, *(node for node in order if node not in graph.input_nodes)]
@@ -153,6 +153,6 @@ def test_blocks_of_rows_compute_what_the_graph_does(name, derivative, monkeypatc
     cases.assert_same(run_program(before, values), expected)
     cases.assert_same(run_program(after, values), expected)
     blocks = statements(after, Blocks)
-    assert blocks or (name, derivative) == ("a sum of numbers", "gradient")  # of chains alone
+    assert blocks or (name, derivative) == ("a sum of numbers", "gradient")  # which has only chains
     if name == "causal":
         assert any(part.column is not None for block in blocks for part in block.parts)

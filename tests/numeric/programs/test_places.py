@@ -47,7 +47,7 @@ x, y, one = Value("x", (3,)), Value("y", (3,)), Value("one", ())
 
 
 def random_program(seed):
-    """Functions, sums, products, squares, transposes, parts and repetitions of arrays of shape (3, 4)."""
+    """Functions, sums, products, squares, transposes, slices and broadcasts of arrays of shape (3, 4)."""
     rng = np.random.default_rng(seed)
     inputs = [Value("x", SHAPE), Value("y", SHAPE)]
     values, statements = [*inputs], []
@@ -58,7 +58,7 @@ def random_program(seed):
         return value
 
     def late():
-        """One of the last values, most often."""
+        """A random value, in most cases one of the last."""
         return values[-1 - min(int(rng.exponential(1.5)), len(values) - 1)]
 
     for _ in range(int(rng.integers(3, 14))):
@@ -71,7 +71,7 @@ def random_program(seed):
             values.append(made(Add(signs), args, SHAPE))
         elif kind == 4:
             values.append(made(Mul((1, 1)), [a, b], SHAPE))
-        elif kind == 5:  # a view that is a view's view, in another order
+        elif kind == 5:  # a view of a view of a view, in another order
             flat = made(Reshape((4, 3)), [made(Reshape((12,)), [a], (12,))], (4, 3))
             values.append(made(Einsum(((0, 1),), (1, 0)), [flat], SHAPE))
         elif kind == 6:
@@ -87,7 +87,7 @@ def random_program(seed):
 
 
 def operands_of(statement):
-    """How many arrays a sum, product or extreme reads; 1 for all others."""
+    """The number of arrays that a sum, product, maximum or minimum reads; 1 for other ops."""
     op = statement.expression.op
     return len(statement.expression.args) if isinstance(op, (Add, Mul)) or op == Apply(sp.Max) else 1
 
@@ -137,7 +137,7 @@ def test_array_code_keeps_the_function(name):
 
 
 def twos(*statements, result, run=by_twos):
-    """The statements that a pass makes of some."""
+    """The statements after a pass, and the result of the interpreter."""
     made = run(Program("f", (x, y, one), statements, (Read(result),), None))
     check_program(made)
     points = np.arange(1.0, 4.0), np.array([0.5, -2.0, 8.0]), np.array(3.0)
@@ -151,11 +151,11 @@ def test_a_sum_goes_on_in_the_array_that_it_begins_in():
     assert [s.over for s in statements] == [None, statements[0].value]
     first, second = (s.expression for s in statements)
     assert (first.op.signs, first.args) == ((1, -1), (Read(y), Read(x)))
-    assert second.op.signs == (1, 1) and second.args[1].op.signs == (-1, 1)  # the numbers are joined before
+    assert second.op.signs == (1, 1) and second.args[1].op.signs == (-1, 1)  # the numbers are combined before
     np.testing.assert_array_equal(found, [2.0, -1.5, 7.5])
     statements, found = twos(Assign(a, sine(x)), Assign(c, total(y, a, x), a), result=c)
     assert [s.over for s in statements] == [None, a, statements[1].value]
-    assert statements[1].expression.args == (Read(a), Read(y))  # what ends comes first
+    assert statements[1].expression.args == (Read(a), Read(y))  # the overwritten operand comes first
     np.testing.assert_allclose(found, np.sin([1, 2, 3]) + np.array([1.5, 0.0, 11.0]), rtol=1e-15)
 
 
@@ -181,13 +181,13 @@ def test_repetitions_stand_where_they_are_read():
     (only,), found = twos(*begin, Assign(m, total(wide, tall)), result=m, run=repeat_where_read)
     assert only.expression.args == (begin[0].expression, begin[1].expression)
     np.testing.assert_array_equal(found, outer)
-    sum_ = Assign(m, total(wide, wide))  # nothing has all axes
+    sum_ = Assign(m, total(wide, wide))  # no operand has all axes
     statements, found = twos(begin[0], sum_, result=m, run=repeat_where_read)
     assert statements == (begin[0], sum_)
     statements, _ = twos(*begin, Assign(m, sine(tall)), result=m, run=repeat_where_read)
     assert [s.value for s in statements] == [tall, m]  # a function needs the array
     statements, _ = twos(*begin, result=wide, run=repeat_where_read)
-    assert [s.value for s in statements] == [wide]  # so does who gets it
+    assert [s.value for s in statements] == [wide]  # a result is an array, too
 
 
 def test_large_results_are_in_memory_that_is_kept():
@@ -201,7 +201,7 @@ def test_large_results_are_in_memory_that_is_kept():
         made = keep_memory(program, itemsize, bounds).statements
         return [[part.kept for part in getattr(s, "assignments", (s,))] for s in made]
 
-    most = recycling.SMALLEST
+    most = recycling.MIN_KEPT_BYTES
     alone = [[True], [False], [False], [False], [True, False], [True], [False], [False]]
     assert kept(most // 300 + 1, {}) == alone
     assert kept(most // 300, {}) == [[False] * len(each) for each in alone]
@@ -230,7 +230,7 @@ def total(*values, signs=None):
 
 
 def placed(statements, results, shared=()):
-    """What each value of a program is written over."""
+    """For each assignment of a program the value that it overwrites."""
     program = Program("f", (x, y), tuple(statements), tuple(map(Read, results)), None, shared=shared)
     return [s.over for s in write_over(program, "float64").statements]
 
@@ -291,7 +291,7 @@ def test_memory_is_given_back_where_other_memory_is_taken():
     whole = Compute(Slice((0,), (2,), (1,)), (Read(a),), (2,))
     view, last = Value("view", (2,)), Value("last", (2,))
     statements = [Assign(a, sine(x)), Assign(view, whole), Assign(last, sine(view)), Assign(c, sine(y))]
-    assert frees(statements, [last, c]) == [a, view, last, (a, view), c]  # a until its view ends
+    assert frees(statements, [last, c]) == [a, view, last, (a, view), c]  # a lives as long as its view
     assert frees(statements, [view, c]) == [a, view, last, (last,), c]
     assert frees(statements[:3], [last]) == [a, view, last]  # the function ends
     assert frees(statements, [last, c], least=4) == [a, view, last, c]

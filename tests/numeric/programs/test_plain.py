@@ -29,8 +29,8 @@ from tests.numeric.programs import plain_cases as cases
 
 EXAMPLES = cases.examples_of_ops()
 STAGES = all_stages()
-LARGE = 3000
-"""Nodes of models that are left to the fast path."""
+MAX_NODES = 3000
+"""Nodes up to which a model is printed in plain style here; larger models are tested as fast code only."""
 
 over = pytest.mark.parametrize
 
@@ -50,7 +50,7 @@ def test_every_op(name):
 def test_models_and_their_gradients(name):
     model = STAGES[name].model()
     graph = model.graph("model")
-    if len(graph.nodes) > LARGE:
+    if len(graph.nodes) > MAX_NODES:
         pytest.skip("a model of many nodes")
     agree(graph, model.point, 1e-7)
     if len(graph.output_nodes) == 1 and not graph.output_nodes[0].shape:
@@ -146,7 +146,7 @@ def test_results_share_no_memory_with_arguments():
     values = np.arange(9.0).reshape(3, 3)
     made = lower(X.T, style="plain")(values)
     assert not np.shares_memory(made, values)
-    made[0, 0] = 7.0  # and can be written to
+    made[0, 0] = 7.0  # results are writable
 
 
 @over(
@@ -195,7 +195,7 @@ HOSTILE = "n} {print('run')}\nraise SystemExit  # \""
 
 
 def test_names_are_no_code(capsys):
-    """Names of dimensions, inputs, functions and graphs reach the text as identifiers or not at all."""
+    """Names of dimensions, inputs, functions and graphs are in the text as identifiers or not at all."""
     m = sp.Symbol(HOSTILE, integer=True)
     X, Y = sp.MatrixSymbol(HOSTILE + "X", m, 2), sp.MatrixSymbol("Y", m + 1, 2)
     graph = symad.trace(lambda x, y: np.sum(x[2:] * y[3:]), [X, Y])
@@ -214,7 +214,7 @@ def test_names_of_functions_in_formulas_are_no_code():
 
 
 def recurrence_of(head):
-    """The comment over the loop h_{t+1} = head(h_t)."""
+    """The comment above the loop h_{t+1} = head(h_t)."""
     h, t = Value("h", (4,)), Value("t", ())
     inner = Compute(Apply(head), (Index(Read(h), (Position(0, t),)),), ())
     return recurrence(

@@ -1,4 +1,4 @@
-"""Programs alone: the validator, every graph pass and every program pass; no pass reads text of code."""
+"""Programs: the validator, every graph pass and every program pass; no pass parses the text of code."""
 
 import ast
 from pathlib import Path
@@ -52,7 +52,7 @@ from tests.numeric.programs import plain_cases as cases
 ROOT = Path(__file__).resolve().parents[3]
 GRAPHS = {**cases.examples_of_ops(), **{name: make() for name, make in cases.LISTINGS.items()}}
 SOME = {name: GRAPHS[name] for k, name in enumerate(GRAPHS) if k % 3 == 0 or name in cases.LISTINGS}
-"""Every third example: together with the tests of whole pipelines, which take all of them."""
+"""Every third example and all listings; the tests of whole pipelines take all examples."""
 
 over = pytest.mark.parametrize
 
@@ -86,7 +86,7 @@ def test_each_graph_pass_of_fast_code_keeps_the_function(name):
 
 @over("name", SOME)
 def test_kernels_of_processor_and_device_are_evaluated(name):
-    """What is fused into one kernel is an op like any other: it has a value and a definition."""
+    """A fused kernel is an op like any other: it has a value and a definition."""
     graph = SOME[name]
     values = cases.point(graph)
     expected = graph(*values)
@@ -180,7 +180,7 @@ def test_passes_have_names_of_their_own_and_say_what_they_ensure():
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)
         assert all(step.ensures for step in pipeline)
-        for k, step in enumerate(pipeline):  # what a pass needs stands before it
+        for k, step in enumerate(pipeline):  # the passes that a pass needs precede it
             assert not step.needs or step.needs in names[:k]
 
 
@@ -208,7 +208,7 @@ def test_packed_entries_equal_their_definition():
 
 
 def test_a_cotangent_of_the_last_state_starts_its_loop():
-    """No array of zeros of all steps is left in the gradient of a loss of the last state."""
+    """The gradient of a loss of the last state allocates no zeros for all steps."""
     graph = cases.LISTINGS["rnn"]()
     for step in PLAIN_GRAPH:
         graph = step.run(graph)
@@ -253,7 +253,7 @@ def total(a, b):
 
 
 def sums(backwards=False):
-    """h_{t+1} = h_t + x_t, from 0; or from the last x to the first."""
+    """The loop h_{t+1} = h_t + x_t with h_0 = 0, from the first x or from the last."""
     x, h, t = Value("x", (n,)), Value("h", (n + 1,)), Value("t", ())
     now, later = Position(0, t), Position(1, t)
     read, write = (later, now) if backwards else (now, later)
@@ -280,7 +280,7 @@ def test_carried_values_are_replaced_at_once():
 
 
 def broken():
-    """Programs with one mistake each, and a word of the error."""
+    """Programs with one mistake each, by words of their errors."""
     x, y, h, t = Value("x", (n,)), Value("y", (n,)), Value("h", (n,)), Value("t", ())
     short, other = Value("short", (plus(n, 1),)), Value("z", (sp.Symbol("m"),))
     first, element = Position(0), Index(Read(x), (Position(0),))

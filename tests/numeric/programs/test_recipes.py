@@ -1,4 +1,4 @@
-"""The backend of CONTRIBUTING.md, added as a newcomer would: a file of its own, and one line."""
+"""The backend in CONTRIBUTING.md works if it is added as the page says: in one file, and by one line."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def recipe():
-    """The one block of the page that is a backend."""
+    """The only code block of the page that defines a backend."""
     blocks = BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
     (found,) = [b for b in blocks if b.startswith('"""A backend for JAX')]
     return found
@@ -62,7 +62,7 @@ def heat(u):
 
 
 def in_jax(call):
-    """The same by JAX's own functions."""
+    """The same call with JAX's functions."""
     return lambda *args: call(jax.numpy, *args)
 
 

@@ -42,7 +42,7 @@ def test_values_end_after_their_last_reader_and_before_other_memory_is_taken():
 
 
 def test_what_is_written_over_under_another_name_is_freed_by_both():
-    """A softmax's Hessian: −p pᵀ + diag p is made over −p pᵀ, by a function."""
+    """In the Hessian of a softmax, a helper computes −p pᵀ + diag p in the array of −p pᵀ."""
     def loss(W, x):
         return functions.logsumexp(x @ W, 1).sum()
 
@@ -73,7 +73,7 @@ def test_the_peak_of_a_long_chain_of_large_arrays_does_not_grow(count):
 
     def steps(x):
         total = x
-        for k in range(count):  # arrays that cannot be overwritten: both are read again
+        for k in range(count):  # arrays that cannot be overwritten, since both are read again
             total = functions.concatenate([np.sin(total[: n // 2]), np.cos(total[n // 2 :]) + k])
         return total.sum()
 

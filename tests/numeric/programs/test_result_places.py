@@ -1,4 +1,4 @@
-"""Results that are computed directly in a program's output arrays: the pass alone, by the interpreter."""
+"""Results that are computed in given output arrays: the pass by itself, in the interpreter."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def stacked(*values):
 
 
 def put(statements, *results):
-    """The program with every result in an array of its own; the arrays hold the results afterwards."""
+    """The program that writes every result to an array of its own; the arrays are checked in a run."""
     expressions = tuple(Read(r) if isinstance(r, Value) else r for r in results)
     program = Program("f", (x, y), tuple(statements), expressions, TupleOf((None,) * len(results)))
     check_program(program)
@@ -99,7 +99,7 @@ def test_parts_of_a_stack_are_computed_where_they_stand():
 
 
 def test_a_part_that_is_written_over_after_the_stack_is_copied():
-    """Its row would be overwritten: exp goes over the part, which nothing reads after the stack."""
+    """exp overwrites the part, which nothing reads after the stack; in its row, it would change the stack."""
     a, b, c = names(3)
     whole = Value("s", (2, 3))
     _, written = put(
@@ -123,7 +123,7 @@ def test_nothing_is_done_without_places():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_leave_their_results_where_they_are_told_to(seed):
-    """Sums, products, functions, stacks and views of two arrays; some values are results several times."""
+    """Sums, products, functions, stacks and views of two arrays; some values are several results."""
     random = np.random.default_rng(seed)
 
     def f(u, v):
@@ -159,7 +159,7 @@ def test_random_programs_leave_their_results_where_they_are_told_to(seed):
 
 
 def test_steps_of_a_loop_write_their_rows():
-    """No step makes an array: the first state, and each one after it, are computed in their rows."""
+    """No step allocates: the first state and all later states are computed in their rows."""
     W, h0, xs = (sp.IndexedBase(n, shape=s) for n, s in (("W", (4, 4)), ("h0", (4,)), ("xs", (5, 4))))
     graph = trace(lambda W, h0, xs: scan(lambda h, x: np.tanh(W @ h + x), h0, xs), [W, h0, xs])
     source = lower(graph).source

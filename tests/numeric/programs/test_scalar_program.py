@@ -1,4 +1,4 @@
-"""The text of straight-line scalar code: values used once are written in place, others have names."""
+"""The text of straight-line scalar code: values that are read once are inlined, others have names."""
 
 import re
 from itertools import pairwise
@@ -14,7 +14,7 @@ from symad.numeric import lower
 
 
 def body(f: object) -> str:
-    """The statements of the body."""
+    """The source of the function `_body`."""
     source = lower(f).source
     return source[source.index("def _body") : source.index("# One body")]
 
@@ -57,7 +57,7 @@ def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() 
     assert np.allclose(kernel(*map(np.float64, point))[1:-1], inner, rtol=1e-12)
     many = kernel(*np.stack([point, point], axis=1))
     assert many[1].shape == (2,) and np.allclose(np.stack(many[1:-1])[:, 1], inner, rtol=1e-12)
-    across = kernel(*np.repeat(point[:, None], 700, axis=1))  # in pieces of points
+    across = kernel(*np.repeat(point[:, None], 700, axis=1))  # more points than one piece
     assert np.array_equal(across[5], np.full(700, single[5])) and across[1].shape == (700,)
     single_precision = lower(symad.gradient(sp.Add(*terms), xs), dtype="float32")(*point.tolist())
     assert type(single_precision[3]) is np.float32

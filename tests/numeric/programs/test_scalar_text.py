@@ -40,7 +40,7 @@ def compute(op, *args):
 
 
 def drawn(rng, depth, variables):
-    """A random expression of real value."""
+    """A random expression with a real value."""
     kind = rng.randrange(9) if depth else rng.randrange(2)
     if kind == 0 or not depth:
         return rng.choice(variables)
@@ -95,7 +95,7 @@ def text(expression, target, dtype="float64"):
 
 
 def c_writer():
-    """A writer of C that calls x and y so: they are the arrays of a whole module."""
+    """A writer of C code in which x and y are called x and y, as are the arrays of a module."""
     writer = CWriter()
     writer.names = Names()
     return writer

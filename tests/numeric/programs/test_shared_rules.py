@@ -1,4 +1,4 @@
-"""Rules of both plain and fast text: every contraction is an einsum, and a name stands for one helper."""
+"""Rules of plain and fast code: contractions compute einsum, and a name stands for one helper."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_every_way_to_write_a_contraction(spec, style):
 
 @pytest.mark.parametrize("style", ["plain", "fast"])
 def test_helpers_of_one_name_are_one_function(style):
-    """A softmax in place, and one of an array that is repeated along an axis."""
+    """A softmax in place, and a softmax of a broadcast array."""
 
     def both(y, w):
         return functions.softmax(np.exp(y)), functions.softmax(np.broadcast_to(w, (3, 4)))

@@ -1,4 +1,4 @@
-"""Blocks of sparse matrices, computed in preallocated arrays: the pass alone, by the interpreter."""
+"""Parts of sparse matrices, computed in preallocated arrays: the pass by itself, in the interpreter."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def ends(value):
 
 
 def matrix(*parts):
-    """A row vector with the entries of each part (value, places)."""
+    """A sparse row vector with the entries of each part (value, places)."""
     size = 1 + max(k for _, places in parts for k in places)
     stored = [np.asarray(a).astype(INDEX).tobytes() for a in ([0, size], range(size))]
     op = CompressedRows((1, size), *stored, tuple(np.array(p).astype(INDEX).tobytes() for _, p in parts))
@@ -68,7 +68,7 @@ def matrix(*parts):
 
 
 def placed(statements, *results, gathers=False):
-    """The statements after the pass; the results are the same, afterwards with places for all others, too."""
+    """The statements after the pass. The results must be the same, also after all later passes."""
     structure = TupleOf((None,) * len(results))
     program = Program("f", (x, y), tuple(statements), tuple(map(Read, results)), structure)
     check_program(program)
@@ -82,7 +82,7 @@ def placed(statements, *results, gathers=False):
 
 
 def finished(program, gathers):
-    """The program after all passes of array code in NumPy."""
+    """The program after all passes for NumPy."""
     passes = (*in_place("float64", gathers=gathers), keeps_memory(8, {}), releases(2))
     for step in passes:
         program = step.run(program)
@@ -95,13 +95,13 @@ def dense(value):
 
 
 def over(statements, value):
-    """What a value is written over."""
+    """The value that a value overwrites."""
     (made,) = (s for s in statements if isinstance(s, Assign) and s.value is value)
     return made.over
 
 
 def is_placed(statements, value):
-    """Whether a value stands in a part of an array that the program has made."""
+    """Whether a value is computed in a part of an array that the program allocated."""
     arrays = {s.value for s in statements if isinstance(s, Allocate)}
     memory = {}
     for s in statements:
@@ -230,7 +230,7 @@ def test_parts_that_are_inputs_and_parts_of_two_matrices(gathers):
 
 
 def test_a_part_is_not_overwritten_before_the_matrix_is_made():
-    """The reversed copy is looked through, so that sin x is read when the matrix is made, not before."""
+    """The matrix reads sin x, not its reversed copy, so that sin x must live until then."""
     a, back, b, c, whole = names((3,), (3,), (3,), (3,), (1, 3))
     made = placed(
         [
@@ -267,7 +267,7 @@ def test_wrong_scatters_are_found(array, places, message):
 
 
 def agrees(graph, point, gathers):
-    """The program of a graph gives what the graph gives, before and after the passes."""
+    """Assert that the program of a graph computes its values, before and after the passes."""
     expected = [right for part in graph(*point) for right in (part if isinstance(part, tuple) else (part,))]
     prepared = run_graph_passes(graph, (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH))
     outputs = prepared.output_nodes
@@ -283,7 +283,7 @@ def agrees(graph, point, gathers):
 @pytest.mark.parametrize("gathers", [False, True])
 @pytest.mark.parametrize("seed", range(0, 40, 2))
 def test_random_programs(seed, gathers):
-    """Jacobians twice, with the values: some parts are results, some matrices are one."""
+    """Two Jacobians with the values: some parts are results, and some matrices are equal."""
     shapes = random_programs.SHAPES[seed // 2 % len(random_programs.SHAPES)]
     graph = symad.trace(lambda *a: random_programs.program(seed, *a), shapes)
     sparse = symad.jacobian(graph, sparse=True)
@@ -304,7 +304,7 @@ def test_stencils(name, gathers):
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_matrix_does_not_share_its_entries_with_another_result(backend, first):
-    """Its entries are a reversed array, which is a result, too."""
+    """The entries are a reversed array, which is a result, too."""
     (u,) = symad.trace(lambda u: u, [(5,)]).input_nodes
     reverse = gather(u, array_constant(np.arange(5)[::-1]))
     row_vector = compressed_rows((1, 5), [0, 5], np.arange(5), [(reverse, np.arange(5))])
