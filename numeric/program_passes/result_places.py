@@ -71,7 +71,7 @@ class _Results:
         """For an array that becomes an alias of a place, the place."""
 
     def program(self) -> Program:
-        """The program with results in their places."""
+        """The program that computes its results in their places."""
         after: list[Statement] = []
         for result, place in zip(self.given.results, self.places, strict=True):
             if place is not None and not self.put(result, place):

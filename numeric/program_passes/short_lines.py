@@ -12,7 +12,7 @@ from symad.numeric.program.statements import Assign, Statement
 from symad.numeric.program_passes.folding import folded
 
 MAX_READS_A_LINE = 16
-"""Names and numbers in one line, so that a sum of eight products is one. With 8, the gradient of an LSTM of
+"""Names and numbers in one line: a sum of eight products fits. With 8, the gradient of an LSTM of
 117 weights takes 1.3 times as long (benchmarks/before_after.py); with 24 it takes as long as with 16."""
 
 

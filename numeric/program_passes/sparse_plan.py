@@ -220,5 +220,5 @@ def _is_moved(array: Compute) -> bool:
 
 
 def _given(array: Compute) -> tuple[Expression, ...]:
-    """The arguments whose elements a moved array has."""
+    """The arguments whose elements the op moves."""
     return array.args[:1] if isinstance(array.op, Gather) else array.args
