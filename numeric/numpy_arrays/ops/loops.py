@@ -104,7 +104,7 @@ class _LoopLines:
             *((row.value, name) for row, name in rows if row.value in self.nodes),
             *zip((f.value for f in loop.fixed), self.outer, strict=True),
         ]
-        inputs = {self.nodes[value]: text for value, text in given}
+        inputs = {self.nodes[value]: text for value, text in given if value in self.nodes}
         printer.whole |= {*rooms.values()}
         around, printer.floats = printer.floats, self.floats
         with printer.inside(inputs):

@@ -21,7 +21,9 @@ def block_lines(statement: Blocks, printer: InPlacePrinter) -> list[str]:
     start, part = printer.value_name("start"), printer.value_name("part")
     stop = printer.symbols[statement.stop] = printer.value_name("stop")
     inputs: dict[Node, str] = {
-        nodes[fixed.value]: printer.text_of(fixed.expression) for fixed in statement.fixed
+        nodes[fixed.value]: printer.text_of(fixed.expression)
+        for fixed in statement.fixed
+        if fixed.value in nodes
     }
     sums = [printer.text_of(Read(added.value)) for added in statement.added]
     rooms: dict[Value, Name] = {}

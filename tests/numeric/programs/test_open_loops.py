@@ -8,6 +8,7 @@ import symad
 from symad import functions
 from symad.core.graph import Graph
 from symad.cost import schedule
+from symad.numeric import lower
 from symad.numeric.passes.blocking import row_blocks
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
@@ -50,6 +51,9 @@ CASES = {
     "from the end": lambda W, xs, h: np.sum(np.flip(rnn(W, xs, h), 0) * xs),
     "a result": lambda W, xs, h: (rnn(W, xs, h), np.sum(xs)),
     "from the end, a result": lambda W, xs, h: np.flip(rnn(W, xs, h), 0),
+    "no state is read": lambda W, xs, h: np.sum(functions.scan(lambda s, x: np.tanh(W @ x), h, xs) ** 2),
+    "the state is the input": lambda W, xs, h: np.sum(functions.scan(lambda s, x: x, h, xs) * W[0]),
+    "the state stays": lambda W, xs, h: np.sum(functions.scan(lambda s, x: s, h, xs) * xs),
     "numbers": lambda W, xs, h: np.sum(functions.scan(lambda s, x: np.sin(s * x[0]) + h[1], h[0], xs)),
     "two states": lambda W, xs, h: np.sum(pair(W, xs, h)[0] * pair(W, xs, h)[1]),
     "one of two states": lambda W, xs, h: np.sum(pair(W, xs, h)[1][-1]),
@@ -95,6 +99,8 @@ def test_the_program_computes_what_the_graph_does(name, symbolic, derivative):
     cases.assert_same(run_program(before, values), expected)
     cases.assert_same(run_program(after, values), expected)
     assert statements(after, Loop)
+    for backend in ("numpy", "c"):
+        cases.assert_same(lower(graph, backend=backend)(*values), expected)
     assert not any(isinstance(getattr(e, "op", None), Scan) for s in after.statements for e in s.expressions)
 
 
