@@ -22,9 +22,11 @@ DIFFER = "the normal forms differ"
 LONG = 1000
 """Claims of few elements and of so many terms are cut at once: without, their polynomials are too long."""
 
+TWICE = ("curvature", "hessian")
+
 WORK_OF_A_TERM, WORK_OF_ANOTHER = 4, 20
 """Steps that a term of a claim that is cut counts for, of those that an attempt may take. The second is
-for other forms of a derivative that has a proof: a test that they are equal to that form takes less."""
+for other forms of a second derivative of which one has a proof: a test takes less."""
 
 MOST_GOALS = 4
 """Claims about more elements are not cut: a product with a direction says as much of all of them."""
@@ -129,7 +131,7 @@ def find_long(
     proved = set[Derivative]()
     for group, sweep in sorted(_groups(claims, wanted, sweeps), key=lambda g: not g[1].islower()):
         derivative = claims[group[0]].derivative
-        each = WORK_OF_ANOTHER if derivative in proved else WORK_OF_A_TERM
+        each = WORK_OF_ANOTHER if derivative in proved and derivative.kind in TWICE else WORK_OF_A_TERM
         covered |= _cut(search, group, sweep, LONG, each)
         if not {k for k, _, _ in search.left}.issuperset(group):
             proved.add(derivative)

@@ -6,6 +6,8 @@ from sympy import Abs, And, Piecewise, Symbol, exp, log, sqrt
 
 import symad
 from symad.core.graph import Graph
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers.transformer import Transformer
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker import Derivative
 from symad.verification.proved_sides import beside_proved, told
@@ -61,3 +63,17 @@ def test_a_form_is_not_compared_with_one_that_may_not_exist():
     """√x √x says nothing of negative numbers: |x| would be compared with x for positive ones alone."""
     first, second = pairs(x**2 / 2, sqrt(x) * sqrt(x), Abs(x))
     assert beside_proved([first, second], {0: certain(first, "")}) == [first, second]
+
+
+@pytest.mark.slow
+def test_all_derivatives_of_a_transformer_of_two_layers_are_decided():
+    """Its gradients and one Hessian are proved, and the other Hessians are tested against that one."""
+    model = Transformer(7, 4, 4, 2, 2, tied=False)
+    tokens = np.arange(4)
+    loss = trace_model(lambda p: model.loss(p, tokens, np.roll(tokens, -1)), model.shapes)
+    certificate = symad.check(loss, seed=1)
+    told = {e.name.split(":")[0]: e for e in certificate.entries}
+    proved = {name for name, e in told.items() if e.status == "proved"}
+    assert proved >= {"gradient (reverse)", "gradient (forward)", "Hessian (forward-over-forward)"}
+    assert all(e.status == "tested" and "another form" in e.claim for n, e in told.items() if n not in proved)
+    assert certificate.steps < 4_000_000
