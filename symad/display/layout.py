@@ -95,14 +95,18 @@ def _neighbours(links: Sequence[Edge]) -> tuple[dict[int, list[int]], dict[int, 
     return above, below
 
 
-def _ordered(layer_of: Mapping[int, int], links: Sequence[Edge], sweeps: int = 12) -> list[list[int]]:
+SWEEPS = 12
+"""Passes over the layers, down and up in turn; more change the order of few graphs."""
+
+
+def _ordered(layer_of: Mapping[int, int], links: Sequence[Edge]) -> list[list[int]]:
     """The vertices of each layer from left to right, with few crossings."""
     rows: list[list[int]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
     for vertex, level in layer_of.items():
         rows[level].append(vertex)
     above, below = _neighbours(links)
     best, fewest = [list(row) for row in rows], _crossings(rows, above)
-    for sweep in range(sweeps):
+    for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for level in range(1, len(rows)) if down else range(len(rows) - 2, -1, -1):
             fixed = {v: k for k, v in enumerate(rows[level - 1 if down else level + 1])}

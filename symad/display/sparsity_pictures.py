@@ -155,13 +155,11 @@ def four_by_five(path: Path | str | None = None) -> Figure:
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def _figure(
-    rows: int, columns: int, size: tuple[float, float], widths: Sequence[float] | None = None
-) -> Figure:
+def _figure(rows: int, columns: int, size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    figure.subplots(rows, columns, width_ratios=widths)
+    figure.subplots(rows, columns)
     return figure
 
 

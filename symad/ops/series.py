@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from symad.core.graph import ZERO, Node, Op, Tangent, rebuild
 from symad.core.questions import jvp, series
 from symad.ops.arrays.contraction import Einsum, contract, matmul
-from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.elementwise.arithmetic import (
@@ -38,6 +37,7 @@ from symad.ops.linalg.solve_det import Solve
 from symad.ops.loops.scan import Scan, fresh_input, parts, previous_states
 from symad.ops.loops.scan import scan as scan_nodes
 from symad.transforms.series import Coefficients
+from symad.transforms.tangents import dense
 
 if TYPE_CHECKING:
     Given = Coefficients
@@ -239,7 +239,7 @@ def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> N
     local = op.body.input_nodes
     slices = range(1, 1 + op.slices)
     moving = [(i, j) for i in slices for j in range(1, order + 1) if isinstance(found[i][j], Node)]
-    start = stack([_dense(c, initial) for c in found[0][1:]])
+    start = stack([dense(c, initial) for c in found[0][1:]])
 
     def body(state: Node, c: Node, c_new: Node, *rest: Node) -> Node:
         x, x_parts = rest[: op.slices], dict(zip(moving, rest[op.slices :], strict=True))
@@ -263,13 +263,9 @@ def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> N
         inner = Coefficients(order, given)
         output = op.body.output_nodes[0]
         inner.compute((output, j) for j in range(1, order + 1))
-        made = stack([_dense(inner(output, j), output) for j in range(1, order + 1)])
+        made = stack([dense(inner(output, j), output) for j in range(1, order + 1)])
         values |= {output: c_new} | dict(zip(local, (c, *x, *constants), strict=True))
         return rebuild([made], values)[0]
 
     parts_of_xs = [part for i, j in moving if isinstance(part := found[i][j], Node)]
     return scan_nodes(body, start, [previous_states(value), value, *xs, *parts_of_xs])
-
-
-def _dense(part: Tangent, like: Node) -> Node:
-    return part if isinstance(part, Node) else broadcast_to(constant(0), like.shape)

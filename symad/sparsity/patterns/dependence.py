@@ -118,9 +118,6 @@ def _positions(bits: int, width: int) -> IntArray:
     return used[place] * 8 + bit
 
 
-def to_bits(pattern: Pattern, row: int = 0) -> int:
-    """One row as the bits of an integer."""
-    bits = 0
-    for column in pattern.indices[pattern.indptr[row] : pattern.indptr[row + 1]].tolist():
-        bits |= 1 << column
-    return bits
+def to_bits(pattern: Pattern) -> int:
+    """The first row as the bits of an integer."""
+    return sum(1 << column for column in pattern.indices[: pattern.indptr[1]].tolist())
