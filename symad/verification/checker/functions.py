@@ -6,8 +6,9 @@ Functions. x, y are terms, and a partial derivative None is not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import isqrt
 
 import sympy
 from sympy.codegen import cfunctions
@@ -35,6 +36,28 @@ def call(name: str, *args: Term | int) -> Term:
     """The function of this name; the last argument is a term."""
     return args[-1].table.call(name, *args)  # type: ignore[union-attr]  # a term, as said
 
+
+def inverse(i: int, j: int, a: Sequence[Term]) -> Term:
+    """An element of A⁻¹ as a function of all elements of A, row by row; (Aᵀ)⁻¹ is (A⁻¹)ᵀ."""
+    n = isqrt(len(a))
+    turned = [a[k % n * n + k // n] for k in range(n * n)]
+    i, j, a = (j, i, turned) if [t.index for t in turned] < [t.index for t in a] else (i, j, a)
+    return call("inverse", i, j, *a)
+
+
+def of_factor(i: int, j: int, a: Sequence[Term], k: int) -> Term:
+    """∂L_ij by element k of A = L Lᵀ: d L = L Φ(L⁻¹ dA L⁻ᵀ) (Murray, arXiv:1602.07527, equation 8)."""
+    n, zero = isqrt(len(a)), 0 * a[0]  # Φ takes the lower triangle with half the diagonal
+    factor = [call("cholesky", *divmod(m, n), *a) if m // n >= m % n else zero for m in range(n * n)]
+    parts = [factor[i * n + m] * inverse(m, k // n, factor) * (HALF if m == j else 1) for m in range(j, n)]
+    return zero.table.sum(parts) * inverse(j, k % n, factor)
+
+
+MATRICES: dict[str, Callable[..., Term]] = {
+    "inverse": lambda i, j, a, k: -1 * inverse(i, k // isqrt(len(a)), a) * inverse(k % isqrt(len(a)), j, a),
+    "cholesky": of_factor, "log det": lambda i, j, a, k: inverse(k % isqrt(len(a)), k // isqrt(len(a)), a),
+}  # fmt: skip
+"""d A⁻¹ = −A⁻¹ dA A⁻¹, d L, d log det A = tr(A⁻¹ dA): of element i, j by element k of A."""
 
 DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
     "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_shape
 from symad.core.graph import Node
-from symad.verification.checker.functions import DERIVATIVES
+from symad.verification.checker.functions import DERIVATIVES, MATRICES
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed
@@ -123,6 +123,9 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
             return terms.product([bar, *args[:k], *args[k + 1 :]])
         case "power", exponent:
             return bar * exponent * args[0] ** (exponent - 1)
+        case _, "inverse" | "cholesky" | "log det":
+            i, j, *elements = args
+            return bar * MATRICES[term.data](int(i.data), int(j.data), elements, k - 2)
         case _, "select":  # the branch that is not taken gets nothing
             return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
     slope = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None

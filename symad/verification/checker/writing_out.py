@@ -23,15 +23,16 @@ from symad.core.graph import Node, Op, topological
 from symad.ops.arrays import contraction, gathering, positions, shaping, sources, stacking
 from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
+from symad.ops.linalg import cholesky, solve_det
 from symad.ops.loops import scan
-from symad.verification.checker.functions import ALWAYS, HEADS
+from symad.verification.checker.functions import ALWAYS, HEADS, inverse
 from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 
 Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
 Given: TypeAlias = "Mapping[Node, Element] | None"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
-MOST_ELEMENTS = 4096  # larger arrays are not written out
+MOST_ELEMENTS, MOST_ROWS = 4096, 8  # larger arrays, and functions of larger matrices, are not written
 
 
 class Writing:
@@ -228,6 +229,20 @@ def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return w.steps[node, t].element(op.body.output_nodes[0], tuple(rest))
 
 
+def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """A function of a matrix, of a triangle of it, or of the symmetric matrix with its lower triangle."""
+    n, rank, lower = node.args[0].shape[-1], len(node.args[0].shape) - 2, getattr(node.op, "lower", None)
+    name = {cholesky.Cholesky: "cholesky", solve_det.LogDeterminant: "log det"}.get(type(node.op), "inverse")
+    i, j = at[rank:] or (0, 0)
+    if n > MOST_ROWS:
+        raise Refused(f"a function of a matrix of more than {MOST_ROWS} rows")
+    places = [(max(at), min(at)) if name == "cholesky" else at for at in np.ndindex(n, n)]
+    a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else w.terms.term(0) for p, q in places]
+    if name != "inverse":
+        return w.terms.call(name, i, j, *a) if i >= j else w.terms.term(0)
+    return w.terms.sum([inverse(i, k, a) * x[1]((*at[:rank], k, j)) for k in range(n)])
+
+
 FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
@@ -257,6 +272,10 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
         (known(x[1](at[: (r := len(node.args[1].shape))]), node.args[0].shape[0]), *at[r:])),
     gathering.ScatterAdd: scattered,
     positions.Positions: position,
+    **dict.fromkeys((solve_det.Solve, solve_det.LogDeterminant), matrix),
+    **dict.fromkeys((cholesky.TriangularSolve, cholesky.Cholesky), matrix),
+    cholesky.Triangle: lambda w, node, x, at: x[0](at) * (
+        exact(node.op.diagonal, w.terms) if at[-1] == at[-2] else int(at[-2] > at[-1])),
     scan.Scan: scanned,
 }  # fmt: skip
 """What each op computes."""
