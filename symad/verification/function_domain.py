@@ -16,7 +16,7 @@ from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Input
 from symad.transforms.values import unchecked
-from symad.verification.checker import Derivative
+from symad.verification.checker.proofs import Derivative
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats
 from symad.verification.rewriting.discontinuities import is_jump

@@ -22,7 +22,7 @@ from symad.ops.arrays.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker import Derivative
+from symad.verification.checker.proofs import Derivative
 from symad.verification.coq.model import Model
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (

@@ -28,7 +28,7 @@ from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker import Derivative
+from symad.verification.checker.proofs import Derivative
 from symad.verification.claimed_domain import condition_of, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of

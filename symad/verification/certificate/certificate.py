@@ -13,7 +13,7 @@ from symad.core.graph import Graph, TupleOf
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
-from symad.verification.checker import Derivative, Proof
+from symad.verification.checker.proofs import Derivative, Proof
 from symad.verification.coq.model import Model
 
 if TYPE_CHECKING:

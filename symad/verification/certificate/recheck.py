@@ -23,8 +23,8 @@ from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
 from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
-from symad.verification.checker import Derivative, Proof, Refused, replay
-from symad.verification.checker.proofs import Goal
+from symad.verification.checker.proofs import Derivative, Goal, Proof, replay
+from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, versions
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (

@@ -23,8 +23,7 @@ from symad.verification.certificate.certificate import (
     Loss,
 )
 from symad.verification.certificate.witness import Witness
-from symad.verification.checker import Derivative, Proof
-from symad.verification.checker.proofs import KINDS
+from symad.verification.checker.proofs import KINDS, Derivative, Proof
 from symad.verification.coq.model import Model
 
 FORMAT, VERSION = "symad certificate", 1

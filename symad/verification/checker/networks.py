@@ -5,8 +5,6 @@ atom is an input, an identity matrix, or a function of forms; a form is a sum of
 the same if one is the other with its bound indices renamed; how, is asked of the proof, and then checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from symad.core.dims import Dim, same_dim
 from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bounded, needed
 
-Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
-Renaming: TypeAlias = "Mapping[int, int]"
+Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
+Renaming: TypeAlias = Mapping[int, int]
 ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000  # indices of the axes of an atom, and those that products bind
 MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
@@ -30,12 +28,12 @@ class Network:
     factors: tuple[Factor, ...]
     sums: Mapping[int, Dim]
 
-    def renamed(self, names: Renaming) -> Network:
+    def renamed(self, names: Renaming) -> "Network":
         """The same with other indices."""
         factors = tuple((a, tuple(names.get(i, i) for i in at), e) for a, at, e in self.factors)
         return Network(self.number, factors, {names.get(i, i): d for i, d in self.sums.items()})
 
-    def same(self, other: Network, pairs: Iterable[Sequence[int]], axes: Renaming) -> bool:
+    def same(self, other: "Network", pairs: Iterable[Sequence[int]], axes: Renaming) -> bool:
         """Whether this is the other's product and sums, with bound indices renamed one by one, and axes."""
         names = {int(i): int(j) for i, j in pairs}
         if names.keys() != self.sums.keys() or sorted(names.values()) != sorted(other.sums):
@@ -45,7 +43,7 @@ class Network:
         return sizes and factors == sorted(other.factors)
 
 
-Form: TypeAlias = "tuple[Network, ...]"
+Form: TypeAlias = tuple[Network, ...]
 
 
 class Atom(NamedTuple):
@@ -107,10 +105,9 @@ class Networks:
 
     def isomorphic(self, a: Form, b: Form, pairs: Sequence[Any], axes: Renaming) -> bool:
         """Whether each network of a is one of b, by the renamings given."""
-        if len(a) != len(b) or sorted(j for j, _ in pairs) != list(range(len(b))):
-            return False
-        matched = [(n, b[j], names) for n, (j, names) in zip(a, pairs, strict=True)]
-        return all(n.number == m.number and n.same(m, names, axes) for n, m, names in matched)
+        whole = len(a) == len(b) and sorted(j for j, _ in pairs) == list(range(len(b)))
+        matched = [(n, b[j], names) for n, (j, names) in zip(a, pairs, strict=True)] if whole else []
+        return whole and all(n.number == m.number and n.same(m, names, axes) for n, m, names in matched)
 
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms have the same form, index by index."""

@@ -1,10 +1,8 @@
 """Claims and proofs as data, and the replay: a number of steps, or a refusal.
 
 Outputs of graphs are claimed to be derivatives of a function. These are not taken from anywhere, but what the
-table of `functions` and the chain rule (backwards: Speelpenning 1980) make of the function.
+table of `terms` and the chain rule (backwards: Speelpenning 1980) make of the function.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +11,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_shape
 from symad.core.graph import Node
-from symad.verification.checker.functions import DERIVATIVES, MATRICES
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
-from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed
+from symad.verification.checker.terms import DERIVATIVES, FREE, Refused, Term, Terms, needed, of_matrix
 from symad.verification.checker.writing_out import Writing
 
-KINDS = dict.fromkeys(("value", "gradient", "jacobian", "hessian"), "")  # of derivatives; their directions
-KINDS |= {"pushforward": "v", "pullback": "w", "slope": "vw", "curvature": "vw"}
+Goal: TypeAlias = tuple[int, int, int]  # which element of which output of which claim
+Sides: TypeAlias = tuple[Term, Term]  # of it
+KINDS = {k: [""] for k in ("value", "gradient", "jacobian", "hessian")}  # of derivatives; their directions
+KINDS |= {"pushforward": ["v"], "pullback": ["w", ""], "slope": ["vw", "v"], "curvature": ["vw"]}
 
 
 @dataclass(frozen=True)
@@ -42,25 +41,23 @@ class Derivative:
 
 def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: str = "") -> list[Sides]:
     """The elements of the derivative, and those of the outputs, in order; ``sweeps`` as `Proof` has them."""
-    kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
+    kind, terms, groups = claim.kind, writing.terms, (outputs, claim.function, claim.wrt, claim.v, claim.w)
     made, y, x, v, w = map(writing.elements, groups)
     others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
-    others = others or (kind == "curvature" if not w else "w" not in KINDS[kind])
-    if ("v" in KINDS[kind]) != bool(v) or others:
+    if "v" * bool(v) + "w" * bool(w) not in KINDS[kind] or others:
         raise Refused(f"a claim about a {kind} has other directions or shapes")
     if w and kind != "curvature":
-        y = [inner(w, y)]
+        y = [terms.inner(w, y)]
     elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
         raise Refused(f"a {kind} is of one number")
     usual = "V" * bool(v) + "W" * (kind == "curvature")
     sweeps = sweeps if v and sweeps else usual
-    if sorted(sweeps.upper()) != [*usual] or len({t for t in x if t.kind == "variable"}) < len(x):
-        raise Refused("a direction is not taken once, or a derivative is not by different inputs")
-    if not set(x).isdisjoint(needed([*v, *w])):  # which would be differentiated, too
-        raise Refused("a direction depends on what the derivative is by")
+    apart = len({t for t in x if t.kind == "variable"}) == len(x) and set(x).isdisjoint(needed([*v, *w]))
+    if sorted(sweeps.upper()) != [*usual] or not apart:  # what a direction depends on is differentiated, too
+        raise Refused("a direction is not taken once, or depends on the inputs, or these are not different")
     for sweep in sweeps:
         seeds = dict(zip(x, v if sweep in "vV" else w, strict=True))
-        y = [tangent(e, seeds) if sweep.islower() else inner(gradient(e, x), [*seeds.values()]) for e in y]
+        y = [tangent(e, seeds) if sweep.islower() else terms.inner(gradient(e, x), seeds.values()) for e in y]
     for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
         y = [e for row in y for e in gradient(row, x)]
     return list(zip(y, made, strict=True))
@@ -71,23 +68,17 @@ def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: W
     made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
     y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
     joins = order[kind] and (len(claim.function) > 1 or (kind != "gradient" and len(claim.wrt) > 1))
-    if joins or (kind in ("gradient", "hessian") and any(d != 1 for d in y.shape)):
-        raise Refused(f"a {kind} is not of one number, or joins axes of several functions or inputs")
+    joins = joins or (kind in ("gradient", "hessian") and any(d != 1 for d in y.shape))
     at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
     axes, rest = [d for a in (y, *x) for d in a.shape if d != 1], iter([i for i in at if i])
-    if not same_shape(axes, [d for d in made.shape if d != 1]):
-        raise Refused("axes of a derivative are joined")
+    if joins or not same_shape(axes, [d for d in made.shape if d != 1]):
+        raise Refused(f"a {kind} is not of one number, or joins axes of functions or inputs")
     place, *places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
     term = w.element(y, place)
     for a, there in zip(x, places, strict=True):
         met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] is a.op]
         term = tangent(term, {t: w.terms.product(map(w.terms.delta, t.data[1], there)) for t in met})
     return term, w.element(made, at)
-
-
-def inner(a: Sequence[Term], b: Sequence[Term]) -> Term:
-    """Σ a_k b_k."""
-    return a[0].table.sum([p * q for p, q in zip(a, b, strict=True)])
 
 
 def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
@@ -125,7 +116,7 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
             return bar * exponent * args[0] ** (exponent - 1)
         case _, "inverse" | "cholesky" | "log det":
             i, j, *elements = args
-            return bar * MATRICES[term.data](int(i.data), int(j.data), elements, k - 2)
+            return bar * of_matrix(term.data, int(i.data), int(j.data), elements, k - 2)
         case _, "select":  # the branch that is not taken gets nothing
             return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
     slope = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
@@ -134,8 +125,6 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
     return bar * slope
 
 
-Goal: TypeAlias = "tuple[int, int, int]"  # which element of which output of which claim
-Sides: TypeAlias = "tuple[Term, Term]"  # of it
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 

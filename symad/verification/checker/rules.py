@@ -10,11 +10,10 @@ of real numbers. Every other rule is used where a step of the proof says so. A s
     name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
-each rule is a true statement about these values; so is their conclusion. Branches that are not taken are why
+each rule is a true statement about these values; so is their conclusion. Solutions of systems, Cholesky factors
+and log det A have values only where A⁻¹ has, which their derivatives need. Branches that are not taken are why
 `select` is replaced by arithmetic only if both branches have values everywhere.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -22,12 +21,12 @@ from functools import reduce
 from operator import or_
 from typing import Any, TypeAlias
 
-from symad.verification.checker import functions as table
 from symad.verification.checker import quotients as poly
+from symad.verification.checker import terms as table
 from symad.verification.checker.quotients import Generator, Poly, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, needed
 
-Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
+Parts: TypeAlias = Sequence[tuple[int, Quotient]]
 MOST_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
 
 

@@ -1,15 +1,24 @@
-"""Scalar terms: what graphs are once they are written out, element by element.
+"""Scalar terms: what graphs are once they are written out, element by element; and the table of functions.
 
 A term is a number, a variable, a sum, a product, a rational power, a function called by name, a sum over
 index symbols, [i = j] for index symbols, or −∞. Equal terms are one object, however often they are used.
+The table has formulas of textbooks, such as the NIST Digital Library of Mathematical Functions (DLMF), in
+terms x, y; a partial derivative None is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any, TypeAlias
+
+import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.library import scalar_functions as own
 
 Operand: TypeAlias = "Term | Fraction | int"
 MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused
@@ -110,6 +119,10 @@ class Terms:
             return self.minus_infinity
         return kept[0] if len(kept) == 1 else self.made("sum", None, *kept)
 
+    def inner(self, a: Iterable[Term], b: Iterable[Term]) -> Term:
+        """Σ a_k b_k."""
+        return self.sum([p * q for p, q in zip(a, b, strict=True)])
+
     def product(self, parts: Iterable[Operand]) -> Term:
         """Π parts; numbers are multiplied, ones disappear, and a zero makes all zero."""
         kept, total = self._folded(parts, 1)
@@ -156,3 +169,97 @@ def needed(goals: Sequence[Term]) -> list[Term]:
         seen.update(new)
         stack.extend(new)
     return sorted(seen, key=lambda term: term.index)
+
+
+_NAMES = (
+    "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh erf erfc "
+    "loggamma gamma digamma polygamma sign floor ceiling Heaviside atan2 sinc"
+)
+HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split()} | {
+    sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.log1p: "log1p", logaddexp: "logaddexp",
+    cfunctions.expm1: "expm1", cfunctions.exp2: "exp2", cfunctions.log2: "log2", cfunctions.log10: "log10",
+    cfunctions.Sqrt: "sqrt", cfunctions.hypot: "hypot", own.sigmoid: "sigmoid", own.softplus: "softplus",
+    own.relu: "relu", own.silu: "silu", own.gelu: "gelu", own.logcosh: "logcosh",
+}  # fmt: skip
+"""The functions of graphs, by identity: a user's function of the same name is another one."""
+
+HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal", "real")
+
+
+def call(name: str, *args: Term | int) -> Term:
+    """The function of this name; the last argument is a term."""
+    return args[-1].table.call(name, *args)  # type: ignore[union-attr]  # a term, as said
+
+
+def inverse(i: int, j: int, a: Sequence[Term]) -> Term:
+    """An element of A⁻¹ as a function of all elements of A, row by row; (Aᵀ)⁻¹ is (A⁻¹)ᵀ."""
+    n = isqrt(len(a))
+    turned = [a[k % n * n + k // n] for k in range(n * n)]
+    i, j, a = (j, i, turned) if [t.index for t in turned] < [t.index for t in a] else (i, j, a)
+    return call("inverse", i, j, *a)
+
+
+def of_matrix(name: str, i: int, j: int, a: Sequence[Term], k: int) -> Term:
+    """∂/∂A_pq: d A⁻¹ = −A⁻¹ dA A⁻¹, d log det A = tr(A⁻¹ dA), d L = L Φ(L⁻¹ dA L⁻ᵀ) where L Lᵀ = A."""
+    (p, q), n, zero = divmod(k, isqrt(len(a))), isqrt(len(a)), 0 * a[0]
+    if name != "cholesky":
+        return inverse(q, p, a) if name == "log det" else -1 * inverse(i, p, a) * inverse(q, j, a)
+    # Φ is the lower triangle with half the diagonal (Murray, arXiv:1602.07527, equation 8)
+    factor = [call(name, *divmod(m, n), *a) if m // n >= m % n else zero for m in range(n * n)]
+    parts = [factor[i * n + m] * inverse(m, p, factor) * (HALF if m == j else 1) for m in range(j, n)]
+    return zero.table.sum(parts) * inverse(j, q, factor)
+
+
+DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
+    "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
+    "cos": lambda x: (-1 * call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
+    "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
+    "asinh": lambda x: ((1 + x**2) ** -HALF,), "abs": lambda x: (call("sign", x),),
+    "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
+    "softplus": lambda x: (call("sigmoid", x),), "logcosh": lambda x: (call("tanh", x),),
+    "erf": lambda x: (2 * x.table.call("pi") ** -HALF * call("exp", -1 * x**2),),  # DLMF 7.2.1
+    "gamma": lambda x: (call("gamma", x) * call("polygamma", 0, x),),  # DLMF 5.2.2
+    "loggamma": lambda x: (call("polygamma", 0, x),),
+    "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
+    "atan2": lambda y, x: (x / (x**2 + y**2), -1 * y / (x**2 + y**2)),
+    "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
+    "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
+    "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
+    **dict.fromkeys(FLAT, lambda *x: (x[0] * 0,) * len(x)),
+}  # fmt: skip
+"""∂f/∂x for each argument, on the open set where f is smooth."""
+
+ALWAYS: dict[str, Callable[..., Term]] = {
+    "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
+    "sec": lambda x: call("cos", x) ** -1, "csc": lambda x: call("sin", x) ** -1, "sqrt": lambda x: x**HALF,
+    "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2, "coth": lambda x: call("tanh", x) ** -1,
+    "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2, "erfc": lambda x: 1 - call("erf", x),
+    "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF, "log1p": lambda x: call("log", 1 + x),
+    "csch": lambda x: 2 * (call("exp", x) - call("exp", -1 * x)) ** -1, "sinc": lambda x: call("sin", x) / x,
+    "acos": lambda x: x.table.call("pi") / 2 - call("asin", x), "digamma": lambda x: call("polygamma", 0, x),
+    "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "expm1": lambda x: call("exp", x) - 1,
+    "exp2": lambda x: call("exp", x * x.table.call("log", 2)), "hypot": lambda x, y: (x**2 + y**2) ** HALF,
+    "log2": lambda x: call("log", x) / x.table.call("log", 2), "silu": lambda x: x * call("sigmoid", x),
+    "log10": lambda x: call("log", x) / x.table.call("log", 10), "relu": lambda x: call("max", x, 0 * x),
+    "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
+    "gelu": lambda x: x * (1 + call("erf", x * x.table.term(2) ** -HALF)) / 2,
+}  # fmt: skip
+"""Functions that are only short for others: they are replaced when a graph is written out."""
+
+DEFINITIONS: dict[str, Callable[..., Term]] = {
+    "tanh": lambda x: 1 - 2 * (call("exp", 2 * x) + 1) ** -1, "equal": lambda x, y: x.table.term(0),
+    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF), "sign": lambda x: call("abs", x) / x,
+    "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
+    "softplus": lambda x: call("log", 1 + call("exp", x)), "less": lambda x, y: (1 + call("sign", y - x)) / 2,
+    "max": lambda x, y: (x + y + call("abs", x - y)) / 2, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
+    "min": lambda x, y: (x + y - call("abs", x - y)) / 2, "pow": lambda x, y: call("exp", y * call("log", x)),
+    "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
+    "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "real": lambda x: x.table.term(1),
+}  # fmt: skip
+"""f = definition, used where a step of the proof asks for it; `rules` has their conditions."""
+
+ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
+POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}  # these are 0 or 1
+TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
+"""Functions with a value for all real arguments."""

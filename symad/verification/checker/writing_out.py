@@ -1,12 +1,9 @@
 """Graphs written out: what each op computes, as a formula for each element of its value.
 
-There is one short rule for each op, the definition of that op: a function of the node, of the elements of
-its arguments, and of an index. Where sizes are numbers, an index holds positions. Where they are symbols, it
-holds index symbols, integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the rules
-in `FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
+There is one rule for each op: a function of the node, of the elements of its arguments, and of an index. It
+holds positions where sizes are numbers, and where they are symbols, index symbols, integers from `FREE` on (0
+for axes of length 1), which only the rules in `FOR_ALL_SIZES` may meet.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -25,14 +22,13 @@ from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
 from symad.ops.linalg import cholesky, solve_det
 from symad.ops.loops import scan
-from symad.verification.checker.functions import ALWAYS, HEADS, inverse
-from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
+from symad.verification.checker.terms import ALWAYS, BOUND, FREE, HEADS, Refused, Term, Terms, inverse
 
-Index: TypeAlias = "tuple[int, ...]"
-Element: TypeAlias = "Callable[[Index], Term]"
-Given: TypeAlias = "Mapping[Node, Element] | None"
-Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
-MOST_ELEMENTS, MOST_ROWS = 4096, 8  # larger arrays, and functions of larger matrices, are not written
+Index: TypeAlias = tuple[int, ...]
+Element: TypeAlias = Callable[[Index], Term]
+Given: TypeAlias = Mapping[Node, Element] | None
+Rule: TypeAlias = Callable[["Writing", Any, list[Element], Index], Term]
+MOST_ELEMENTS = 4096  # larger arrays are not written out
 
 
 class Writing:
@@ -234,8 +230,7 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     n, rank, lower = node.args[0].shape[-1], len(node.args[0].shape) - 2, getattr(node.op, "lower", None)
     name = {cholesky.Cholesky: "cholesky", solve_det.LogDeterminant: "log det"}.get(type(node.op), "inverse")
     i, j = at[rank:] or (0, 0)
-    if n > MOST_ROWS:
-        raise Refused(f"a function of a matrix of more than {MOST_ROWS} rows")
+    w.terms.spend(n**4)  # larger ones are refused
     places = [(max(at), min(at)) if name == "cholesky" else at for at in np.ndindex(n, n)]
     a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else w.terms.term(0) for p, q in places]
     if name != "inverse":
@@ -272,8 +267,8 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
         (known(x[1](at[: (r := len(node.args[1].shape))]), node.args[0].shape[0]), *at[r:])),
     gathering.ScatterAdd: scattered,
     positions.Positions: position,
-    **dict.fromkeys((solve_det.Solve, solve_det.LogDeterminant), matrix),
-    **dict.fromkeys((cholesky.TriangularSolve, cholesky.Cholesky), matrix),
+    solve_det.Solve: matrix, cholesky.TriangularSolve: matrix,
+    solve_det.LogDeterminant: matrix, cholesky.Cholesky: matrix,
     cholesky.Triangle: lambda w, node, x, at: x[0](at) * (
         exact(node.op.diagonal, w.terms) if at[-1] == at[-2] else int(at[-2] > at[-1])),
     scan.Scan: scanned,

@@ -7,10 +7,9 @@ from itertools import islice, permutations
 from typing import Any
 
 from symad.core.dims import same_dim
-from symad.verification.checker import Claim, Proof, Refused, replay
 from symad.verification.checker.networks import AXIS, Atom, Form, Network, Networks
-from symad.verification.checker.proofs import DAMAGE, Goal, sides_for_all_sizes
-from symad.verification.checker.terms import Terms
+from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay, sides_for_all_sizes
+from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.whole_proofs import Found

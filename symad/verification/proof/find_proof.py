@@ -17,11 +17,10 @@ import flint
 from sympy import factorint
 
 from symad.verification.checker import quotients as poly
-from symad.verification.checker.functions import DEFINITIONS
 from symad.verification.checker.proofs import DAMAGE
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
-from symad.verification.checker.terms import Refused, Term
+from symad.verification.checker.terms import DEFINITIONS, Refused, Term
 from symad.verification.proof.cut_points import Cuts
 
 MOST_SUMMANDS = 24

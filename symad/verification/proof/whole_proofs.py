@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
-from symad.verification.checker import Derivative
-from symad.verification.checker.proofs import Claim, Goal, Proof, replay, written
+from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused, needed
 from symad.verification.proof.checksum import digest_of

@@ -11,8 +11,8 @@ from symad.core.questions import definition
 from symad.library.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
-from symad.verification.checker.proofs import Goal
+from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay
+from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes

@@ -26,8 +26,9 @@ from symad.tracing import as_graph
 from symad.transforms.values import unchecked
 from symad.verification import Certificate
 from symad.verification.certificate import recheck
-from symad.verification.checker import Claim, Derivative, Refused, functions, replay
-from symad.verification.checker.terms import Terms, needed
+from symad.verification.checker import terms as functions
+from symad.verification.checker.proofs import Claim, Derivative, replay
+from symad.verification.checker.terms import Refused, Terms, needed
 from symad.verification.checker.writing_out import RULES, Writing
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.proof.checksum import digest_of, is_damaged

@@ -12,8 +12,9 @@ from symad.ops.arrays.sources import constant, symbol_of
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.verification.certificate.certificate import Certificate
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay, terms
-from symad.verification.checker.proofs import written
+from symad.verification.checker import terms
+from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written
+from symad.verification.checker.terms import Refused
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.whole_proofs import find

@@ -17,9 +17,8 @@ from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.certificate.recheck import _own_derivative
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
-from symad.verification.checker.proofs import sides_for_all_sizes, written
-from symad.verification.checker.terms import Terms
+from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, sides_for_all_sizes, written
+from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder, find_for_all_sizes

@@ -181,22 +181,21 @@ def by_hand(sizes):
     return symad.verify(f, vjp=symad.trace(backward, [(inner,), (outer, inner), (outer,)]), seed=1)
 
 
-def of_an_inverse():
-    """The cotangent of A⁻¹ 1, for which the checker has no rule."""
-    f = symad.trace(lambda A: np.linalg.inv(A) @ np.ones(2), [(2, 2)])
+def of_a_determinant():
+    """The cotangent of det A, for which the checker has no rule."""
+    f = symad.trace(np.linalg.det, [(2, 2)])
 
     def backward(A, y_bar):
-        inverse = np.linalg.inv(A)
-        return -np.outer(inverse.T @ y_bar, inverse @ np.ones(2))
+        return y_bar * np.linalg.det(A) * np.linalg.inv(A).T
 
-    return symad.verify(f, vjp=symad.trace(backward, [(2, 2), (2,)]), seed=1)
+    return symad.verify(f, vjp=symad.trace(backward, [(2, 2), ()]), seed=1)
 
 
 N, K = sp.symbols("N K", integer=True, positive=True)
 PRODUCTS = {
     "by the checker": lambda: by_hand((3, 2)),
     "of all sizes": lambda: by_hand((N, K)),
-    "without a rule": of_an_inverse,
+    "without a rule": of_a_determinant,
     "along a direction": lambda: symad.verify(
         x**2 * y, [x, y], jvp=2 * x * y * sp.Symbol("x_dot") + x**2 * sp.Symbol("y_dot"), seed=1
     ),

@@ -8,7 +8,8 @@ import sympy as sp
 
 import symad
 from symad.verification import decide as deciding
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
+from symad.verification.checker.proofs import Claim, Derivative, Proof, replay
+from symad.verification.checker.terms import Refused
 from symad.verification.proof import with_proofs
 
 n = sp.symbols("n", integer=True, positive=True)

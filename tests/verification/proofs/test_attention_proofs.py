@@ -12,8 +12,8 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.selection import compare, select
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker import Claim, Derivative, Proof, Refused, replay
-from symad.verification.checker.proofs import written
+from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written
+from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits

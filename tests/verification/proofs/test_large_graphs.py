@@ -11,7 +11,7 @@ from symad.ops.arrays.sources import Input, constant
 from symad.ops.elementwise.arithmetic import mul
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker import Derivative
+from symad.verification.checker.proofs import Derivative
 from symad.verification.measuring import points
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits

@@ -9,7 +9,7 @@ from symad.core.graph import Graph
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.transformer import Transformer
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker import Derivative
+from symad.verification.checker.proofs import Derivative
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.ranges import always_exist
 from symad.verification.verdicts import Pair, certain
