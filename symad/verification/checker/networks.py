@@ -16,6 +16,7 @@ from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bo
 
 Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
 Renaming: TypeAlias = Mapping[int, int]
+Form: TypeAlias = "tuple[Network, ...]"
 ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000  # indices of the axes of an atom, and those that products bind
 MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
@@ -41,9 +42,6 @@ class Network:
         factors = sorted(self.renamed({**axes, **names}).factors)
         sizes = all(same_dim(self.sums[i], other.sums[j]) for i, j in names.items())
         return sizes and factors == sorted(other.factors)
-
-
-Form: TypeAlias = tuple[Network, ...]
 
 
 class Atom(NamedTuple):

@@ -67,8 +67,11 @@ def common_monomial(p: Poly) -> Monomial:
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """p/q if that is a polynomial with integer coefficients, else None."""
+    """p/q if that is a polynomial with integer coefficients, else None; most often the last terms tell."""
     lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
+    least, last = (min(f, key=lambda m: (len(m), m)) for f in (p, q))
+    if p[least] % q[last] or Counter(last) - Counter(least):
+        return None
     order = sorted((len(m), m) for m in p)
     while order and len(found) <= MOST_TERMS:
         if c := rest[m := order.pop()[1]]:

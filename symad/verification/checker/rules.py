@@ -10,9 +10,9 @@ of real numbers. Every other rule is used where a step of the proof says so. A s
     name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
-each rule is a true statement about these values; so is their conclusion. Solutions of systems, Cholesky factors
-and log det A have values only where A⁻¹ has, which their derivatives need. Branches that are not taken are why
-`select` is replaced by arithmetic only if both branches have values everywhere.
+each rule is a true statement about these values; so is their conclusion. Solutions of systems, Cholesky
+factors and log det A have values only where A⁻¹ has, which their derivatives need. Branches that are not
+taken are why `select` is replaced by arithmetic only if both branches have values everywhere.
 """
 
 from collections.abc import Mapping, Sequence
