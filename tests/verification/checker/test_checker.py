@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import math
 import random
 import re
 from dataclasses import replace
@@ -300,7 +301,16 @@ NAMES = {
     "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
     "silu": lambda t: t / (1 + mpmath.exp(-t)), "gelu": lambda t: t * mpmath.ncdf(t),
     "logcosh": lambda t: mpmath.log(mpmath.cosh(t)), "real": lambda t: int(mpmath.isfinite(t)),
+    "inverse": lambda i, j, *a: (square(a) ** -1)[int(i), int(j)],
+    "cholesky": lambda i, j, *a: mpmath.cholesky(square(a))[int(i), int(j)],
+    "log det": lambda i, j, *a: mpmath.log(mpmath.det(square(a))),
 }  # fmt: skip
+
+
+def square(elements):
+    """A square matrix from its elements, row by row."""
+    n = math.isqrt(len(elements))
+    return mpmath.matrix([list(elements[k * n : k * n + n]) for k in range(n)])
 
 
 def value(term, point):
