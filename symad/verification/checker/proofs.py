@@ -54,7 +54,7 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     sweeps = sweeps if v and sweeps else usual
     apart = len({t for t in x if t.kind == "variable"}) == len(x) and set(x).isdisjoint(needed([*v, *w]))
     if sorted(sweeps.upper()) != [*usual] or not apart:  # what a direction depends on is differentiated, too
-        raise Refused("a direction is not taken once, or depends on the inputs, or these are not different")
+        raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
     for sweep in sweeps:
         seeds = dict(zip(x, v if sweep in "vV" else w, strict=True))
         y = [tangent(e, seeds) if sweep.islower() else terms.inner(gradient(e, x), seeds.values()) for e in y]

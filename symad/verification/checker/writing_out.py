@@ -230,7 +230,7 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     n, rank, lower = node.args[0].shape[-1], len(node.args[0].shape) - 2, getattr(node.op, "lower", None)
     name = {cholesky.Cholesky: "cholesky", solve_det.LogDeterminant: "log det"}.get(type(node.op), "inverse")
     i, j = at[rank:] or (0, 0)
-    w.terms.spend(n**4)  # larger ones are refused
+    w.terms.spend(n**5)  # larger ones are refused
     places = [(max(at), min(at)) if name == "cholesky" else at for at in np.ndindex(n, n)]
     a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else w.terms.term(0) for p, q in places]
     if name != "inverse":
