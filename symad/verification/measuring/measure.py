@@ -242,7 +242,7 @@ def _finite(values: Array) -> Array:
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
-    where = {str(symbol_of(n)): plain(v) for n, v in point.items()}
+    here = _Here(kind, point, {str(symbol_of(n)): plain(v) for n, v in point.items()})
     try:
         numbers = _called(task, point)
     except OutOfBudget:
@@ -250,16 +250,16 @@ def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: 
     except BadReturn:
         if not any(w.points for w in found):  # it never returned anything else
             raise
-        for w, name in zip(found, task.names, strict=True):
-            w.losses.append(Loss("no value of the right kind", name, kind, where))
-        return
+        word = "no value of the right kind"
     except Exception as problem:  # whatever the user's function raises is what is to be reported
-        for w, name in zip(found, task.names, strict=True):
-            w.losses.append(Loss(f"raised {type(problem).__name__}: {problem}", name, kind, where))
+        word = f"raised {type(problem).__name__}: {problem}"
+    else:
+        for k, (w, number, right) in enumerate(zip(found, numbers, truth.right.values, strict=True)):
+            w.points += 1
+            _compare_arrays(task, k, w, here, number, right, truth)
         return
-    for k, (w, number, right) in enumerate(zip(found, numbers, truth.right.values, strict=True)):
-        w.points += 1
-        _compare_arrays(task, k, w, _Here(kind, point, where), number, right, truth)
+    for w, name in zip(found, task.names, strict=True):
+        w.losses.append(Loss(word, name, kind, here.where))
 
 
 def _called(task: Task, point: FloatPoint) -> list[Array]:
@@ -267,10 +267,8 @@ def _called(task: Task, point: FloatPoint) -> list[Array]:
     with np.errstate(all="ignore"):
         returned = task.flat(task.candidate([point[n] for n in task.reference.input_nodes]))
     if len(returned) != len(task.outputs):
-        raise BadReturn(
-            f"verify: the function returned {len(returned)} outputs instead of {len(task.outputs)} "
-            f"({', '.join(task.names)})"
-        )
+        made, wanted = len(returned), f"{len(task.outputs)} ({', '.join(task.names)})"
+        raise BadReturn(f"verify: the function returned {made} outputs instead of {wanted}")
     shapes = [tuple(int(d) for d in o.shape) for o in task.outputs]
     return [as_real_array(v, s, n) for v, s, n in zip(returned, shapes, task.names, strict=True)]
 
@@ -280,6 +278,7 @@ class _Here:
     kind: str
     point: FloatPoint
     where: Mapping[str, Nested]
+    near: dict[int, tuple[Any, Any]] = field(default_factory=dict)  # right and called, by steps away
 
 
 def _compare_arrays(
@@ -306,7 +305,7 @@ def _compare_arrays(
             w.relative, w.ulps = max(w.relative, error.relative), max(w.ulps, error.ulps)
         if error.excess <= 1:
             continue
-        witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), tuple(index))
+        witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), index)
         near = here.kind in ("ordinary", "far", "turning") and not lost
         if near and _is_of_the_formula(task, k, here, index, error, seen):
             if w.wrong is None:
@@ -328,22 +327,22 @@ NEIGHBOURS = 6
 
 
 def _is_of_the_formula(
-    task: Task, k: int, here: _Here, index: tuple[int, ...], error: Error, seen: float
+    task: Task, k: int, here: _Here, at: tuple[int, ...], error: Error, seen: float
 ) -> bool:
-    """Whether an error is one of the formula: as large as one that counts, and no rounding.
-
-    Rounding jumps about between neighbouring floats; the error of a formula hardly changes.
-    """
+    """Whether an error counts and is one of the formula: rounding jumps about between floats, it does not."""
     if seen < error.resolution < np.inf or error.relative < seen / 2 or np.isnan(error.got):
         return False
     if np.isinf(error.got):
         return here.kind == "ordinary"
     errors = []
     for step in range(1, NEIGHBOURS + 1):
-        near = {n: nudged(v, step) for n, v in here.point.items()}
         try:
-            right = settled_values(task.outputs, exactly(near), meter=task.meter).values[k][index]
-            errors.append(float(mpmath.mpf(float(_called(task, near)[k][index])) - right))
+            if step not in here.near:
+                near = {n: nudged(v, step) for n, v in here.point.items()}
+                exact = settled_values(task.outputs, exactly(near), meter=task.meter).values
+                here.near[step] = exact, _called(task, near)
+            right, got = (values[k][at] for values in here.near[step])
+            errors.append(float(mpmath.mpf(float(got)) - right))
         except OutOfBudget:
             raise
         except Exception:
