@@ -15,7 +15,7 @@ from tests.known.matrix_identities import number
 
 
 class Equality(NamedTuple):
-    """``left = right``; with ``any_size``, provable by the normal form for all sizes."""
+    """``left = right``; with ``any_size``, decided for all sizes by a proof or by normal forms."""
 
     name: str
     left: Any

@@ -38,7 +38,7 @@ class MatrixIdentity(NamedTuple):
     equation: str
     kind: str = "gradient"
     rational: bool = True  # rational matrices have a rational derivative
-    any_size: bool = True  # proved for all sizes, not at a few
+    any_size: bool = True  # decided for all sizes, not at a few
     wrong: tuple[Any, ...] = ()  # false claims, printed or given by programs
     book: str = "The Matrix Cookbook (2012), equation"
 
