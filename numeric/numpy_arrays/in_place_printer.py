@@ -23,7 +23,8 @@ from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
 from symad.numeric.numpy_arrays.owners import copies, owner
 from symad.numeric.numpy_arrays.placed_statements import Placed
-from symad.numeric.numpy_arrays.printer import ArrayPrinter, Plan
+from symad.numeric.numpy_arrays.plan import Plan
+from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
 from symad.numeric.passes.loops.loop import Loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -25,16 +25,15 @@ from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
+from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
 from symad.numeric.program.expressions import Value
-from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Free, Statement, assignments
-from symad.numeric.program.uses import Lifetimes, lifetimes
-from symad.numeric.program_passes.memory import is_long, is_view, keeping
+from symad.numeric.program_passes.memory import is_long, is_view
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
@@ -46,27 +45,6 @@ from symad.ops.loops.scan import Local, Scan
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
 """Names that modules import; values have other names."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The program of a block of nodes, and what the printer knows about it.
-
-    Attributes:
-        block: the nodes as statements, with the value of each node.
-        program: the program of the block after all passes.
-        lives: the lifetimes of the values of the block.
-        numbers: nodes that are read as row numbers only.
-        users: for each node the nodes that read it; a result counts as read by itself.
-        lasting: nodes whose memory is never overwritten: results, and values from outside.
-    """
-
-    block: NodeBlock
-    program: Program
-    lives: Lifetimes
-    numbers: set[Node]
-    users: dict[Node, list[Node]]
-    lasting: set[Node]
 
 
 class ArrayPrinter(ModuleParts):
@@ -100,7 +78,7 @@ class ArrayPrinter(ModuleParts):
         """The nodes that had values before the statements being printed."""
         self.block: NodeBlock = block_of((), ())
         """See `Plan`."""
-        self.lives = Lifetimes({}, {})
+        self.plan: Plan | None = None
         """See `Plan`."""
         self.users: dict[Node, list[Node]] = {}
         """See `Plan`."""
@@ -222,24 +200,23 @@ class ArrayPrinter(ModuleParts):
             users.setdefault(node, []).append(node)
         numbers = self.row_numbers | only_indices(outputs)
         lasting = {owner(node) for node in (*outputs, *given)}
-        plan = Plan(block, block.program, Lifetimes({}, {}), numbers, users, lasting)
+        plan = Plan(block, block.program, block.program, numbers, users, lasting)
         self.know(plan)
         program = sharing(block, self.laid_out_together(order))
-        lives = lifetimes(program, keeping(program))
         made = run_program_passes(program, self.passes(places), report, check=False)
-        return replace(plan, program=made, lives=lives)
+        return replace(plan, program=made, before=program)
 
     def know(self, plan: Plan) -> None:
         """Set the attributes that describe the nodes of a plan."""
-        self.block, self.lives, self.row_numbers = plan.block, plan.lives, plan.numbers
+        self.plan, self.block, self.row_numbers = plan, plan.block, plan.numbers
         self.users, self.lasting = plan.users, plan.lasting
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
         """Restore the attributes of the current plan at the end."""
-        around = self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting
+        around = self.own, self.ended, self.block, self.given, self.plan, self.at, self.users, self.lasting
         yield
-        self.own, self.ended, self.block, self.given, self.lives, self.at, self.users, self.lasting = around
+        self.own, self.ended, self.block, self.given, self.plan, self.at, self.users, self.lasting = around
 
     def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
         """Groups of nodes that share an array; the passes may find others."""
@@ -385,8 +362,10 @@ class ArrayPrinter(ModuleParts):
 
     def is_kept(self, node: Node) -> bool:
         """Whether the array of a node stays unchanged until the statement being printed is done."""
+        if node in self.given:
+            return True
         value = self.block.values.get(node)
-        return node in self.given or (value is not None and self.lives.end(value) >= self.at)
+        return value is not None and self.plan is not None and self.plan.lives.end(value) >= self.at
 
     def expression(self, node: Node) -> str:
         """The expression of a node, from the texts of its arguments."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Op
 from symad.numeric.program.expressions import Compute, Value, walk
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
@@ -64,4 +65,10 @@ def _has_steps(statement: Statement) -> bool:
     if isinstance(statement, (Blocks, Loop)):
         return True
     ops = [part.op for e in statement.expressions for part in walk(e) if isinstance(part, Compute)]
-    return any(isinstance(getattr(op, f.name), Graph) for op in ops for f in fields(op))
+    return any(isinstance(getattr(op, name), Graph) for op in ops for name in _field_names(type(op)))
+
+
+@cache
+def _field_names(kind: type[Op]) -> tuple[str, ...]:
+    """The names of the fields of an op's class."""
+    return tuple(field.name for field in fields(kind))

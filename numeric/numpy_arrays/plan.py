@@ -1,0 +1,38 @@
+"""The plan of a block of nodes: its program before and after the passes, and who reads which node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from symad.core.graph import Node
+from symad.numeric.program.program import Program
+from symad.numeric.program.uses import Lifetimes, lifetimes
+from symad.numeric.program_passes.memory import keeping
+from symad.numeric.scheduling.blocks import NodeBlock
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The program of a block of nodes, and what the printer knows about it.
+
+    Attributes:
+        block: the nodes as statements, with the value of each node.
+        program: the program of the block after all passes.
+        before: the program before them.
+        numbers: nodes that are read as row numbers only.
+        users: for each node the nodes that read it; a result counts as read by itself.
+        lasting: nodes whose memory is never overwritten: results, and values from outside.
+    """
+
+    block: NodeBlock
+    program: Program
+    before: Program
+    numbers: set[Node]
+    users: dict[Node, list[Node]]
+    lasting: set[Node]
+
+    @cached_property
+    def lives(self) -> Lifetimes:
+        """The lifetimes of the values before the passes; few programs need them."""
+        return lifetimes(self.before, keeping(self.before))
