@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-import symad.verification.rewriting.elliptic_identities
-import symad.verification.rewriting.special_identities  # noqa: F401  (registers rules)
+import symad.verification.rewriting.identities.elliptic
+import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, definition, question
 from symad.ops.arrays.contraction import Einsum, contract
@@ -45,7 +45,7 @@ from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.elementary import exponential, is_zero, step
 from symad.verification.rewriting.extremes import largest
-from symad.verification.rewriting.function_identities import alias
+from symad.verification.rewriting.identities.functions import alias
 from symad.verification.rewriting.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
 from symad.verification.rewriting.nested_selections import taken

@@ -22,7 +22,7 @@ from symad.verification.rewriting.elementary import (
     rational_power,
     sine_and_cosine,
 )
-from symad.verification.rewriting.function_identities import ALIASES, MOST_SPHERICAL, Alias, aliased
+from symad.verification.rewriting.identities.functions import ALIASES, MOST_SPHERICAL, Alias, aliased
 from symad.verification.rewriting.linear_terms import linear_terms
 
 
