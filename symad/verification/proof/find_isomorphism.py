@@ -147,6 +147,9 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
             proof = Proof((goal[0],), (goal,), steps, digest_of([goal], steps), "networks")
             count += replay(claims, proof)
             proofs.append(proof)
-        except (Refused, *DAMAGE) as problem:
+        except Refused as problem:
             reasons.append(str(problem))
+        except DAMAGE:  # networks do not state this kind of claim
+            kind = claim.derivative.kind if claim.derivative is not None else "equality"
+            reasons.append(f"the checker has no rule for all sizes for a claim of the kind {kind!r}")
     return Found(tuple(proofs), count, tuple(reasons))

@@ -80,3 +80,10 @@ def test_an_entry_that_others_call_proved_is_tested():
     certificate = symad.check(sp.exp(x) * y)
     entry = replace(certificate.entries[0], status="proved", checked=False, reason="")
     assert with_proofs._not_replayed(entry).status == "tested"
+
+
+def test_what_networks_do_not_state_has_a_reason_to_read():
+    certificate = symad.check(sp.log(sp.Determinant(A)))
+    assert certificate.status == "tested"
+    assert any("no rule for all sizes" in reason for reason in certificate.unchecked)
+    assert all(len(reason.split()) > 2 for reason in certificate.unchecked)
