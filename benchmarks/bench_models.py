@@ -184,7 +184,7 @@ def prepared(case: model_cases.Case) -> Graph:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what ran, and the machine."""
+    """The machine, and the versions of the libraries that were timed."""
     found = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
     for package in ("numpy", "mkl", "jax", "torch"):
         try:

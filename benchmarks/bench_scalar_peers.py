@@ -213,7 +213,7 @@ def processor_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what ran, and the machine."""
+    """The machine, and the versions of the libraries that were timed."""
     found = {"date": time.strftime("%Y-%m-%d"), "machine": processor_name()}
     found["python"] = platform.python_version()
     for package in ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd"):

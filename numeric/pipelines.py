@@ -50,9 +50,9 @@ from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.levels import by_levels, in_parts
-from symad.numeric.program_passes.loop_layout import Opens, lay_out_together
-from symad.numeric.program_passes.open_blocks import open_blocks
-from symad.numeric.program_passes.open_loops import MakesBody, open_loops
+from symad.numeric.program_passes.loops.loop_layout import Opens, lay_out_together
+from symad.numeric.program_passes.loops.open_blocks import open_blocks
+from symad.numeric.program_passes.loops.open_loops import MakesBody, open_loops
 from symad.numeric.program_passes.places import write_over
 from symad.numeric.program_passes.powers import multiply_powers
 from symad.numeric.program_passes.recycling import keep_memory

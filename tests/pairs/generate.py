@@ -23,6 +23,7 @@ FAMILIES: dict[str, tuple[tuple[Maker, int], ...]] = {
     "steps": ((hidden.jumps_apart, 1),),
     "kinds": ((kinds.indexed, 1), (kinds.whole_numbers, 1), (kinds.matrix_powers, 1),
               (kinds.any_size, 1), (kinds.namesakes, 1)),
+    "zeros": ((roots.beside_a_zero, 2),),
     "users": ((users.rules, 1), (users.programs, 1)),
 }  # fmt: skip
 """The makers of each family, with their weights."""

@@ -176,6 +176,29 @@ def domain_of_its_own(rng: random.Random) -> Pair | None:
     return Pair("S6 an element's own domain", left, right, True, f"{left} against {right}")
 
 
+def beside_a_zero(rng: random.Random) -> Pair | None:
+    """Roots and logarithms beside a root of a value that is 0 on a region: they do not follow from it.
+
+    A factor that is 0 up to a bound hides the difference from points that are small.
+    """
+    u, v = rng.sample([x, y, x + y, x - y], 2)
+    nothing = rng.choice([u + sp.Abs(u), sp.Abs(u) - u, sp.Max(u, 0), (u + 1) ** 2 - u**2 - 2 * u - 1])
+    hidden = sp.Max(v - rng.choice([0, 1, 10**6, 10**12]), 0) * rng.choice([1, sp.Heaviside(-u)])
+    square = rng.choice([z**2 + 1, t**2 + 3, 1 + z**4])
+    f, same, other = rng.choice([
+        (sp.sqrt(square), sp.sqrt(4 * square) / 2, sp.sqrt(square + 1)),
+        (sp.log(square), sp.log(2 * square) - sp.log(2), sp.log(square + 1)),
+        (1 / sp.sqrt(square), sp.sqrt(square) / square, 1 / sp.sqrt(2 * square + 1)),
+    ])  # fmt: skip
+    equal = rng.random() < 0.4
+    root, g = sp.sqrt(nothing), same if equal else other
+    sides = [[root, hidden * e] for e in (f, g)]
+    left, right = sides
+    if rng.random() < 0.5:
+        left, right = sum(left), sum(right)
+    return Pair("S1 beside a root of 0", left, right, equal, f"{left} against {right}")
+
+
 def known(
     family: str, left: Any, right: Any, rng: random.Random, expected: bool | None = None
 ) -> Pair | None:

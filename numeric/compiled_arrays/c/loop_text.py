@@ -202,7 +202,7 @@ class LoopText:
         self.view[node] = made
 
     def _assembled(self, node: Node) -> None:
-        """A sum of disjoint boxes: each is copied to its place, unless it is there already."""
+        """A sum of disjoint boxes. Each box is copied to its place, unless it was computed there."""
         made = self._made(node)
         if not fills(list((boxes(node) or {}).values()), made.shape):
             self._fill(made)

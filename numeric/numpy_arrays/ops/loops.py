@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def loop_lines(statement: Loop, printer: InPlacePrinter) -> list[str]:
     """The lines of a loop, and the lines that prepare it."""
-    lines = _LoopLines(statement, printer)
-    return lines.written()
+    return _LoopLines(statement, printer).written()
 
 
 def recurrence_comment(
@@ -66,7 +65,7 @@ class _LoopLines:
         printer.writer.named[statement.index] = self.index
 
     def written(self) -> list[str]:
-        """The lines."""
+        """The comment, the preparation, the first states, and the ``for`` with its body."""
         loop, printer = self.loop, self.printer
         comment = self._comment()
         printer.fixed |= self.turned
@@ -79,7 +78,7 @@ class _LoopLines:
         targets, columns = list(self.rows), []
         for row, array in zip(loop.rows, self.arrays, strict=True):
             columns.append(f"itertools.cycle({array})" if row.alternates else array)
-        if self._counts() or all(row.alternates for row in loop.rows):
+        if self.numbers or all(row.alternates for row in loop.rows):
             columns.append(f"range({printer.bare(loop.count)})")
             targets.append(self.index)
         if any(row.alternates for row in loop.rows):
@@ -127,10 +126,6 @@ class _LoopLines:
         """The stores of numbers into arrays; arrays are computed in their rows and need no store."""
         count = len(self.plan.program.statements)
         return [s for s in self.loop.body[count:] if isinstance(s, Store)]
-
-    def _counts(self) -> bool:
-        """Whether a step needs its number t."""
-        return bool(self._stores())
 
     def _floats(self) -> set[Node]:
         """The inputs of the body that are known to have the dtype of the module."""

@@ -171,7 +171,7 @@ def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
 
 
 def _shrinks(node: Node, arg: Node) -> bool:
-    """Whether the result is so much smaller than the operand that scaling it costs almost nothing."""
+    """Whether scaling the result is cheap: it has far fewer elements than the operand."""
     return 8 * _size(node.shape) <= _size(arg.shape)
 
 

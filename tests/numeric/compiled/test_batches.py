@@ -9,7 +9,7 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.program_passes import open_blocks
+from symad.numeric.program_passes.loops import open_blocks
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(compiler() is None, reason="no C compiler"))]
 

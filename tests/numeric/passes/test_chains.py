@@ -14,7 +14,7 @@ from symad.numeric.passes.blocking import blocked_chains
 @pytest.fixture
 def small_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked_chains, "MIN_ELEMENTS", 60)
-    monkeypatch.setattr("symad.numeric.program_passes.open_blocks.CHAIN_BLOCK_ELEMENTS", 32)
+    monkeypatch.setattr("symad.numeric.program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS", 32)
 
 
 def chain(x: Any, b: Any, s: Any) -> Any:

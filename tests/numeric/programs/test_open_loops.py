@@ -22,7 +22,7 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.statements import Allocate, Store, every_statement
-from symad.numeric.program_passes import open_blocks
+from symad.numeric.program_passes.loops import open_blocks
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.loops.scan import Scan
 from tests.numeric.programs import plain_cases as cases

@@ -38,7 +38,7 @@ x, y, z = sp.symbols("x y z", real=True)
 SMALL = 120
 """Pairs of longer text are left to the benchmark."""
 
-COUNTS = {"roots": 240, "domains": 80, "branches": 120, "moved": 100, "steps": 460, "users": 24}
+COUNTS = {"roots": 240, "domains": 80, "branches": 120, "moved": 100, "steps": 460, "zeros": 60, "users": 24}
 
 
 @pytest.mark.parametrize("family", COUNTS)

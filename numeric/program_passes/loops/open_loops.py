@@ -29,7 +29,7 @@ from symad.numeric.program.expressions import (
 from symad.numeric.program.loops import Carried, Fixed, Loop, Row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments
-from symad.numeric.program_passes.loop_layout import (
+from symad.numeric.program_passes.loops.loop_layout import (
     Beside,
     Layouts,
     Opens,

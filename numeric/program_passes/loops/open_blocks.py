@@ -6,6 +6,7 @@ adds them to a sum over the blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from symad.core.graph import Node, topological
@@ -13,12 +14,12 @@ from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
-from symad.numeric.program.expressions import Compute, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Added, Blocks, Fixed, PartOfBlock
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
+from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory import is_fresh
-from symad.numeric.program_passes.open_loops import MakesBody
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Source, constant
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -59,17 +60,9 @@ def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[State
     wanted = {_number(made): made for made in assignments(statement)}
     before: list[Statement] = []
     after: list[Statement] = []
-    axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
-    columns = op.columns or [None] * len(local)
     ends = op.ends or [None] * len(results)
     given = {node: Value("", node.shape) for node in local}
-    parts: list[PartOfBlock] = []
-    fixed: list[Fixed] = []
-    for node, outer, axis, column in zip(local, first.args, axes, columns, strict=True):
-        if axis is None and column is None:
-            fixed.append(Fixed(given[node], outer))
-        else:
-            parts.append(PartOfBlock(given[node], outer, axis, column))
+    parts, fixed = _inputs(op, first.args, [*given.values()])
     places: list[Value | None] = [None] * len(results)
     nodes = list(results)
     arrays: dict[int, Value] = {}
@@ -98,6 +91,22 @@ def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[State
     return [*before, loop, *after]
 
 
+def _inputs(
+    op: RowBlocks, args: Sequence[Expression], given: Sequence[Value]
+) -> tuple[list[PartOfBlock], list[Fixed]]:
+    """The inputs of the body: views of arguments that are cut into blocks, and arguments used whole."""
+    axes = [*op.axes, *[None] * (len(args) - len(op.axes))]
+    columns = op.columns or [None] * len(args)
+    parts: list[PartOfBlock] = []
+    fixed: list[Fixed] = []
+    for value, array, axis, column in zip(given, args, axes, columns, strict=True):
+        if axis is None and column is None:
+            fixed.append(Fixed(value, array))
+        else:
+            parts.append(PartOfBlock(value, array, axis, column))
+    return parts, fixed
+
+
 def _number(made: Assign) -> int:
     """The number of the value of a loop that an assignment computes."""
     expression = made.expression
@@ -111,7 +120,7 @@ def _is_laid_flat(node: Node) -> bool:
 
 
 def block_height(op: RowBlocks) -> int:
-    """The number of rows of a block: so many that the largest array of the body stays in the cache.
+    """The number of rows of a block, chosen so that the largest array of the body stays in the cache.
 
     It is a multiple of 8 if ``op.length`` is not smaller.
     """
