@@ -350,7 +350,9 @@ def run(count: int, mutants: int, seed: int) -> Tally:
 
 
 def _status(expression: Any, variable: Any, candidate: Any, seed: int) -> str:
-    return str(symad.verify(expression, variable, gradient=candidate, seed=seed).status)
+    symbols = {variable} | expression.free_symbols | candidate.free_symbols  # a mutant may have more of them
+    inputs = sorted(symbols, key=str)
+    return str(symad.verify(expression, variable, gradient=candidate, inputs=inputs, seed=seed).status)
 
 
 def main() -> int:

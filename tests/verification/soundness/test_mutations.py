@@ -1,0 +1,32 @@
+"""The verifier under mutations: a few of those of `benchmarks/mutation_testing.py`, also of other symbols."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "mutation_testing.py"
+
+
+@pytest.fixture
+def mutations(monkeypatch):
+    """The benchmark as a module."""
+    spec = importlib.util.spec_from_file_location("mutation_testing", PATH)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutation_testing", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_changed_derivatives_are_refuted_and_right_ones_are_not(mutations):
+    tally = mutations.run(30, 6, 1)
+    assert sum(tally.originals.values()) > 20 and not tally.originals["refuted"]
+    assert sum(tally.different.values()) > 100
+    assert not tally.faults
+
+
+def test_a_mutant_of_another_symbol_is_refuted(mutations):
+    x, p = mutations.x, mutations.p
+    assert mutations._status(x**2, x, 2 * x, 0) == "proved"
+    assert mutations._status(x**2, x, 2 * p, 0) == "refuted"
