@@ -43,26 +43,26 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
-from symad.numeric.program_passes.aliases import drop_aliases
-from symad.numeric.program_passes.boxes import put_together
-from symad.numeric.program_passes.by_twos import by_twos
-from symad.numeric.program_passes.dead import drop_unread
-from symad.numeric.program_passes.folding import fold
-from symad.numeric.program_passes.inlining import inline
-from symad.numeric.program_passes.levels import by_levels, in_parts
+from symad.numeric.program_passes.expressions.folding import fold
+from symad.numeric.program_passes.expressions.powers import multiply_powers
+from symad.numeric.program_passes.expressions.views import join_views
+from symad.numeric.program_passes.lines.aliases import drop_aliases
+from symad.numeric.program_passes.lines.by_twos import by_twos
+from symad.numeric.program_passes.lines.dead import drop_unread
+from symad.numeric.program_passes.lines.inlining import inline
+from symad.numeric.program_passes.lines.levels import by_levels, in_parts
+from symad.numeric.program_passes.lines.repeats import repeat_where_read
+from symad.numeric.program_passes.lines.short_lines import shorten
+from symad.numeric.program_passes.lines.wide import split_lines, split_wide
 from symad.numeric.program_passes.loops.loop_layout import Opens, lay_out_together
 from symad.numeric.program_passes.loops.open_blocks import open_blocks
 from symad.numeric.program_passes.loops.open_loops import MakesBody, open_loops
-from symad.numeric.program_passes.places import write_over
-from symad.numeric.program_passes.powers import multiply_powers
-from symad.numeric.program_passes.recycling import keep_memory
-from symad.numeric.program_passes.releases import release
-from symad.numeric.program_passes.repeats import repeat_where_read
-from symad.numeric.program_passes.result_places import put_results
-from symad.numeric.program_passes.short_lines import shorten
-from symad.numeric.program_passes.sparse_places import put_sparse
-from symad.numeric.program_passes.views import join_views
-from symad.numeric.program_passes.wide import split_lines, split_wide
+from symad.numeric.program_passes.memory.boxes import put_together
+from symad.numeric.program_passes.memory.places import write_over
+from symad.numeric.program_passes.memory.recycling import keep_memory
+from symad.numeric.program_passes.memory.releases import release
+from symad.numeric.program_passes.memory.result_places import put_results
+from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.numeric.targets.c_functions import PACKED
 from symad.stable import with_logistic

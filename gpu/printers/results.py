@@ -10,7 +10,7 @@ from symad.gpu.printers.library import HALVES, CuPyPrinter
 from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.numpy_arrays.owners import owner, repeats
-from symad.numeric.program_passes.memory import is_view
+from symad.numeric.program_passes.memory.allocation import is_view
 from symad.ops.arrays.sources import ArrayConstant, Input
 
 INTEGERS = {True: ("int64",), False: ()}

@@ -35,8 +35,8 @@ from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.program.expressions import Compute, Expression, Value
-from symad.numeric.program_passes.memory import is_view
-from symad.numeric.program_passes.repeats import is_repeated
+from symad.numeric.program_passes.lines.repeats import is_repeated
+from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.sources import ArrayConstant

@@ -25,9 +25,9 @@ from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read
-from symad.numeric.program_passes.memory import ufunc_name
-from symad.numeric.program_passes.numbers import literal
-from symad.numeric.program_passes.repeats import is_indicator, is_repeated
+from symad.numeric.program_passes.expressions.numbers import literal
+from symad.numeric.program_passes.lines.repeats import is_indicator, is_repeated
+from symad.numeric.program_passes.memory.allocation import ufunc_name
 from symad.numeric.targets import helpers
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.elementwise.apply import Apply

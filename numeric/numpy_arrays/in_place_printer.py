@@ -1,7 +1,7 @@
 """NumPy modules with in-place arithmetic: an operation writes over an operand that is not read again.
 
-`program_passes/places.py` decides which operand an operation writes over, before any text is printed. NumPy's
-broadcasting repeats smaller arrays along axes.
+`program_passes/memory/places.py` decides the operand that an operation writes over, before any text is printed.
+NumPy's broadcasting repeats smaller arrays along axes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement
-from symad.numeric.program_passes.memory import is_fresh
-from symad.numeric.program_passes.numbers import literal
+from symad.numeric.program_passes.expressions.numbers import literal
+from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum

@@ -23,7 +23,7 @@ from symad.core.dims import Shape
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
-from symad.numeric.program_passes.recycling import is_large, most_elements
+from symad.numeric.program_passes.memory.recycling import is_large, most_elements
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 

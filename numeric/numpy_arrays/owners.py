@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symad.core.graph import Node
-from symad.numeric.program_passes.memory import is_view
+from symad.numeric.program_passes.memory.allocation import is_view
 from symad.ops.arrays.shaping import Broadcast, Reshape
 
 MIN_FREED_ELEMENTS = 2**14

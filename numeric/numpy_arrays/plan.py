@@ -8,7 +8,7 @@ from functools import cached_property
 from symad.core.graph import Node
 from symad.numeric.program.program import Program
 from symad.numeric.program.uses import Lifetimes, lifetimes
-from symad.numeric.program_passes.memory import keeping
+from symad.numeric.program_passes.memory.allocation import keeping
 from symad.numeric.scheduling.blocks import NodeBlock
 
 

@@ -33,7 +33,7 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.statements import Free, Statement, assignments
-from symad.numeric.program_passes.memory import is_long, is_view
+from symad.numeric.program_passes.memory.allocation import is_long, is_view
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct

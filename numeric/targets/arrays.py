@@ -9,8 +9,8 @@ import numpy as np
 from symad.core.dims import plus, same_dim
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression
-from symad.numeric.program_passes.numbers import is_number
-from symad.numeric.program_passes.views import as_index
+from symad.numeric.program_passes.expressions.numbers import is_number
+from symad.numeric.program_passes.expressions.views import as_index
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import Written, dimension, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts

@@ -20,8 +20,8 @@ from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, every_statement
-from symad.numeric.program_passes.numbers import is_number
-from symad.numeric.program_passes.views import viewed
+from symad.numeric.program_passes.expressions.numbers import is_number
+from symad.numeric.program_passes.expressions.views import viewed
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.statements import indented, lines_of

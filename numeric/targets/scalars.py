@@ -22,7 +22,7 @@ from symad.core.questions import question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import Compute, Expression
-from symad.numeric.program_passes.numbers import is_number
+from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.elementwise.apply import Apply

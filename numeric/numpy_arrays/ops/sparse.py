@@ -13,8 +13,8 @@ from symad.numeric.numpy_arrays.memory_reuse import array_text
 from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
 from symad.numeric.program.expressions import Compute, Read
 from symad.numeric.program.statements import Assign, Scatter
-from symad.numeric.program_passes.recycling import is_large
-from symad.numeric.program_passes.sparse_plan import MAX_ENTRIES_A_NUMBER
+from symad.numeric.program_passes.memory.recycling import is_large
+from symad.numeric.program_passes.memory.sparse_plan import MAX_ENTRIES_A_NUMBER
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice

@@ -22,7 +22,7 @@ from symad.numeric.program.expressions import Compute, Expression, Interval, Rea
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
-from symad.numeric.program_passes.memory import shown
+from symad.numeric.program_passes.memory.allocation import shown
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.loops.scan import Scan

@@ -19,7 +19,7 @@ from symad.numeric.program.loops import Added, Blocks, Fixed, PartOfBlock
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
-from symad.numeric.program_passes.memory import is_fresh
+from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Source, constant
 from symad.ops.arrays.stacking import Concatenate, Stack

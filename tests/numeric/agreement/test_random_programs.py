@@ -22,7 +22,7 @@ SEEDS = range(COUNT or 14)
 COMPILED = range(COUNT or 2) if compiler() else ()
 
 EARLY = {
-    "program_passes.recycling": {"MIN_KEPT_BYTES": 64},
+    "program_passes.memory.recycling": {"MIN_KEPT_BYTES": 64},
     "numpy_arrays.owners": {"MIN_FREED_ELEMENTS": 8},
     "passes.blocking.row_blocks": {"MIN_ELEMENTS": 32, "BLOCK": 16, "MAX_SMALL_BETWEEN": 2},
     "passes.blocking.blocked_chains": {"MIN_ELEMENTS": 32, "MIN_ROWS": 2, "MIN_OPERATIONS": 2},

@@ -12,8 +12,8 @@ from symad.numeric.program.expressions import Compute, Index, Interval, Position
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign
-from symad.numeric.program_passes.boxes import put_together
-from symad.numeric.program_passes.places import write_over
+from symad.numeric.program_passes.memory.boxes import put_together
+from symad.numeric.program_passes.memory.places import write_over
 from symad.ops.arrays.shaping import Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul

@@ -19,13 +19,13 @@ from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Free, Together
 from symad.numeric.program.uses import lifetimes
-from symad.numeric.program_passes import recycling
-from symad.numeric.program_passes.by_twos import by_twos
-from symad.numeric.program_passes.memory import keeping, shown
-from symad.numeric.program_passes.places import write_over
-from symad.numeric.program_passes.recycling import keep_memory
-from symad.numeric.program_passes.releases import release
-from symad.numeric.program_passes.repeats import repeat_where_read
+from symad.numeric.program_passes.lines.by_twos import by_twos
+from symad.numeric.program_passes.lines.repeats import repeat_where_read
+from symad.numeric.program_passes.memory import recycling
+from symad.numeric.program_passes.memory.allocation import keeping, shown
+from symad.numeric.program_passes.memory.places import write_over
+from symad.numeric.program_passes.memory.recycling import keep_memory
+from symad.numeric.program_passes.memory.releases import release
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice

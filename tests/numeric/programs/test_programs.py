@@ -40,8 +40,8 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
-from symad.numeric.program_passes import levels
-from symad.numeric.program_passes.views import compose
+from symad.numeric.program_passes.expressions.views import compose
+from symad.numeric.program_passes.lines import levels
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
@@ -343,7 +343,7 @@ ALLOWED = {
 
 
 def new_files():
-    files = [f for folder in FOLDERS for f in sorted((ROOT / "numeric" / folder).glob("*.py"))]
+    files = [f for folder in FOLDERS for f in sorted((ROOT / "numeric" / folder).rglob("*.py"))]
     others = (
         "pipelines.py",
         "plain.py",

@@ -13,8 +13,8 @@ from symad.numeric.program.expressions import Compute, Index, Read, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign
-from symad.numeric.program_passes.places import write_over
-from symad.numeric.program_passes.result_places import put_results
+from symad.numeric.program_passes.memory.places import write_over
+from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.stacking import Stack
 from symad.ops.elementwise.apply import Apply

@@ -15,8 +15,8 @@ from symad.numeric.program.expressions import Compute, Expression, Read, Value, 
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
-from symad.numeric.program_passes.memory import is_fresh, is_view, leaves_gaps, shown
-from symad.numeric.program_passes.operands import operands
+from symad.numeric.program_passes.memory.allocation import is_fresh, is_view, leaves_gaps, shown
+from symad.numeric.program_passes.memory.operands import operands
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.elementwise.arithmetic import Add, Mul
 

@@ -15,8 +15,8 @@ from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute
-from symad.numeric.program_passes.memory import is_fresh, ufunc_name
-from symad.numeric.program_passes.numbers import literal
+from symad.numeric.program_passes.expressions.numbers import literal
+from symad.numeric.program_passes.memory.allocation import is_fresh, ufunc_name
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow

@@ -26,9 +26,9 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
-from symad.numeric.program_passes.by_twos import steps
-from symad.numeric.program_passes.memory import is_fresh, is_view
-from symad.numeric.program_passes.result_places import IN_PLACE, is_computed_anywhere
+from symad.numeric.program_passes.lines.by_twos import steps
+from symad.numeric.program_passes.memory.allocation import is_fresh, is_view
+from symad.numeric.program_passes.memory.result_places import IN_PLACE, is_computed_anywhere
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import Add

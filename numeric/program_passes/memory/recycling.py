@@ -14,7 +14,7 @@ import sympy
 from symad.core.dims import Shape
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together
-from symad.numeric.program_passes.memory import shown
+from symad.numeric.program_passes.memory.allocation import shown
 
 MIN_KEPT_BYTES = 1 << 16
 """The smallest size in bytes of an array whose memory is kept; the C library keeps smaller blocks itself."""

@@ -15,8 +15,8 @@ from symad.core.graph import Op
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
-from symad.numeric.program_passes.numbers import literal
-from symad.numeric.program_passes.repeats import fill, is_repeated
+from symad.numeric.program_passes.expressions.numbers import literal
+from symad.numeric.program_passes.lines.repeats import fill, is_repeated
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow

@@ -8,7 +8,7 @@ from math import gcd
 from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.program.expressions import Compute, Expression, rewrite
 from symad.numeric.program.program import Program
-from symad.numeric.program_passes.views import joined
+from symad.numeric.program_passes.expressions.views import joined
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Constant, constant, is_exact
 from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul

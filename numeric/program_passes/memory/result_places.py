@@ -15,7 +15,7 @@ from symad.numeric.program.expressions import Compute, Expression, Position, Rea
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program.uses import uses_of
-from symad.numeric.program_passes.by_twos import steps
+from symad.numeric.program_passes.lines.by_twos import steps
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.stacking import Stack
 from symad.ops.elementwise.apply import Apply

@@ -20,8 +20,8 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Statement, change_blocks, every_statement
 from symad.numeric.program.uses import Uses, uses_of
-from symad.numeric.program_passes.numbers import is_number
-from symad.numeric.program_passes.views import is_view, joined, viewed
+from symad.numeric.program_passes.expressions.numbers import is_number
+from symad.numeric.program_passes.expressions.views import is_view, joined, viewed
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.sources import Source

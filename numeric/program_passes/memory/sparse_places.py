@@ -19,10 +19,10 @@ from symad.numeric.passes.memory_layout.box_sums import boxes_of
 from symad.numeric.program.expressions import Compute, Expression, Index, Interval, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Together, assignments
-from symad.numeric.program_passes.memory import is_fresh, shown
-from symad.numeric.program_passes.operands import operands
-from symad.numeric.program_passes.result_places import IN_PLACE
-from symad.numeric.program_passes.sparse_plan import Planner, SideBySide, Sum
+from symad.numeric.program_passes.memory.allocation import is_fresh, shown
+from symad.numeric.program_passes.memory.operands import operands
+from symad.numeric.program_passes.memory.result_places import IN_PLACE
+from symad.numeric.program_passes.memory.sparse_plan import Planner, SideBySide, Sum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Reshape
 from symad.ops.arrays.sources import array_constant, constant

@@ -17,7 +17,7 @@ from symad.numeric.fusion.chains import Fused
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
-from symad.numeric.program_passes.numbers import literal
+from symad.numeric.program_passes.expressions.numbers import literal
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul

@@ -11,7 +11,7 @@ from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Free, Statement, assignments
 from symad.numeric.program.uses import lifetimes
-from symad.numeric.program_passes.memory import is_long, keeping
+from symad.numeric.program_passes.memory.allocation import is_long, keeping
 
 
 def release(program: Program, least: int) -> Program:
