@@ -1,7 +1,7 @@
 """NumPy modules with in-place arithmetic: an operation writes over an operand that is not read again.
 
-`program_passes/memory/places.py` decides the operand that an operation writes over, before any text is printed.
-NumPy's broadcasting repeats smaller arrays along axes.
+`program_passes/memory/places.py` decides which operand an operation writes over, before printing. NumPy's
+broadcasting repeats smaller arrays along axes.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from symad.transforms.values import unchecked
 from symad.verification.checker.proofs import Derivative
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats
-from symad.verification.rewriting.discontinuities import is_jump
-from symad.verification.rewriting.positive_domains import is_partial
+from symad.verification.rewriting.facts.discontinuities import is_jump
+from symad.verification.rewriting.facts.positive_domains import is_partial
 
 Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
 

@@ -46,7 +46,7 @@ from symad.verification.measuring.references import (
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.outside import as_decidable, undecided_outside
 from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
-from symad.verification.rewriting.by_elements import flat_elements
+from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from symad.core.graph import Node
 from symad.verification.ranges import always_exist
-from symad.verification.rewriting.infinities import without_infinities
+from symad.verification.rewriting.identities.infinities import without_infinities
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.verdicts import Pair, Verdict
 

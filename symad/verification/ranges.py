@@ -16,7 +16,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
 from symad.verification.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
-from symad.verification.rewriting.signs import known_signs
+from symad.verification.rewriting.facts.signs import known_signs
 
 BITS = 128
 """The bits of the endpoints of intervals."""

@@ -24,7 +24,7 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import read_condition
 from symad.verification.intervals import Interval, above, below, both
 from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.rounded_constants import with_simple_constants
+from symad.verification.rewriting.terms.rounded_constants import with_simple_constants
 
 if TYPE_CHECKING:
     from symad.verification.intervals import OpenTruth

@@ -38,7 +38,7 @@ from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import as_decidable, undecided_outside
 from symad.verification.proof.with_proofs import OWN
-from symad.verification.rewriting.rounded_constants import with_simple_constants
+from symad.verification.rewriting.terms.rounded_constants import with_simple_constants
 from symad.verification.settled import bounds_of, box_of, only_tested, within
 
 

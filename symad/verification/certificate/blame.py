@@ -14,10 +14,10 @@ from symad.core.graph import Graph, Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import Constant, Input
 from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.witness import digits_of
 from symad.verification.measuring.fifty_digits import settled_values
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.domain_repair import name_by_repair
 from symad.verification.rewriting.rewrite import expand_definitions
 
 CLOSE = mpmath.mpf(10) ** -25

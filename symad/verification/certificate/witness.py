@@ -33,7 +33,7 @@ from symad.verification.measuring.points import describe, points
 from symad.verification.measuring.turning_points import turning_points
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import beside, scout
-from symad.verification.rewriting.by_elements import scalar_operations
+from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 
 if TYPE_CHECKING:

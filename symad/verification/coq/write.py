@@ -25,7 +25,7 @@ from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, Term, Terms
-from symad.verification.rewriting.by_elements import as_numbers
+from symad.verification.rewriting.restated.by_elements import as_numbers
 from symad.verification.rewriting.rewrite import expand_definitions
 
 LIBRARY = ("SymadFunctions.v", "SymadPrograms.v", "SymadEquality.v", "SymadCertificates.v")

@@ -30,9 +30,9 @@ from symad.verification.random_fields.scouting import (
     scattered,
     scout,
 )
-from symad.verification.rewriting.by_elements import by_elements, scalar_operations
-from symad.verification.rewriting.discontinuities import is_jump
-from symad.verification.rewriting.positive_domains import is_partial
+from symad.verification.rewriting.facts.discontinuities import is_jump
+from symad.verification.rewriting.facts.positive_domains import is_partial
+from symad.verification.rewriting.restated.by_elements import by_elements, scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 
 WORK = 24_000

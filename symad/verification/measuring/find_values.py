@@ -58,8 +58,8 @@ from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats
 from symad.verification.ranges import ranges
-from symad.verification.rewriting.discontinuities import KINKED
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.facts.discontinuities import KINKED
+from symad.verification.rewriting.terms.linear_terms import number
 
 ORDINARY = 27
 """Points of ordinary sizes that are tried."""

@@ -18,7 +18,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.transforms.values import unchecked
 from symad.verification.budget import is_slow
 from symad.verification.measuring.points import points
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.terms.linear_terms import number
 
 HOSTILE: tuple[tuple[str, float, float], ...] = (
     ("cancellation", 1e-5, 0.0),

@@ -30,7 +30,7 @@ from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.tracing.walk import Tracer
 from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
-from symad.verification.rewriting.by_elements import by_elements, flat_elements, scalar_operations
+from symad.verification.rewriting.restated.by_elements import by_elements, flat_elements, scalar_operations
 
 MOST_OPERATIONS = 600
 """An explicit expression of more operations than this is not given to SymPy."""

@@ -26,8 +26,8 @@ from symad.transforms.batches import batch_outputs
 from symad.transforms.values import unchecked
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.discontinuities import KINKED
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.facts.discontinuities import KINKED
+from symad.verification.rewriting.terms.linear_terms import number
 
 SATURATING = {
     sympy.exp, sympy.tanh, sympy.sech, sympy.erf, sympy.erfc, sympy.atan, sympy.sinh, sympy.cosh, sympy.coth,

@@ -22,7 +22,7 @@ from symad.ops.arrays.stacking import Stack
 from symad.ops.elementwise.arithmetic import Add
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import DELTA, Form, Network, Networks
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.terms.linear_terms import number
 
 if TYPE_CHECKING:
     Written = Form

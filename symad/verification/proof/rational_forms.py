@@ -22,7 +22,7 @@ from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
 from symad.ops.elementwise.powers import Pow, power
-from symad.verification.rewriting.linear_terms import Terms, moves_elements, number
+from symad.verification.rewriting.terms.linear_terms import Terms, moves_elements, number
 
 if TYPE_CHECKING:
     from sympy.polys.rings import PolyElement

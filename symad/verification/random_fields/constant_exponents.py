@@ -26,7 +26,7 @@ from symad.verification.budget import operations
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.discontinuities import WeakSign
+from symad.verification.rewriting.facts.discontinuities import WeakSign
 
 POINTS = 6
 BITS = 200

@@ -33,7 +33,7 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
-from symad.verification.rewriting.discontinuities import SIGNS
+from symad.verification.rewriting.facts.discontinuities import SIGNS
 
 MOST_FACTORS = 300
 """Denominators of more factors are merged into one: a coarser bound, in linear time."""

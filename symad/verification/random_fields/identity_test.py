@@ -37,14 +37,14 @@ from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.random_fields.scouting import have_values, visibly_different
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.by_elements import by_elements
-from symad.verification.rewriting.by_exponentials import by_exponentials
-from symad.verification.rewriting.by_injective import Box, by_injective, by_signs
-from symad.verification.rewriting.by_regions import Case, by_regions, with_known_signs
-from symad.verification.rewriting.by_spectra import by_spectra
-from symad.verification.rewriting.by_whole_parts import by_whole_parts
-from symad.verification.rewriting.discontinuities import SIGNS
-from symad.verification.rewriting.positive_domains import has_loose_domains, positive_arguments
+from symad.verification.rewriting.facts.discontinuities import SIGNS
+from symad.verification.rewriting.facts.positive_domains import has_loose_domains, positive_arguments
+from symad.verification.rewriting.restated.by_elements import by_elements
+from symad.verification.rewriting.restated.by_exponentials import by_exponentials
+from symad.verification.rewriting.restated.by_injective import Box, by_injective, by_signs
+from symad.verification.rewriting.restated.by_regions import Case, by_regions, with_known_signs
+from symad.verification.rewriting.restated.by_spectra import by_spectra
+from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.rewrite import rewrite
 
 DRAWS = 2

@@ -15,7 +15,7 @@ from symad.ops.elementwise.selection import Condition
 from symad.ops.fused.random import RandomOp
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.discontinuities import LooseSign, Rounded, WeakSign
+from symad.verification.rewriting.facts.discontinuities import LooseSign, Rounded, WeakSign
 
 STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign, Rounded}
 

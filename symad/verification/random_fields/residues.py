@@ -34,8 +34,8 @@ from symad.verification.random_fields.function_values import Signatures, Unsuppo
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.discontinuities import WeakSign
-from symad.verification.rewriting.signs import ODD
+from symad.verification.rewriting.facts.discontinuities import WeakSign
+from symad.verification.rewriting.facts.signs import ODD
 
 
 @dataclass(eq=False)

@@ -32,7 +32,7 @@ from symad.verification.measuring.hostile_points import is_manageable
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.terms.linear_terms import number
 
 if TYPE_CHECKING:
     import sympy as sp

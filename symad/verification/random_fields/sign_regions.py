@@ -24,7 +24,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.verification.random_fields.exponent_relations import reconstruct
 from symad.verification.random_fields.prime_fields import Array, Field
-from symad.verification.rewriting.discontinuities import SIGNS
+from symad.verification.rewriting.facts.discontinuities import SIGNS
 
 MOST_LINKED = 40
 """With more signs than this, implications are no longer looked for."""

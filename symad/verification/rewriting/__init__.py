@@ -1,6 +1,6 @@
-"""Identities of functions, used where the region implies them; found by search, checked elsewhere.
+"""Graphs rewritten in a small basis of functions; what is found here is checked elsewhere.
 
-`rewrite` is the start: a graph in a small basis. `basis` is what one rewriting knows, `identities`
-and `elementary` are the rules by function; `signs`, `vanishing`, `positive_domains` and `discontinuities`
-say where a rule may be used.
+`rewrite` is the start: a graph in the basis. `basis` is what one rewriting knows. `identities` has the rules
+by function; `facts` says where a rule may be used: signs, zeros, jumps, domains; `terms` takes nodes apart
+into sums and products. Where the basis does not decide a claim, `restated` says the claim in another form.
 """

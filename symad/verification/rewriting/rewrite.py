@@ -43,13 +43,13 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.elementary import exponential, is_zero, step
-from symad.verification.rewriting.extremes import largest
+from symad.verification.rewriting.identities.elementary import exponential, is_zero, step
+from symad.verification.rewriting.identities.extremes import largest
 from symad.verification.rewriting.identities.functions import alias
-from symad.verification.rewriting.infinities import constant_truth, is_constant, without_infinities
-from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
-from symad.verification.rewriting.nested_selections import taken
-from symad.verification.rewriting.powers import general_power
+from symad.verification.rewriting.identities.infinities import constant_truth, is_constant, without_infinities
+from symad.verification.rewriting.identities.nested_selections import taken
+from symad.verification.rewriting.identities.powers import general_power
+from symad.verification.rewriting.terms.linear_terms import collect_roots, holds_exponential
 
 if TYPE_CHECKING:
     Rewritten = Node

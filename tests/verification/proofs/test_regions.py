@@ -28,7 +28,7 @@ import symad
 from symad.verification.budget import Budget
 from symad.verification.intervals import INTERVALS, ZERO, above, below, both
 from symad.verification.random_fields.identity_test import compare_nodes
-from symad.verification.rewriting.signs import known_signs
+from symad.verification.rewriting.facts.signs import known_signs
 
 x, y = symbols("x y", real=True)
 p, q = symbols("p q", positive=True)

@@ -14,7 +14,7 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.powers import power
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.elementary import rational_power, sine_and_cosine
+from symad.verification.rewriting.identities.elementary import rational_power, sine_and_cosine
 from symad.verification.rewriting.identities.functions import aliased
 
 

@@ -19,8 +19,8 @@ from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow
 from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.discontinuities import Rounded, jumps
-from symad.verification.rewriting.elementary import (
+from symad.verification.rewriting.facts.discontinuities import Rounded, jumps
+from symad.verification.rewriting.identities.elementary import (
     exponential,
     logarithm,
     rational_power,
@@ -28,9 +28,9 @@ from symad.verification.rewriting.elementary import (
     sine_and_cosine,
     step,
 )
-from symad.verification.rewriting.extremes import elementwise_extreme
-from symad.verification.rewriting.infinities import is_constant
-from symad.verification.rewriting.linear_terms import collect_roots, number, through
+from symad.verification.rewriting.identities.extremes import elementwise_extreme
+from symad.verification.rewriting.identities.infinities import is_constant
+from symad.verification.rewriting.terms.linear_terms import collect_roots, number, through
 from symad.verification.scalar_definitions import definition_of
 
 Alias = Callable[[Nodes, Basis], Node]

@@ -16,14 +16,14 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.elementary import (
+from symad.verification.rewriting.identities.elementary import (
     exponential,
     logarithm,
     rational_power,
     sine_and_cosine,
 )
 from symad.verification.rewriting.identities.functions import ALIASES, MOST_SPHERICAL, Alias, aliased
-from symad.verification.rewriting.linear_terms import linear_terms
+from symad.verification.rewriting.terms.linear_terms import linear_terms
 
 
 @aliased(sympy.erfc)

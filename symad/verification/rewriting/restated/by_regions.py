@@ -22,10 +22,10 @@ from symad.ops.elementwise.arithmetic import neg, sub
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.intervals import ZERO, Interval, above, below, both
 from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.by_injective import Box
-from symad.verification.rewriting.discontinuities import SIGNS
-from symad.verification.rewriting.linear_terms import linear_terms, number
+from symad.verification.rewriting.facts.discontinuities import SIGNS
+from symad.verification.rewriting.restated.by_injective import Box
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.rewriting.terms.linear_terms import linear_terms, number
 
 MOST_CUTS = 6
 """More points are not looked at."""

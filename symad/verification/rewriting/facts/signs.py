@@ -25,7 +25,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.verification.rewriting.discontinuities import SIGNS, LooseSign, Rounded, WeakSign
+from symad.verification.rewriting.facts.discontinuities import SIGNS, LooseSign, Rounded, WeakSign
 
 if TYPE_CHECKING:
     Sign = int

@@ -21,9 +21,9 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare
 from symad.verification.proof.rational_forms import rational_factors
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.discontinuities import SIGNS, LooseSign
-from symad.verification.rewriting.factoring import power_factors
-from symad.verification.rewriting.linear_terms import (
+from symad.verification.rewriting.facts.discontinuities import SIGNS, LooseSign
+from symad.verification.rewriting.terms.factoring import power_factors
+from symad.verification.rewriting.terms.linear_terms import (
     collect_roots,
     linear_terms,
     moves_elements,

@@ -11,7 +11,7 @@ from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.arithmetic import add, mul, sub
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.elementary import sign, steps
+from symad.verification.rewriting.identities.elementary import sign, steps
 
 MOST_PAIRED = 6
 """Of more arguments of a maximum it is not asked whether one is never below another."""

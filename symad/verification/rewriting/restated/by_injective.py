@@ -22,9 +22,9 @@ from symad.ops.elementwise.arithmetic import mul, neg, sub
 from symad.ops.elementwise.powers import Pow
 from symad.verification.intervals import Interval
 from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.linear_terms import number
+from symad.verification.rewriting.facts.signs import known_signs
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.rewriting.signs import known_signs
+from symad.verification.rewriting.terms.linear_terms import number
 
 MOST_INPUTS = 3
 """With more inputs there are too many cases of signs."""

@@ -14,7 +14,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.proof.rational_forms import rational_factors
-from symad.verification.rewriting.linear_terms import MOST, Terms, merged, multiple, number
+from symad.verification.rewriting.terms.linear_terms import MOST, Terms, merged, multiple, number
 
 
 def power_factors(

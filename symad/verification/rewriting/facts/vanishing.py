@@ -25,14 +25,14 @@ from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.random_fields.constant_exponents import is_nonzero_somewhere, may_cancel
-from symad.verification.rewriting.discontinuities import (
+from symad.verification.rewriting.facts.discontinuities import (
     LooseSign,
     WeakSign,
     is_jump,
     is_loose,
     unseen,
 )
-from symad.verification.rewriting.signs import ODD
+from symad.verification.rewriting.facts.signs import ODD
 
 
 class Samples(Protocol):

@@ -25,8 +25,8 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
-from symad.verification.rewriting.discontinuities import LooseSign, WeakSign
-from symad.verification.rewriting.signs import known_signs
+from symad.verification.rewriting.facts.discontinuities import LooseSign, WeakSign
+from symad.verification.rewriting.facts.signs import known_signs
 
 STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign}
 """Functions that conditions become: what stands below them only decides a branch."""

@@ -37,8 +37,8 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
 from symad.verification.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.linear_terms import moves_elements
-from symad.verification.rewriting.signs import known_signs
+from symad.verification.rewriting.facts.signs import known_signs
+from symad.verification.rewriting.terms.linear_terms import moves_elements
 
 MOST_ELEMENTS = 1024
 """A masked maximum over more elements than this is left alone."""
