@@ -35,21 +35,21 @@ test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 scale: $(VENV)/scale.installed
 	$(BIN)/python examples/35_beyond_one_core.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/scale tests/splitting
-	$(BIN)/python benchmarks/bench_scale.py --small
+	$(BIN)/python benchmarks/scale/bench_scale.py --small
 
 # Scaling, threads, dask-ml, dask-glm, scikit-learn, JAX and one core, in small, and a stream of 200 MB: minutes.
 # FULL=1: at full size, with a stream of 2 GB; some ten minutes on two free cores. Their files are those that
-# docs/scale.md shows. The stream of 20 GB: benchmarks/bench_stream.py --size 20GB.
+# docs/scale.md shows. The stream of 20 GB: benchmarks/scale/bench_stream.py --size 20GB.
 SCALE_OUT := $(if $(FULL),benchmarks/results/cpu,build/scale-bench)
 SCALE_SMALL := $(if $(FULL),,--small)
 
 scale-bench: $(VENV)/scale.installed $(VENV)/scale-peers.tried
 	mkdir -p $(SCALE_OUT)
-	$(BIN)/python benchmarks/bench_scale.py $(SCALE_SMALL) --json $(SCALE_OUT)/scale.json
-	$(BIN)/python benchmarks/bench_scale_peers.py $(SCALE_SMALL) --out $(SCALE_OUT)
-	$(BIN)/python benchmarks/bench_one_core.py $(SCALE_SMALL) --out $(SCALE_OUT)
-	$(BIN)/python benchmarks/bench_stream.py --size 200MB --out $(SCALE_OUT)
-	$(if $(FULL),$(BIN)/python benchmarks/bench_stream.py --size 2GB --out $(SCALE_OUT))
+	$(BIN)/python benchmarks/scale/bench_scale.py $(SCALE_SMALL) --json $(SCALE_OUT)/scale.json
+	$(BIN)/python benchmarks/scale/bench_scale_peers.py $(SCALE_SMALL) --out $(SCALE_OUT)
+	$(BIN)/python benchmarks/scale/bench_one_core.py $(SCALE_SMALL) --out $(SCALE_OUT)
+	$(BIN)/python benchmarks/scale/bench_stream.py --size 200MB --out $(SCALE_OUT)
+	$(if $(FULL),$(BIN)/python benchmarks/scale/bench_stream.py --size 2GB --out $(SCALE_OUT))
 
 lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .

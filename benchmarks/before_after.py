@@ -198,7 +198,8 @@ class Side:
     """The process of one revision."""
 
     def __init__(self, checkout: Path) -> None:
-        paths = [str(checkout), str(checkout / "benchmarks")]
+        folders = ("", "scalar", "arrays")  # the cases; early revisions have them in one folder
+        paths = [str(checkout), *(str(checkout / "benchmarks" / folder) for folder in folders)]
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), "--serve"],
             stdin=subprocess.PIPE,

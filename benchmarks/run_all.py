@@ -1,6 +1,6 @@
 """All CPU benchmarks in turn, as one table of ratios and one picture.
 
-Each benchmark runs in a process of its own (and can be run alone: `python benchmarks/bench_models.py
+Each benchmark runs in a process of its own (and can be run alone: `python benchmarks/arrays/bench_models.py
 --help`). Results are written to benchmarks/results/cpu/: a JSON file each, and ratios.png, symad's time over
 the best peer's.
 
@@ -87,15 +87,15 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     models, scalars = options.out / "models.json", options.out / "scalars.json"
     rounds, slow = "8" if options.quick else "30", ["--compile"] if options.full else []
-    run("bench_models.py", "--rounds", rounds, "--json", str(models), *slow)
+    run("arrays/bench_models.py", "--rounds", rounds, "--json", str(models), *slow)
     hessians = options.out / "hessians.json"
-    run("bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
+    run("arrays/bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
     rounds, slow = "20" if options.quick else "100", ["--jax"] if options.full else []
-    run("bench_scalar_peers.py", "--rounds", rounds, "--json", str(scalars), *slow)
-    run("bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
-    run("bench_sparse.py", "--json", str(options.out / "sparse.json"))
-    run("bench_given.py")
-    run("bench_memory.py")
+    run("scalar/bench_scalar_peers.py", "--rounds", rounds, "--json", str(scalars), *slow)
+    run("scalar/bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
+    run("sparse/bench_sparse.py", "--json", str(options.out / "sparse.json"))
+    run("arrays/bench_given.py")
+    run("arrays/bench_memory.py")
     groups = {
         "value and gradient of models: time over the best of JAX and PyTorch": model_ratios(
             json.loads(models.read_text())

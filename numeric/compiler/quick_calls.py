@@ -33,9 +33,9 @@ MAX_ONE_BY_ONE = 2000
 not planned because the function is long."""
 
 MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 256, 2000, 2**62
-"""Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations,
-benchmarks/bench_small_batches.py); the same for functions of more than ``LONG_FUNCTION`` operations, whose
-plan costs as much as some hundred calls, 20 µs per operation; and a number that is never reached."""
+"""Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
+benchmarks/scalar/bench_small_batches.py); the same for functions of more than ``LONG_FUNCTION`` operations,
+whose plan costs as much as some hundred calls, 20 µs per operation; and a number that is never reached."""
 
 ROWS, POINTS, SEPARATE = 0, 1, 2
 """The layout of a batch's results: a row for each number, an array per point, or an array per number."""

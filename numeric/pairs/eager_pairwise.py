@@ -28,7 +28,7 @@ REDUCTIONS = ("sum", "logsumexp", "softmax")
 
 MIN_COMPILED_PAIRS = 1_000_000
 """The number of pairs from which sums are compiled: blocks then take about 8 ms, compiled code 2 ms
-(benchmarks/bench_pairwise.py). This depends on the call alone, so that equal calls give equal bits."""
+(benchmarks/arrays/bench_pairwise.py). This depends on the call alone, so that equal calls give equal bits."""
 
 
 @dataclass(frozen=True)

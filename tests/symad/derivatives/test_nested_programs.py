@@ -1,6 +1,6 @@
 """Random programs of nested derivatives, loops, batches and roots against JAX, see `tests.nested.programs`.
 
-`benchmarks/nested_programs.py` runs any number of them.
+`benchmarks/verification/nested_programs.py` runs any number of them.
 """
 
 import pytest

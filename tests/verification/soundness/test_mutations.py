@@ -1,4 +1,4 @@
-"""The verifier under mutations: a few of those of `benchmarks/mutation_testing.py`, also of other symbols."""
+"""The verifier under mutations: a few of the mutants of the benchmark, also of other symbols."""
 
 import importlib.util
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sympy
 
-PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "mutation_testing.py"
+PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "verification" / "mutation_testing.py"
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Pairs made to be equal, or to differ on an open set: no verdict on them may be wrong.
 
-The pairs and their answers come from tests/pairs, without symad; `benchmarks/pairs.py` checks any number of
-them.
+The pairs and their answers come from tests/pairs, without symad; `benchmarks/verification/pairs.py` checks
+any number of them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ matrix of the data once. JAX and PyTorch read the data in each call, as `lower` 
 constants of JAX's compiled function does not help. Results are compared first; then medians of process CPU
 time, one thread, contestants in turns. "before" is the wall time of `given` itself, including printing.
 
-Usage: python benchmarks/bench_given.py [CASE ...] [--dtype float64] [--rounds 30]
+Usage: python benchmarks/arrays/bench_given.py [CASE ...] [--dtype float64] [--rounds 30]
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ gradient in reverse mode against that in forward mode, along a direction that is
 about all parameters at once); and the LSTM's backward pass derived by hand (`examples/30`) against symad's,
 entry by entry. Tracing and differentiating are not timed; the two sides share the forward pass.
 
-Usage: python benchmarks/bench_verification.py [--runs 3]
+Usage: python benchmarks/verification/bench_verification.py [--runs 3]
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import symad  # noqa: E402

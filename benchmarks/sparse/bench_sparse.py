@@ -12,7 +12,7 @@ symad returns a scipy csr_array. JAX, with colors given by hand, and asdex retur
 (for JAX also the time with a csr_array made from it). CasADi writes the entries into a buffer. Peers that
 are not installed are left out and named.
 
-Usage: python benchmarks/bench_sparse.py [--rounds 15] [--json FILE] [--check]
+Usage: python benchmarks/sparse/bench_sparse.py [--rounds 15] [--json FILE] [--check]
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Peak memory of generated value-and-gradient code against the bytes that must be live at one time.
 
-For each case of benchmarks/model_cases.py: the peak that tracemalloc measures during a call, the peak of the
+For each case of `model_cases`: the peak that tracemalloc measures during a call, the peak of the
 arrays that are live in symad's schedule (`symad.memory` without the inputs, which the caller holds), and
 their ratio. A ratio below 1 means that arrays were never stored: arrays of pairs are made in blocks of rows.
 
-Usage: python benchmarks/bench_memory.py [CASE ...]
+Usage: python benchmarks/arrays/bench_memory.py [CASE ...]
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Gradients of scalar expressions: symad's forms of code against its peers, at one point and over batches.
 
-The cases are those of benchmarks/cases.py. Contestants that start from the same expression: symad's Python
+The cases are those of `cases`. Contestants that start from the same expression: symad's Python
 code, its compiled kernel for all functions (backend "runs"), its compiled C (backend "c"), CasADi (SX, buffer
 interface, no copies), SymEngine (LLVM) and SymPy (diff, lambdify with cse). Contestants that start from array
-code of the same function (benchmarks/natural_cases.py), which is their best form: JAX's jit, PyTorch's
+code of the same function (`natural_cases`), which is their best form: JAX's jit, PyTorch's
 autograd and HIPS autograd. All gradients are compared first; contestants take turns. The first table gives
 medians of process CPU time at one point, the second wall time from expression to callable, including first
 call and compilation. --jax adds JAX's jit of the scalar graph itself, in a process that is stopped after
 --jax-limit seconds. The last table gives CPU time per point over a batch.
 
-Usage: python benchmarks/bench_scalar_peers.py [CASE ...] [--rounds 100] [--limit 20] [--jax]
+Usage: python benchmarks/scalar/bench_scalar_peers.py [CASE ...] [--rounds 100] [--limit 20] [--jax]
        [--jax-limit 120] [--points 10000] [--json FILE]
 """
 

@@ -5,7 +5,7 @@ and one value with gradient of the loss, by two threads here and by JAX's pmap o
 are not installed are left out, with a message. All BLAS libraries have one thread; times are medians.
 
     pip install dask-ml dask-glm jax scikit-learn
-    python benchmarks/bench_scale_peers.py [--small] [--out FOLDER]
+    python benchmarks/scale/bench_scale_peers.py [--small] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def versions() -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a tenth of the rows, fewer rounds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results" / "cpu")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning, module="dask")  # dask-ml uses old settings
     rows, rounds = (50_000, 3) if options.small else (500_000, 5)

@@ -5,7 +5,7 @@ coloring from a scipy.sparse matrix. NetworkX colors the column intersection gra
 is timed separately, as NetworkX needs it and the others do not. NetworkX has no star, acyclic or
 bidirectional coloring. SciPy is given its default order (a random permutation) and the natural one.
 
-Usage: python benchmarks/bench_coloring.py [--runs 5] [--large] [--check]
+Usage: python benchmarks/sparse/bench_coloring.py [--runs 5] [--large] [--check]
 """
 
 import argparse

@@ -4,7 +4,7 @@ The pairs come from tests/pairs, in families: roots next to other elements and i
 neighbours, branches that share subexpressions, rows moved by gather and stack, hidden zeros and integers,
 integer inputs, symbolic sizes, equal names. Whether a pair is equal is known without symad.
 
-Usage: python benchmarks/pairs.py [--count 20000] [--seed 0] [--jobs 2] [--families roots,moved];
+Usage: python benchmarks/verification/pairs.py [--count 20000] [--seed 0] [--jobs 2] [--families roots,moved];
 exits 1 if a pair that differs is certified, or an equal one is refuted.
 With --record FILE every completed block of pairs is written to a file, one JSON object per line; blocks that
 are in the file already are not run again, so that a run can be interrupted and resumed.
@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.pairs.generate import FAMILIES, Tally, pairs  # noqa: E402

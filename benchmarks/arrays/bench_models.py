@@ -1,6 +1,6 @@
 """Value and gradient of models: symad's NumPy and compiled code against JAX and PyTorch, on one thread.
 
-For each case of benchmarks/model_cases.py and each precision, all values and gradients are compared first;
+For each case of `model_cases` and each precision, all values and gradients are compared first;
 then every contestant runs in turn in rounds, in one process. The table gives medians of process CPU time, the
 ratio to the best peer, and two ratios to the model's matrix products (including those that causal masks hide)
 by the faster of two libraries: to these products alone, run in their shapes, and to the floor, which is their
@@ -11,7 +11,8 @@ written by hand in NumPy. Two rows give the least that NumPy code can do (`numpy
 products and functions, and these plus one call for each elementwise operation. Set-up (trace, differentiate,
 print, compile; JAX's trace and compilation) is wall time, including the first call.
 
-Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
+Usage: python benchmarks/arrays/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile]
+       [--json FILE]
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The derivatives of many expressions are taken by SymPy and mutated at random pla
 Whether a mutant really differs is determined without symad: mpmath evaluates both formulas at random real
 points to 50 digits. Then `symad.verify` judges the mutant.
 
-Usage: python benchmarks/mutation_testing.py [--expressions 260] [--mutants 6] [--seed 0]; exits 1 if a
-mutant that differs is not refuted, or a formula that does not differ is refuted.
+Usage: python benchmarks/verification/mutation_testing.py [--expressions 260] [--mutants 6] [--seed 0]
+Exits 1 if a mutant that differs is not refuted, or a formula that does not differ is refuted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import mpmath
 import sympy as sp
 from sympy.core.relational import Relational
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import symad  # noqa: E402

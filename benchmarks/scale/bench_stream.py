@@ -4,7 +4,7 @@ The rows are generated chunk by chunk from Philox streams whenever they are read
 The process may hold 2 GiB of data (RLIMIT_DATA). The coefficients are compared with those from which the data
 were drawn, in standard errors, and at 200 MB with scikit-learn's on the same data.
 
-Usage: python benchmarks/bench_stream.py [--size 200MB | 2GB | 20GB] [--threads 2] [--out FOLDER]
+Usage: python benchmarks/scale/bench_stream.py [--size 200MB | 2GB | 20GB] [--threads 2] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="200MB")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results" / "cpu")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     load = os.getloadavg()[0]

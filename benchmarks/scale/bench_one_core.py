@@ -7,7 +7,7 @@
 
 One thread, process CPU time, rounds interleaved, medians.
 
-Usage: python benchmarks/bench_one_core.py [--small] [--out FOLDER]
+Usage: python benchmarks/scale/bench_one_core.py [--small] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ import gc
 import json
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cases
-import natural_cases
 import numpy as np
-from bench_coloring import brusselator
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
+from benchmarks.scalar import cases, natural_cases
+from benchmarks.sparse.bench_coloring import brusselator
 from symad.numeric import lower
 from symad.sparsity import color
 
@@ -113,7 +115,7 @@ def set_up(sizes: tuple[int, ...], rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="fewer points and rounds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results" / "cpu")
     options = parser.parse_args()
     rounds = 3 if options.small else 9
     load = os.getloadavg()[0]

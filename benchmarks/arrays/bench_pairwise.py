@@ -7,8 +7,8 @@ With --points N it runs the three reductions over N × N pairs, and the cotangen
 where no matrix would fit: CPU time, growth of the process, and the error at some rows that are computed
 directly. Plain sums are compiled if there is a C compiler.
 
-Usage: python benchmarks/bench_pairwise.py [--largest 8000]
-       python benchmarks/bench_pairwise.py --points 100000 [--reduce sum]
+Usage: python benchmarks/arrays/bench_pairwise.py [--largest 8000]
+       python benchmarks/arrays/bench_pairwise.py --points 100000 [--reduce sum]
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.spatial.distance import cdist
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from symad.numeric.pairs.eager_attention import attention
 from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp

@@ -11,7 +11,7 @@
 All BLAS libraries have one thread. Times are wall time, medians; data are on the workers before the clock
 starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and labelled as such.
 
-Usage: python benchmarks/bench_scale.py [--small] [--json FILE]
+Usage: python benchmarks/scale/bench_scale.py [--small] [--json FILE]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The functions of benchmarks/cases.py as array code, the natural form for JAX, PyTorch and autograd.
+"""The functions of benchmarks/scalar/cases.py as array code, the natural form for JAX, PyTorch and autograd.
 
 ``xp`` is `jax.numpy`, `torch` or `autograd.numpy`; every function takes the vector of all unknowns, in the
 order of the symbols of the same case.

@@ -1,6 +1,6 @@
 """CPU seconds of coqc for each operation of a certificate: models of the tests, and chains of growing length.
 
-Run with ``python benchmarks/bench_coq.py``; needs coqc and Coquelicot.
+Run with ``python benchmarks/verification/bench_coq.py``; needs coqc and Coquelicot.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
 from symad.verification.coq.model import Model

@@ -1,10 +1,10 @@
 """From SymPy expression to running derivative: symad against SymPy's own diff, cse and lambdify.
 
-For each case of benchmarks/cases.py it gives the wall time of trace, differentiate and lower, cold (first
+For each case of `cases` it gives the wall time of trace, differentiate and lower, cold (first
 call in a new process) and warm (median of five), and SymPy's time for the same if it ends within the limit;
 then the growth of symad's time with the number of distinct nodes over three decades.
 
-Usage: python benchmarks/bench_scalar.py [--limit 20] [--plot growth.png]
+Usage: python benchmarks/scalar/bench_scalar.py [--limit 20] [--plot growth.png]
 """
 
 from __future__ import annotations

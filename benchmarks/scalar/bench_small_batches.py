@@ -3,7 +3,7 @@
 Backends "c" and "runs" are interleaved with the NumPy form and with SymPy's lambdify (cse=True). Times are
 process CPU time, the best of several rounds.
 
-    python benchmarks/bench_small_batches.py
+    python benchmarks/scalar/bench_small_batches.py
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Dense Hessians of scalar expressions: symad's lanes of tangents against CasADi and JAX.
 
 symad pushes all unit vectors through the gradient together (backend "runs"). CasADi (SX) computes the lower
-triangle, through buffers without copies. JAX is jit(hessian) of array code (benchmarks/natural_cases.py). All
+triangle, through buffers without copies. JAX is jit(hessian) of array code (`natural_cases`). All
 Hessians are compared first; contestants take turns; medians of process CPU time, one thread.
 
-Usage: python benchmarks/bench_scalar_hessians.py [CASE ...] [--rounds 60] [--json FILE]
+Usage: python benchmarks/scalar/bench_scalar_hessians.py [CASE ...] [--rounds 60] [--json FILE]
 """
 
 from __future__ import annotations

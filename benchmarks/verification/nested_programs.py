@@ -5,8 +5,8 @@ derivative rules of their own are nested in each other, and close over values of
 are in use already. Value and gradient come from the graph, from kernels of every backend, and from code for a
 given x.
 
-Usage: python benchmarks/nested_programs.py [--count 1000] [--first 0] [--depth 2] [--jobs 2]; needs JAX.
-Exits 1 if a number is wrong, or an error is not one of symad's.
+Usage: python benchmarks/verification/nested_programs.py [--count 1000] [--first 0] [--depth 2] [--jobs 2]
+Needs JAX. Exits 1 if a number is wrong, or an error is not one of symad's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 BACKENDS = ("numpy", "c", "runs", "given")

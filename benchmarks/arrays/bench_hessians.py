@@ -8,7 +8,7 @@ memory that symad's first call allocates, divided by the bytes of the Hessian it
 
 "batched seeds" is symad without the passes `unit_seeds` and `syrk_products`: all unit seeds in one batch.
 
-Usage: python benchmarks/bench_hessians.py [CASE ...] [--rounds 15] [--casadi] [--json FILE]
+Usage: python benchmarks/arrays/bench_hessians.py [CASE ...] [--rounds 15] [--casadi] [--json FILE]
 """
 
 from __future__ import annotations
@@ -122,15 +122,13 @@ def ours(case: Case, structured: bool = True) -> Run:
     space = for_symad()
     graph = symad.trace(lambda *a: case.loss(space, *a), inputs=[a.shape for a in arrays])
     hessian = symad.hessian(graph, wrt=list(range(len(case.weights))))
-    passes = {name: getattr(lower_numpy, name) for name in ("factor_seeds", "share_grams")}
+    passes = lower_numpy.BLOCK_GRAPH
     if not structured:
-        for name in passes:
-            setattr(lower_numpy, name, lambda g: g)
+        lower_numpy.BLOCK_GRAPH = tuple(p for p in passes if p.name not in ("seeds", "grams"))
     try:
         kernel = lower(hessian)
     finally:
-        for name, original in passes.items():
-            setattr(lower_numpy, name, original)
+        lower_numpy.BLOCK_GRAPH = passes
     return lambda: kernel(*arrays)
 
 
