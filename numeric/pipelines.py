@@ -54,9 +54,9 @@ from symad.numeric.program_passes.lines.levels import by_levels, in_parts
 from symad.numeric.program_passes.lines.repeats import repeat_where_read
 from symad.numeric.program_passes.lines.short_lines import shorten
 from symad.numeric.program_passes.lines.wide import split_lines, split_wide
-from symad.numeric.program_passes.loops.loop_layout import Opens, lay_out_together
+from symad.numeric.program_passes.loops.loop_layout import lay_out_together
 from symad.numeric.program_passes.loops.open_blocks import open_blocks
-from symad.numeric.program_passes.loops.open_loops import MakesBody, open_loops
+from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.recycling import keep_memory
@@ -238,7 +238,7 @@ def in_place(
     places: Sequence[Value | None] = (),
     gathers: bool = False,
     body: MakesBody | None = None,
-    opens: Opens = lambda value: True,
+    compiles: Compiles = lambda value: False,
 ) -> tuple[ProgramPass, ...]:
     """The first program passes for array code in NumPy.
 
@@ -251,7 +251,7 @@ def in_place(
         gathers: whether entries of sparse matrices are gathered. Compiled code gathers faster than NumPy
             assigns to slices with even steps.
         body: makes the steps of loops; by default these passes alone.
-        opens: whether the loop of a value becomes statements, or is left to what computes it as a whole.
+        compiles: whether the loop that computes a value is compiled.
     """
     parts = partial(put_sparse, dtype=dtype, always=gathers)
     sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are computed where these read them")
@@ -263,10 +263,9 @@ def in_place(
     )
     run = partial(put_results, places=places)
     put = ProgramPass("put", run, "fill", "results are computed in the memory where they stay")
-    run = partial(lay_out_together, opens=opens)
-    lay = ProgramPass("lay out", run, "", "the values of a loop that share an array are marked")
+    lay = ProgramPass("lay out", lay_out_together, "", "the values of a loop that share an array are marked")
     step = body or partial(_step, dtype=dtype, gathers=gathers)
-    run = partial(open_loops, body=step, opens=opens)
+    run = partial(open_loops, body=step, compiles=compiles)
     loops = ProgramPass("loops", run, "lay out", "loops are statements; steps write values where they stay")
     run = partial(open_blocks, body=step)
     blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements")

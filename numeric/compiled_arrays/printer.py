@@ -17,6 +17,7 @@ from symad.numeric.compiled_arrays.c.chain_text import (
     result_type,
     sum_source,
 )
+from symad.numeric.compiled_arrays.c.compilable import has_c_steps
 from symad.numeric.compiled_arrays.c.gather_text import gather_line
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.row_entry import Operand
@@ -24,7 +25,7 @@ from symad.numeric.compiled_arrays.c.row_text import region_source
 from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
-from symad.numeric.compiled_arrays.run.loop_calls import CompiledLoop, compiled_loop, loop_call
+from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
@@ -33,16 +34,18 @@ from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loops.loop import loop_of
 from symad.numeric.program.expressions import Compute, Expression, Value
+from symad.numeric.program.loops import Loop
+from symad.numeric.program.statements import Statement
 from symad.numeric.program_passes.lines.repeats import is_repeated
+from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
 from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import IntArray
 
 if TYPE_CHECKING:
@@ -90,8 +93,6 @@ class NativePrinter(InPlacePrinter):
         self.bodies: list[NativeBody] = []
         self.loops: dict[str, str] = {}
         """The name of each loop, by its text with the name left out."""
-        self.compiled: dict[Value, CompiledLoop] = {}
-        """The functions of loops that are computed as a whole."""
         self.uses_products = False
         self.multiplies = False
 
@@ -170,20 +171,18 @@ class NativePrinter(InPlacePrinter):
         self._with_products()
         return MULTIPLY
 
-    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """See `ArrayPrinter.laid_out_together`; compiled loops put all states into one array."""
-        groups = super().laid_out_together(order)
-        for node in order:
-            if isinstance(node.op, (Scan, Loop)) and node not in self.text:
-                made = compiled_loop(node, node.op, self)
-                if made is not None:
-                    self.compiled[self.block.values[node]] = made
-                    groups += [[made.values[0], *made.before]] if made.before else []
-        return groups
+    def compiles(self, value: Value) -> bool:
+        """See `InPlacePrinter.compiles`: loops with one state, over arrays of the module's dtype."""
+        node = self.block.nodes[value]
+        op = loop_of(node)
+        plain = all(self.type_of(a) == self.dtype for a in node.args)
+        return plain and states_of(op) == 1 and has_c_steps(op.body)
 
-    def opens(self, value: Value) -> bool:
-        """See `InPlacePrinter.opens`."""
-        return value not in self.compiled
+    def opened(self, statement: Statement) -> list[str]:
+        """See `ArrayPrinter.opened`; a compiled loop is one call."""
+        if isinstance(statement, Loop) and statement.compiled:
+            return loop_call(statement, self)
+        return super().opened(statement)
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; all results of a kernel are computed by one statement."""
@@ -198,8 +197,6 @@ class NativePrinter(InPlacePrinter):
             return self._softmax(node)
         if isinstance(op, (PairSum, PairSumCotangent)):
             return pair_sum_lines(op, node, self) or super().statement(node)
-        if isinstance(op, (Scan, Loop)) and (made := self.compiled.get(self.block.values[node])):
-            return loop_call(made, node, op, self)
         return super().statement(node)
 
     # ---- sparse matrices -------------------------------------------------------------------------

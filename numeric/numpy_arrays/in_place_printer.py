@@ -114,7 +114,7 @@ class InPlacePrinter(ArrayPrinter):
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
         kept = keeps_memory(self.itemsize, self.bounds)
-        made = in_place(self.dtype, bool(self.depth), places, self.gathers, self.step, self.opens)
+        made = in_place(self.dtype, bool(self.depth), places, self.gathers, self.step, self.compiles)
         return (*made, kept, *super().passes(places))
 
     def step(
@@ -138,9 +138,9 @@ class InPlacePrinter(ArrayPrinter):
         self.steps[next(iter(given.values()))] = plan
         return plan.program
 
-    def opens(self, value: Value) -> bool:
-        """Whether a loop becomes a `Loop` statement; the printer may compute other loops in one call."""
-        return True
+    def compiles(self, value: Value) -> bool:
+        """Whether the loop that computes a value is one compiled function."""
+        return False
 
     @property
     def itemsize(self) -> int:

@@ -23,6 +23,7 @@ from symad.core.dims import Shape
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
+from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large, most_elements
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
@@ -128,11 +129,15 @@ def new_text(shape: Shape, printer: ArrayPrinter) -> str:
     return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
-def array_text(shape: Shape, kept: bool, printer: ArrayPrinter, zeros: bool = False) -> str:
-    """The call that allocates an array that other statements fill; if ``kept``, in recycled memory."""
-    if kept:
-        return new_text(shape, printer)
-    return f"{printer.np}.{'zeros' if zeros else 'empty'}({printer.dims(shape)}, dtype={printer.type_text})"
+def allocation(made: Allocate, printer: ArrayPrinter) -> str:
+    """The call that allocates an array that other statements fill."""
+    shape, turn = made.value.shape, ""
+    if made.swapped:
+        shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
+    if made.kept:
+        return f"{new_text(shape, printer)}{turn}"
+    function = "zeros" if made.zeros else "empty"
+    return f"{printer.np}.{function}({printer.dims(shape)}, dtype={printer.type_text}){turn}"
 
 
 def laid_out(node: Node, printer: InPlacePrinter) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
-from symad.numeric.numpy_arrays.memory_reuse import array_text
+from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.ops.loops import loop_lines
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
@@ -156,7 +156,7 @@ class Placed:
         else:
             name = printer.called(array.stem) if node is None else printer.name_for(node)
             self.texts[array] = name
-        return [f"{name} = {array_text(array.shape, statement.kept, printer, statement.zeros)}"]
+        return [f"{name} = {allocation(statement, printer)}"]
 
     def _part(self, value: Value, expression: Expression, printer: InPlacePrinter) -> list[str]:
         """The line that names a view; a view whose text is written only once has no name."""

@@ -149,8 +149,10 @@ def execute_part(statement: Part, state: State) -> None:
 @execute.dispatch
 def execute_allocate(statement: Allocate, state: State) -> None:
     """An array without zeros is filled with NaN, so that tests find reads of rows that are not stored."""
-    shape = tuple(state.size(d) for d in statement.value.shape)
-    state.known[statement.value] = np.full(shape, 0.0 if statement.zeros else np.nan)
+    shape = [state.size(d) for d in statement.value.shape]
+    shape[:2] = shape[:2][::-1] if statement.swapped else shape[:2]
+    array = np.full(shape, 0.0 if statement.zeros else np.nan)
+    state.known[statement.value] = array.swapaxes(0, 1) if statement.swapped else array
 
 
 @execute.dispatch
@@ -176,7 +178,8 @@ def execute_loop(statement: Loop, state: State) -> None:
     for step in reversed(steps) if statement.backwards else steps:
         state.known[statement.index] = step
         for each, array in zip(statement.rows, arrays, strict=True):
-            state.known[each.value] = array[step % 2 if each.alternates else step]
+            view = state.known[each.value] = array[step % 2 if each.alternates else step, ...]
+            assert each.strides is None or view.strides == tuple(view.itemsize * s for s in each.strides)
         state.run(statement.body)
         new = [state.value(carried.next) for carried in statement.carried]
         state.known.update(zip(statement.writes, new, strict=True))

@@ -27,15 +27,18 @@ class Carried:
 
 @dataclass(frozen=True)
 class Row:
-    """In step t, ``value`` is row t of an array. It is a view, so a step can write to it.
+    """In step t, ``value`` is row t of an array: a view, which the step fills if ``filled``, else reads.
 
     If ``alternates``, the array has two rows, and ``value`` is row t mod 2: the other row keeps what the step
-    before has written.
+    before has written. ``strides``: the distances in memory from element to element along each axis, in
+    elements; None if all are adjacent.
     """
 
     value: Value
     array: Expression
+    filled: bool = False
     alternates: bool = False
+    strides: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Loop(Statement):
     """The body for index = 0 … count − 1, or from the last to the first.
 
     All carried values are replaced at once at the end of a step; after the loop they have their last value.
-    ``rows`` and ``fixed`` are values of the body alone.
+    ``rows`` and ``fixed`` are values of the body alone. If ``compiled``, the loop is a function in C, and the
+    body has one statement for each op or kernel.
     """
 
     index: Value
@@ -61,6 +65,7 @@ class Loop(Statement):
     body: Block
     rows: tuple[Row, ...] = ()
     fixed: tuple[Fixed, ...] = ()
+    compiled: bool = False
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

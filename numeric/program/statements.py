@@ -78,11 +78,15 @@ class Assign(Statement):
 
 @dataclass(frozen=True)
 class Allocate(Statement):
-    """A new array, of zeros or uninitialized; if ``kept``, in memory that is kept from call to call."""
+    """A new array, of zeros or uninitialized.
+
+    If ``kept``, its memory is kept from call to call. If ``swapped``, the second axis comes first in memory.
+    """
 
     value: Value
     zeros: bool = False
     kept: bool = False
+    swapped: bool = False
 
     @property
     def writes(self) -> tuple[Value, ...]:

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE
-from symad.numeric.compiled_arrays.strided_arrays import View
+from symad.numeric.compiled_arrays.strided_arrays import Ints, View
 
 MAX_LOOP_TERMS = 1 << 16
 """A contraction with more terms than this is not written as plain loops."""
-
-
-class Unsupported(Exception):
-    """An op cannot be written in a compiled loop."""
 
 
 GEMM = """typedef void (*symad_gemm_t)(const char *, const char *, const int *, const int *, const int *,
@@ -38,29 +34,56 @@ class Side:
 
 def contraction_lines(
     labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
-) -> list[str]:
-    """The statements of y[output] = Σ Π x[labels]."""
-    return _gemm(labels, output, args, made) or _loops(labels, output, args, made)
-
-
-def _gemm(
-    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
 ) -> list[str] | None:
-    """One BLAS call; None if the contraction is not a product of two matrices."""
-    if len(args) != 2 or any(len(set(part)) < len(part) for part in labels):
+    """The statements of y[output] = Σ Π x[labels]; None if BLAS cannot read or write one of the arrays."""
+    lines = _gemm(labels, output, args, made)
+    if lines is None and has_few_terms(labels, [a.shape for a in args]):
+        lines = _loops(labels, output, args, made)
+    return lines
+
+
+def has_few_terms(labels: Sequence[Sequence[int]], shapes: Sequence[Ints]) -> bool:
+    """Whether a contraction may be written as plain loops."""
+    return prod(_lengths(labels, shapes).values()) <= MAX_LOOP_TERMS
+
+
+@dataclass(frozen=True)
+class Product:
+    """The labels of a matrix product: the axes of its result, None for lengths of 1, and the summed axis."""
+
+    row: int | None
+    column: int | None
+    summed: int
+
+
+def matrix_product(
+    labels: Sequence[Sequence[int]], output: Sequence[int], shapes: Sequence[Ints]
+) -> Product | None:
+    """The product of two matrices that a contraction is; None for other contractions."""
+    if len(labels) != 2 or any(len(set(part)) < len(part) for part in labels):
         return None
     left, right = map(list, labels)
-    size = _lengths(labels, args)
-    real = {k for k, d in size.items() if d != 1}
+    real = {k for k, d in _lengths(labels, shapes).items() if d != 1}
     both = real & set(left) & set(right)
     summed, kept = both - set(output), both & set(output)
     rows, columns = (real & set(left)) - both, (real & set(right)) - both
     if kept or len(summed) != 1 or len(rows) > 1 or len(columns) > 1 or not (rows | columns) <= set(output):
         return None
-    (k,) = summed
+    return Product(next(iter(rows), None), next(iter(columns), None), *summed)
+
+
+def _gemm(
+    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
+) -> list[str] | None:
+    """One BLAS call; None if it is no product of two matrices, or BLAS cannot read or write these."""
+    shapes = [a.shape for a in args]
+    product = matrix_product(labels, output, shapes)
+    if product is None:
+        return None
+    size = _lengths(labels, shapes)
     sides = zip((*labels, output), (*args, made), strict=True)
     strides = [dict(zip(part, a.strides, strict=True)) for part, a in sides]
-    m, n = next(iter(rows), None), next(iter(columns), None)
+    m, n, k = product.row, product.column, product.summed
     if _stride(strides[2], n) != 1 and n is not None:
         if _stride(strides[2], m) != 1 or m is None:
             return None
@@ -75,9 +98,9 @@ def _gemm(
     return [f"symad_product(gemm, {', '.join(texts)}, {sizes}, {places});"]
 
 
-def _lengths(labels: Sequence[Sequence[int]], args: Sequence[View]) -> dict[int, int]:
-    pairs = zip(labels, args, strict=True)
-    return {label: d for part, a in pairs for label, d in zip(part, a.shape, strict=True)}
+def _lengths(labels: Sequence[Sequence[int]], shapes: Sequence[Ints]) -> dict[int, int]:
+    pairs = zip(labels, shapes, strict=True)
+    return {label: d for part, shape in pairs for label, d in zip(part, shape, strict=True)}
 
 
 def _stride(strides: dict[int, int], label: int | None) -> int:
@@ -101,9 +124,7 @@ def _loops(
     labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
 ) -> list[str]:
     """Loops over all labels; the last output label is innermost."""
-    size = _lengths(labels, args)
-    if prod(size.values()) > MAX_LOOP_TERMS:
-        raise Unsupported("NumPy does this contraction better")
+    size = _lengths(labels, [a.shape for a in args])
     summed = [label for label in size if label not in output]
     real = C_TYPE[made.type]
     place = _element(made, output)

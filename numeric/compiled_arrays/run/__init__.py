@@ -1,5 +1,5 @@
-"""Loops whose steps are compiled kernels: which loops are compiled, and how they are called.
+"""Loops as compiled functions: their calls.
 
-`loop_calls` prints the calls: memory for the results, and the arrays that a loop reads. `loops` is what
-they use at run time: the compiled functions, the BLAS product, and the addresses of arrays.
+`loop_calls` prints the calls. `loops` is what they use at run time: the compiled functions, the BLAS product,
+and the addresses of arrays.
 """

@@ -30,7 +30,7 @@ def run_loop(
     loop: CFunction,
     dtype: str,
     steps: int,
-    state: ArrayLike | None,
+    state: ArrayLike,
     moving: Sequence[np.ndarray],
     fixed: Sequence[np.ndarray],
     results: Sequence[np.ndarray],
@@ -41,7 +41,7 @@ def run_loop(
         loop: a function from `compiled_loops`.
         dtype: the type of all arrays.
         steps: the number of steps.
-        state: the initial state; None if it is stored before the others in the memory of the results.
+        state: the initial state.
         moving: arrays with one element of the first axis for each step.
         fixed: the arrays that all steps read.
         results: arrays to fill, in the order of their first axis. That of the states may have fewer places
@@ -52,10 +52,10 @@ def run_loop(
     """
     fixed = [np.ascontiguousarray(a, dtype) for a in fixed]
     moving = [_with_whole_steps(a, dtype) for a in moving]
-    states = results[0]
-    state = np.ascontiguousarray(state, dtype) if state is not None else None
-    first = states.ctypes.data - states.strides[0] if state is None else state.ctypes.data
-    frame = [steps, product_address(dtype), len(states), first]
+    states, first = results[0], np.asarray(state, dtype)
+    if first.strides != states.strides[1:]:  # it is stored apart from the others
+        first = np.ascontiguousarray(first)
+    frame = [steps, product_address(dtype), len(states), first.ctypes.data]
     size = np.dtype(dtype).itemsize
     for array in moving:
         frame += [array.ctypes.data, array.strides[0] // size]

@@ -6,13 +6,13 @@ memory before the loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from symad.core.dims import Dim, plus
+from symad.core.dims import plus
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
-from symad.numeric.program.expressions import Compute, Expression, Read
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Carried, Loop, Row
 from symad.numeric.program.statements import Store
 from symad.ops.loops.scan import backwards
@@ -26,20 +26,47 @@ def loop_lines(statement: Loop, printer: InPlacePrinter) -> list[str]:
     return _LoopLines(statement, printer).written()
 
 
-def recurrence_comment(
-    states: Sequence[str], rows: Sequence[str], count: Dim, turned: bool, printer: InPlacePrinter
+def loop_comment(
+    loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str], printer: InPlacePrinter
 ) -> list[str]:
     """The comment h_t = f(h_{t-1}, x_t), from the names of states and of arrays whose rows a step reads.
 
     A loop that runs backwards computes h_t from h_{t+1}. An ellipsis stands for arrays without a name.
+
+    Args:
+        loop: the loop.
+        arrays: the texts of the arrays of its rows.
+        numbers: the texts of arrays of numbers, which a step stores.
+        printer: the printer of the module.
     """
     if printer.nesting:
         return []
-    last = printer.bare(plus(count, -1))
+    states = [_state_name(carried, loop, arrays, numbers) for carried in loop.carried]
+    read = [(row, array) for row, array in zip(loop.rows, arrays, strict=True) if not row.filled]
+    turned = any(_is_turned(row.array, printer) for row, _ in read)
+    rows = [array.stem if isinstance(array, Name) else "" for _, array in read]
+    last = printer.bare(plus(loop.count, -1))
     steps = f"{last} … 0" if turned else f"0 … {last}"
-    read = [f"{s}_{{t{'+' if turned else '-'}1}}" for s in states] + [f"{r}_t" for r in rows if r]
+    given = [f"{s}_{{t{'+' if turned else '-'}1}}" for s in states] + [f"{r}_t" for r in rows if r]
     more = [] if all(rows) else ["…"]
-    return ["", f"# {', '.join(f'{s}_t' for s in states)} = f({', '.join([*read, *more])}),   t = {steps}"]
+    return ["", f"# {', '.join(f'{s}_t' for s in states)} = f({', '.join([*given, *more])}),   t = {steps}"]
+
+
+def _is_turned(array: Expression, printer: InPlacePrinter) -> bool:
+    """Whether an array is another array reversed."""
+    node = printer.block.nodes.get(array.value) if isinstance(array, Read) else None
+    return node is not None and bool(node.args) and backwards(node) is node.args[0]
+
+
+def _state_name(
+    carried: Carried, loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str]
+) -> str:
+    """The name of the array of a state."""
+    for row, array in zip(loop.rows, arrays, strict=True):
+        if row.value is carried.place:
+            return array.base if isinstance(array, Part) else array
+    stored = (s for s in loop.body if isinstance(s, Store) and s.expression == carried.next)
+    return next((numbers[s.array] for s in stored if s.array in numbers), carried.value.stem)
 
 
 class _LoopLines:
@@ -67,7 +94,7 @@ class _LoopLines:
     def written(self) -> list[str]:
         """The comment, the preparation, the first states, and the ``for`` with its body."""
         loop, printer = self.loop, self.printer
-        comment = self._comment()
+        comment = loop_comment(loop, self.arrays, self.numbers, printer)
         printer.fixed |= self.turned
         body, kept = self._body()
         before = [
@@ -97,10 +124,10 @@ class _LoopLines:
         """The lines of a step, and the names that they assign."""
         loop, printer = self.loop, self.printer
         rows = list(zip(loop.rows, self.rows, strict=True))
-        rooms = {row.value: name for row, name in rows if row.value not in self.nodes}
+        rooms = {row.value: name for row, name in rows if row.filled}
         given = [
             *zip((c.value for c in loop.carried), self.states, strict=True),
-            *((row.value, name) for row, name in rows if row.value in self.nodes),
+            *((row.value, name) for row, name in rows if not row.filled),
             *zip((f.value for f in loop.fixed), self.outer, strict=True),
         ]
         inputs = {self.nodes[value]: text for value, text in given if value in self.nodes}
@@ -149,27 +176,5 @@ class _LoopLines:
     def _row_stem(self, k: int, row: Row) -> str:
         """The name stem of a row, after the name of its array."""
         text = self.arrays[k]
-        stem = text.stem if isinstance(text, Name) and row.value in self.nodes else ""
+        stem = text.stem if isinstance(text, Name) and not row.filled else ""
         return row.value.stem or (f"{stem}_t" if stem else "")
-
-    def _comment(self) -> list[str]:
-        """The comment with the recurrence that the loop computes."""
-        loop = self.loop
-        read = [(k, row) for k, row in enumerate(loop.rows) if row.value in self.nodes]
-        turned = any(self._is_turned(row.array) for _, row in read)
-        stems = [text.stem if isinstance(text := self.arrays[k], Name) else "" for k, _ in read]
-        states = [*map(self._state_name, loop.carried)]
-        return recurrence_comment(states, stems, loop.count, turned, self.printer)
-
-    def _is_turned(self, array: Expression) -> bool:
-        """Whether an array is another array reversed."""
-        node = self.printer.block.nodes.get(array.value) if isinstance(array, Read) else None
-        return node is not None and bool(node.args) and backwards(node) is node.args[0]
-
-    def _state_name(self, carried: Carried) -> str:
-        """The name of the array of a state."""
-        for row, array in zip(self.loop.rows, self.arrays, strict=True):
-            if row.value is carried.place:
-                return array.base if isinstance(array, Part) else array
-        found = (self.numbers[s.array] for s in self._stores() if s.expression == carried.next)
-        return next(found, carried.value.stem)

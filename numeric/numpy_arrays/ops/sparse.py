@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from symad.core.graph import Node, op_of
 from symad.numeric.backends import NumPy
-from symad.numeric.numpy_arrays.memory_reuse import array_text
+from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
-from symad.numeric.program.expressions import Compute, Read
-from symad.numeric.program.statements import Assign, Scatter
+from symad.numeric.program.expressions import Compute, Read, Value
+from symad.numeric.program.statements import Allocate, Assign, Scatter
 from symad.numeric.program_passes.memory.recycling import is_large
 from symad.numeric.program_passes.memory.sparse_plan import MAX_ENTRIES_A_NUMBER
 from symad.ops.arrays.gathering import Gather
@@ -77,7 +77,7 @@ def gathered_lines(made: Assign, printer: InPlacePrinter) -> list[str]:
     else:
         values = printer.placed.text_of(table, printer)
     name = printer.placed.texts[made.value] = printer.value_name(made.value.stem)
-    opened = f"{name} = {array_text(made.value.shape, made.kept, printer)}"
+    opened = f"{name} = {allocation(Allocate(made.value, kept=made.kept), printer)}"
     return [opened, printer.taken_line(values, index.op.array, name)]
 
 
@@ -95,7 +95,8 @@ def scatter_line(statement: Scatter, printer: InPlacePrinter) -> str:
 
 def _new(size: int, printer: InPlacePrinter) -> str:
     """The call that allocates an array with one axis."""
-    return array_text((size,), is_large((size,), printer.itemsize, {}), printer)
+    made = Allocate(Value("", (size,)), kept=is_large((size,), printer.itemsize, {}))
+    return allocation(made, printer)
 
 
 def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: InPlacePrinter) -> str:

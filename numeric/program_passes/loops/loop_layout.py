@@ -6,13 +6,14 @@
   the array itself.
 - If each step reads a state joined with other rows, [h_{t-1}; x_t], one array has a block of rows for each
   step. Step t - 1 writes h_{t-1} into block t; the rows that depend on no state are copied before the loop.
+- Compiled steps can write rows with gaps. If every reader of h exchanges its first two axes, the second axis
+  comes first in memory, and the exchanged array is contiguous.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from symad.core.dims import plus, same_dim
 from symad.core.graph import Node, topological
@@ -23,12 +24,10 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
+from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.stacking import Concatenate
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.loops.scan import Scan
-
-Opens: TypeAlias = Callable[[Value], bool]
-"""Whether the loop that computes a value becomes a `Loop` statement; other loops stay one op."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,9 @@ class LoopLayout:
         args: its arguments: initial states, arrays with one row for each step, constants.
         values: the values that other statements read.
         before: for a state the values that are its array of the states before each step.
-        dropped: slices that only these values read; they need no statement.
+        dropped: values that only these values read; they need no statement.
         reversed: for a value that is only read reversed, the values that reverse it.
+        apart: the values whose second axis comes first in memory, if the steps are compiled.
         beside: the values that join a state with other rows.
     """
 
@@ -68,6 +68,7 @@ class LoopLayout:
     before: dict[int, list[Value]] = field(default_factory=dict)
     dropped: set[Value] = field(default_factory=set)
     reversed: dict[int, list[Value]] = field(default_factory=dict)
+    apart: set[int] = field(default_factory=set)
     beside: list[Beside] = field(default_factory=list)
 
     @property
@@ -122,6 +123,8 @@ class Layouts:
             found = self._reversed(value)
             if found:
                 layout.reversed[number] = found
+            if self._is_apart(number, layout):
+                layout.apart.add(number)
         return layout
 
     def _before(self, value: Value, initial: Expression, layout: LoopLayout) -> list[Value]:
@@ -142,6 +145,8 @@ class Layouts:
             if others == [Read(reader)] and self._starts(start, initial):
                 found.append(joined)
                 layout.dropped.add(reader)
+                if isinstance(start, Read) and self.readers[start.value] == [joined]:
+                    layout.dropped.add(start.value)
         return found
 
     def _starts(self, start: Expression, initial: Expression) -> bool:
@@ -164,6 +169,21 @@ class Layouts:
         readers = self.readers.get(value, [])
         turned = [r for r in readers if r is not None and is_reversed(self.made[r])]
         return list(dict.fromkeys(turned)) if len(turned) == len(readers) else []
+
+    def _is_apart(self, number: int, layout: LoopLayout) -> bool:
+        """Whether the second axis of a value comes first in memory; all sizes must be known.
+
+        A state of several parts is stored so if it is read at all steps: those of a part are then adjacent.
+        """
+        value = layout.values[number]
+        if len(value.shape) < 2 or not all(isinstance(d, int) for d in value.shape):
+            return False
+        if number < states_of(layout.op):
+            made = layout.op.body.output_nodes[number].op
+            return bool(layout.before[number]) and isinstance(made, Stack) and made.axis == 0
+        turned = layout.reversed.get(number)
+        readers = self.readers.get(value, []) if not turned else [r for t in turned for r in self.readers[t]]
+        return bool(readers) and all(r is not None and _exchanges_axes(self.made[r]) for r in readers)
 
     def turned(self, array: Expression) -> bool:
         """Whether an array is another array reversed."""
@@ -198,9 +218,9 @@ class Layouts:
         return found
 
 
-def lay_out_together(program: Program, opens: Opens) -> Program:
-    """The program with the groups of values that share an array of a loop; ``opens``: see `open_loops`."""
-    loops = [s for s in program.statements if is_opened(s, opens)]
+def lay_out_together(program: Program) -> Program:
+    """The program with the groups of values that share an array of a loop."""
+    loops = [s for s in program.statements if is_loop(s)]
     if not loops:
         return program
     layouts = Layouts(program)
@@ -208,15 +228,11 @@ def lay_out_together(program: Program, opens: Opens) -> Program:
     return program.sharing(group for layout in found for group in layout.groups)
 
 
-def is_opened(statement: Statement, opens: Opens) -> bool:
-    """Whether a statement is a loop that `open_loops` replaces."""
+def is_loop(statement: Statement) -> bool:
+    """Whether a statement computes the values of a loop."""
     made = assignments(statement)
-    return bool(made) and is_loop(made[0].expression) and opens(made[0].value)
-
-
-def is_loop(expression: Expression) -> bool:
-    """Whether an expression is a value of a loop."""
-    return isinstance(expression, Compute) and isinstance(expression.op, (Scan, LoopOp))
+    first = made[0].expression if made else None
+    return isinstance(first, Compute) and isinstance(first.op, (Scan, LoopOp))
 
 
 def states_of(op: Scan | LoopOp) -> int:
@@ -237,6 +253,14 @@ def is_reversed(expression: Expression) -> bool:
     (array,) = expression.args
     same = all(map(same_dim, expression.shape, array.shape))
     return same and expression.op.step == (-1, *[1] * (len(expression.shape) - 1))
+
+
+def _exchanges_axes(expression: Expression) -> bool:
+    """Whether an expression is an array with its first two axes exchanged."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Einsum):
+        return False
+    (labels, *others), output = expression.op.inputs, expression.op.output
+    return not others and (*output[1::-1], *output[2:]) == labels == tuple(dict.fromkeys(labels))
 
 
 def _is_all_but_last(expression: Expression) -> bool:

@@ -3,12 +3,16 @@
 Each value has an array with one row for each step; `loop_layout` decides which values share an array. The
 body is a program of its own, which computes each value in the row of the step. A state that only the next
 step reads has an array of two rows, which the steps use alternately.
+
+If the steps are compiled, the whole loop is one function: it writes numbers to rows, too, and elements of a
+row may have gaps between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Protocol, TypeAlias
 
 import sympy
 
@@ -24,6 +28,7 @@ from symad.numeric.program.expressions import (
     Position,
     Read,
     Value,
+    row,
     whole,
 )
 from symad.numeric.program.loops import Carried, Fixed, Loop, Row
@@ -32,13 +37,16 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, Store,
 from symad.numeric.program_passes.loops.loop_layout import (
     Beside,
     Layouts,
-    Opens,
-    is_opened,
+    is_loop,
     number_of,
     rows_read,
     states_of,
 )
+from symad.numeric.program_passes.loops.step_places import compiled_step
 from symad.ops.arrays.shaping import Broadcast
+
+Compiles: TypeAlias = Callable[[Value], bool]
+"""Whether the loop that computes a value is one compiled function."""
 
 
 class MakesBody(Protocol):
@@ -61,19 +69,19 @@ class MakesBody(Protocol):
         """
 
 
-def open_loops(program: Program, body: MakesBody, opens: Opens) -> Program:
+def open_loops(program: Program, body: MakesBody, compiles: Compiles) -> Program:
     """The program with `Loop` statements in place of loops that are one op.
 
     Args:
         program: a program after `write_over` and `put_results`.
-        body: makes the program of a step.
-        opens: whether a loop is replaced; a kernel may compute the others as a whole.
+        body: makes the program of a step, unless that is compiled.
+        compiles: whether a loop is compiled.
     """
-    loops = [s for s in program.statements if is_opened(s, opens)]
+    loops = [s for s in program.statements if is_loop(s)]
     if not loops:
         return program
     layouts = Layouts(program)
-    opened = {id(s): _Opened(s, layouts, body) for s in loops}
+    opened = {id(s): _Opened(s, layouts, body, compiles(assignments(s)[0].value)) for s in loops}
     instead: dict[Value, Value | None] = {}
     for one in opened.values():
         instead |= one.instead
@@ -93,14 +101,17 @@ def open_loops(program: Program, body: MakesBody, opens: Opens) -> Program:
 class _Opened:
     """The statements that replace one loop."""
 
-    def __init__(self, statement: Statement, layouts: Layouts, body: MakesBody) -> None:
+    def __init__(self, statement: Statement, layouts: Layouts, body: MakesBody, compiled: bool) -> None:
         self.layout = layout = layouts.of(statement)
+        self.compiled = compiled
         self.layouts = layouts
         self.op = layout.op
         self.count = next(iter(assignments(statement))).value.shape[0]
         self.over = {number_of(made): made.over for made in assignments(statement) if made.over is not None}
         self.instead: dict[Value, Value | None] = dict.fromkeys(layout.dropped)
         """Values whose statements are removed: each is another name of a value, or is not read any more."""
+        self.first: dict[int, Expression] = {}
+        """For a state the row of the initial state, if it is in the array of the others."""
         self.before: list[Statement] = []
         self.after: list[Statement] = []
         self.backwards = self._runs_backwards()
@@ -128,36 +139,44 @@ class _Opened:
         value, stem = self.layout.values.get(number), self.stem(number)
         place = Value(f"{stem}_t", result.shape)
         if value is None:
-            if not result.shape or number >= states_of(self.op):
+            if number >= states_of(self.op) or not (result.shape or self.compiled):
                 return None
             pair = self._new(Value(stem, (2, *result.shape)))
-            return Row(place, Read(pair), alternates=True)
+            return Row(place, Read(pair), filled=True, alternates=True)
         array = Value(stem, value.shape) if number in self.over else value
         if self.layout.before.get(number):
-            self._with_first(number, array)
+            stored = self._with_first(number, array)
         else:
-            self._new(array)
+            stored = self._new(array, number)
         if array is not value:
             self.after.append(Assign(value, Read(array), self.over[number]))
-        if not result.shape:
+        if not result.shape and not self.compiled:
             return array
         turned = self.layout.reversed.get(number, ())
         self.instead |= dict.fromkeys(turned, array)
-        return Row(place, Read(array) if not turned else Index(Read(array), _from_the_end(array)))
+        rows: Expression = Read(array) if not turned else Index(Read(array), _from_the_end(array))
+        strides = _row_strides(stored.shape) if self._is_apart(number) else None
+        return Row(place, rows, filled=True, strides=strides)
 
-    def _new(self, array: Value) -> Value:
-        self.before.append(Allocate(array, kept=True))
+    def _is_apart(self, number: int) -> bool:
+        return self.compiled and number in self.layout.apart
+
+    def _new(self, array: Value, number: int = -1) -> Value:
+        """Allocate an array; ``number``: that of its value in the loop."""
+        self.before.append(Allocate(array, kept=True, swapped=self._is_apart(number)))
         return array
 
-    def _with_first(self, number: int, array: Value) -> None:
+    def _with_first(self, number: int, array: Value) -> Value:
         """An array of T + 1 rows, the initial state first; ``array`` is a view of the others."""
         initial, rest = self.layout.args[number], array.shape[1:]
-        longer = self._new(Value(f"{self.stem(number)}_all", (plus(self.count, 1), *rest)))
+        longer = self._new(Value(f"{self.stem(number)}_all", (plus(self.count, 1), *rest)), number)
+        self.first[number] = row(Read(longer), Position(0))
         self.before += [
             Store(longer, Position(0), initial),
             Assign(array, Index(Read(longer), (Interval(1, self.count), *whole(rest)))),
         ]
         self._before_steps(number, Index(Read(longer), (Interval(0, self.count), *whole(rest))))
+        return longer
 
     def _before_steps(self, number: int, view: Index) -> None:
         """Name the view of the states before each step, which replaces the arrays that join them."""
@@ -176,7 +195,10 @@ class _Opened:
         for given, block in one.blocks:
             first = given is initial and block is one.place
             at: Place = Position(0) if first else Interval(0, steps)
-            self._copy(given, Index(Read(array), (at, block, *whole(tuple(rest)))))
+            place = Index(Read(array), (at, block, *whole(tuple(rest))))
+            self._copy(given, place)
+            if first:
+                self.first[one.state] = place
         everything = (Interval(0, length), *whole(tuple(rest)))
         self.before.append(Assign(value, Index(Read(array), (Interval(0, steps), *everything))))
         after = Index(Read(array), (Interval(1, steps), one.place, *whole(tuple(rest))))
@@ -186,7 +208,8 @@ class _Opened:
         self._before_steps(one.state, before)
         results = self.op.body.output_nodes
         arrays[one.number] = Row(Value("", results[one.number].shape), Read(value))
-        arrays[one.state] = Row(Value(f"{self.stem(one.state)}_t", results[one.state].shape), Read(states))
+        place_t = Value(f"{self.stem(one.state)}_t", results[one.state].shape)
+        arrays[one.state] = Row(place_t, Read(states), filled=True)
 
     def _copy(self, given: Expression, place: Index) -> None:
         """Copy an array to a part of another one, repeated along the leading axes that it lacks."""
@@ -201,14 +224,18 @@ class _Opened:
         op, layout = self.op, self.layout
         results, local = op.body.output_nodes, op.body.input_nodes
         ready = {one.number for one in layout.beside}
-        places = [
-            a.value if isinstance(a, Row) and k not in ready else None for k, a in enumerate(arrays)
-        ]
+        rooms = {k: a for k, a in enumerate(arrays) if isinstance(a, Row) and k not in ready}
         states, xs, constants = pieces(op, local)
         given = {node: Value("", node.shape) for node in (*local, *(results[k] for k in ready))}
         ending = "next" if self.backwards else "previous"
         given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
-        made = body(results, given, places)
+        kept = [k for k, array in enumerate(arrays) if k < states_of(op) or array is not None]
+        wanted = [results[k] for k in kept]
+        if self.compiled:
+            made = compiled_step(wanted, given, [rooms.get(k) for k in kept])
+        else:
+            made = body(wanted, given, [rooms[k].value if k in rooms else None for k in kept])
+        new = dict(zip(kept, made.results, strict=True))
         initial, moving, fixed = pieces(op, layout.args)
         read = rows_read(op, layout.beside)
         rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
@@ -218,9 +245,14 @@ class _Opened:
             if isinstance(array, Row):
                 rows.append(Row(given[results[k]], array.array) if k in ready else array)
             elif array is not None:  # a number has no row to write to: a `Store` writes it
-                stores.append(Store(array, Position(0, index), made.results[k]))
+                stores.append(Store(array, Position(0, index), new[k]))
         carried = [
-            Carried(given[state], start, made.results[k], places[k])
+            Carried(
+                given[state],
+                self.first.get(k, start) if self.compiled else start,
+                new[k],
+                rooms[k].value if k in rooms else None,
+            )
             for k, (state, start) in enumerate(zip(states, initial, strict=True))
         ]
         return Loop(
@@ -231,6 +263,7 @@ class _Opened:
             (*made.statements, *stores),
             tuple(rows),
             tuple(Fixed(given[c], outer) for c, outer in zip(constants, fixed, strict=True)),
+            self.compiled,
         )
 
 
@@ -238,6 +271,11 @@ def _from_the_end(array: Value) -> tuple[Place, ...]:
     """The index of all rows of an array in reverse order."""
     count = array.shape[0]
     return (Interval(plus(count, -1), count, -1), *whole(array.shape[1:]))
+
+
+def _row_strides(shape: Shape) -> tuple[int, ...]:
+    """The strides of a row of an array whose second axis comes first in memory, in elements."""
+    return prod((shape[0], *shape[2:])), *(prod(shape[k:]) for k in range(3, len(shape) + 1))
 
 
 def _repeated(given: Expression, shape: Shape) -> Expression:

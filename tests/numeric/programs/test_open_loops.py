@@ -9,21 +9,29 @@ from symad import functions
 from symad.core.graph import Graph
 from symad.cost import schedule
 from symad.numeric import lower
+from symad.numeric.compiled_arrays.c.compilable import has_c_steps
+from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.passes.blocking import row_blocks
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
     BLOCK_GRAPH,
+    COMPILED_GRAPH,
+    KERNEL_GRAPH,
     NUMPY_GRAPH,
     in_place,
     run_graph_passes,
     run_program_passes,
 )
 from symad.numeric.program.checking import check_program
+from symad.numeric.program.expressions import Index, Read
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Blocks, Loop
-from symad.numeric.program.statements import Allocate, Store, every_statement
+from symad.numeric.program.statements import Allocate, Store, assignments, every_statement
 from symad.numeric.program_passes.loops import open_blocks
+from symad.numeric.program_passes.loops.loop_layout import states_of
+from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.blocks import block_of
+from symad.ops.arrays.shaping import Broadcast
 from symad.ops.loops.scan import Scan
 from tests.numeric.programs import plain_cases as cases
 
@@ -162,3 +170,74 @@ def test_blocks_of_rows_compute_what_the_graph_does(name, derivative, monkeypatc
     assert blocks or (name, derivative) == ("a sum of numbers", "gradient")  # which has only chains
     if name == "causal":
         assert any(part.column is not None for block in blocks for part in block.parts)
+
+
+# ---- compiled steps ------------------------------------------------------------------------------
+
+
+def gates(W, xs, h):
+    """A state of two parts, and gates as parts of one sum, which the backward step joins again."""
+
+    def step(s, x):
+        z = np.concatenate([W @ s[0] + x, W @ x])
+        return np.stack([np.tanh(z[:n]) * s[1], s[1] + np.sin(z[n:])])
+
+    states = functions.scan(step, np.stack([h, h]), xs)
+    return np.sum(states[:, 0] ** 2) + np.sum(states[-1][1])
+
+
+def compiled(graph):
+    """The program for compiled loops, and the values of its loops that are compiled."""
+    graph = fuse(run_graph_passes(graph, (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)), "float64")
+    order = schedule(Graph((), graph.output_nodes))
+    order = [*graph.input_nodes, *(node for node in order if node not in graph.input_nodes)]
+    block = block_of(order, graph.output_nodes, graph.input_nodes, graph.structure)
+
+    def compiles(value):
+        op = block.nodes[value].op
+        return states_of(op) == 1 and has_c_steps(op.body)
+
+    program = run_program_passes(block.program, in_place("float64", compiles=compiles))
+    return program, [loop for loop in statements(program, Loop) if loop.compiled]
+
+
+@pytest.mark.parametrize("derivative", [None, "gradient", "hvp"])
+@pytest.mark.parametrize("name", [*CASES, "gates"])
+def test_programs_with_compiled_loops_compute_what_the_graph_does(name, derivative):
+    graph = symad.trace({**CASES, "gates": gates}[name], [(n, n), (T, n), (n,)])
+    if derivative is not None and len(graph.outputs) == 1 and not graph.outputs[0].shape:
+        graph = getattr(symad, derivative)(graph)
+    program, loops = compiled(graph)
+    values = cases.point(graph)
+    cases.assert_same(run_program(program, values), graph(*values))
+    assert loops or name == "a loop in a loop"
+
+
+def test_compiled_steps_compute_the_parts_of_results_in_place():
+    program, (forward, backward) = compiled(symad.gradient(symad.trace(gates, [(n, n), (T, n), (n,)]), "W"))
+    made = [each for statement in backward.body for each in assignments(statement)]
+    views = {a.value: shown(a.expression) for a in made if isinstance(a.expression, Index)}
+    rows = {row.value for row in backward.rows if row.filled}
+    assert rows == {*views.values()}  # the cotangents of the state and of the gates
+    assert not [a for a in made if a.over is not None and isinstance(a.expression, Read)]  # nothing is copied
+    (parts,) = [row for row in forward.rows if row.strides]
+    assert parts.strides == ((T + 1) * n, 1)  # all steps of a part are adjacent
+    assert [s.value.shape for s in statements(program, Allocate) if s.swapped] == [(T + 1, 2, n)]
+
+
+def test_padded_results_of_compiled_steps_begin_with_zeros():
+    """The cotangents of both products of a gated recurrent unit have zeros where only the other has none."""
+
+    def loss(W, U, xs, h):
+        return np.sum(functions.scan(lambda h, x: step(W @ h, U @ x, h), h, xs)[-1] ** 2)
+
+    def step(a, b, h):
+        r, z = (functions.sigmoid(a[k * n : k * n + n] + b[k * n : k * n + n]) for k in range(2))
+        return (1 - z) * np.tanh(r * a[2 * n :] + b[2 * n :]) + z * h
+
+    graph = symad.gradient(symad.trace(loss, [(3 * n, n), (3 * n, n), (T, n), (n,)]))
+    program, loops = compiled(graph)
+    values = cases.point(graph)
+    cases.assert_same(run_program(program, values), graph(*values))
+    made = [each for loop in loops for statement in loop.body for each in assignments(statement)]
+    assert any(a.over is not None and isinstance(getattr(a.expression, "op", None), Broadcast) for a in made)

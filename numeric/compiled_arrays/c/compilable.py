@@ -1,0 +1,46 @@
+"""Which loops are compiled: those whose steps have known sizes, and only ops that `LoopText` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from symad.core.dims import Dim
+from symad.core.graph import Graph, Node, topological
+from symad.numeric.compiled_arrays.c.blas_calls import has_few_terms, matrix_product
+from symad.numeric.compiled_arrays.c.loop_text import permutes
+from symad.numeric.compiled_arrays.strided_arrays import Ints
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import Fused
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import Constant
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+
+
+def has_c_steps(body: Graph) -> bool:
+    """Whether the steps of a loop can be written in C. What cannot, or not as fast, NumPy computes."""
+    given = set(body.input_nodes)
+    inner = (node for node in topological(body.output_nodes) if node not in given)
+    return all(_are_known(node.shape) for node in given) and all(map(_is_written, inner))
+
+
+def _is_written(node: Node) -> bool:
+    op = node.op
+    if not _are_known(node.shape):
+        return False
+    if isinstance(op, Slice):
+        return _are_known((*op.start, *op.count))
+    if isinstance(op, Pad):
+        return _are_known(op.start)
+    if isinstance(op, Einsum):
+        shapes: list[Ints] = [tuple(map(int, a.shape)) for a in node.args]
+        product = matrix_product(op.inputs, op.output, shapes)
+        return permutes(op) or product is not None or has_few_terms(op.inputs, shapes)
+    if isinstance(op, Fused) or (isinstance(op, ElementwiseOp) and has_c_form(node)):
+        return all(a.shape in ((), node.shape) for a in node.args)
+    return isinstance(op, (Broadcast, Reshape, Stack, Concatenate, Constant))
+
+
+def _are_known(sizes: Iterable[Dim]) -> bool:
+    return all(isinstance(size, int) for size in sizes)
