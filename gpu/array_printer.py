@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from symad.core.dims import dim_symbols, format_shape
@@ -35,8 +35,10 @@ from symad.numeric.modules.module_text import docstring, module_header, one_line
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.module import shape_checks
 from symad.numeric.numpy_arrays.ops.constants import constant_text
+from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.program.expressions import Value
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import constant_value, symbol_of
@@ -84,8 +86,9 @@ class CuPyPrinter(ArrayPrinter):
         """A graph that becomes a function inside this module, fused as the module's own graph is."""
         return fuse(super().prepared(graph))
 
-    def statements(self, outputs: Sequence[Node], into: Sequence[Name | None] = ()) -> list[str]:
-        """The statements that compute some nodes; values known on the host are recorded first."""
+    def lines_of(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
+        """The lines of a plan; values known on the host are recorded first."""
+        outputs = plan.outputs
         order = topological(outputs)
         self.host |= on_host(order)
         others = {a for n in order if not isinstance(n.op, AttentionOp) for a in n.args} | {*outputs}
@@ -95,7 +98,7 @@ class CuPyPrinter(ArrayPrinter):
         types |= dict.fromkeys(integer_nodes(outputs, known, self.results), "int64")
         if self.dtype in HALVES:
             types |= dict.fromkeys(wide_constants(outputs), self.accumulator)
-        return super().statements(outputs)
+        return super().lines_of(plan, rooms)
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; arguments of a type other than the program's are converted first."""

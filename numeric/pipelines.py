@@ -56,6 +56,7 @@ from symad.numeric.program_passes.lines.short_lines import shorten
 from symad.numeric.program_passes.lines.wide import split_lines, split_wide
 from symad.numeric.program_passes.loops.loop_layout import lay_out_together
 from symad.numeric.program_passes.loops.open_blocks import open_blocks
+from symad.numeric.program_passes.loops.open_functions import open_functions
 from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
@@ -277,13 +278,20 @@ def _step(
     given: Mapping[Node, Value],
     places: Sequence[Value | None],
     bounds: Mapping[sympy.Symbol, int] | None = None,
+    repeated: bool = True,
     *,
     dtype: str,
     gathers: bool,
 ) -> Program:
     """The program of a step of a loop; see `MakesBody`."""
     program = block_of(schedule(Graph((), tuple(results))), results, given).program
-    return run_program_passes(program, in_place(dtype, True, places, gathers), check=False)
+    return run_program_passes(program, in_place(dtype, repeated, places, gathers), check=False)
+
+
+def functions(body: MakesBody, prepared: Callable[[Graph], Graph]) -> ProgramPass:
+    """A late pass for array code; see `open_functions`."""
+    run = partial(open_functions, body=body, prepared=prepared)
+    return ProgramPass("functions", run, "", "the functions that ops call are statements")
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
@@ -32,7 +31,6 @@ from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
-from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
@@ -72,10 +70,6 @@ class InPlacePrinter(ArrayPrinter):
         """The names of the rows that a loop's step writes to; they are contiguous."""
         self.floats: set[Node] = set()
         """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
-        self.steps: dict[Value, Plan] = {}
-        """The plans of the steps of loops, each under the first value that the step is given."""
-        self.depth = 0
-        """The number of loops around the statement being printed."""
         self.numbers: dict[str, str] = {}
         """The names of constants that replace numbers in loops, by the texts of the numbers."""
         self.slots: dict[Node, str] = {}
@@ -91,10 +85,8 @@ class InPlacePrinter(ArrayPrinter):
         """See `ArrayPrinter.inside`."""
         outer = self.starts, self.views
         self.starts, self.views = set(), []
-        self.depth += repeated
         with super().inside(inputs, repeated):
             yield
-        self.depth -= repeated
         self.starts, self.views = outer
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
@@ -116,27 +108,6 @@ class InPlacePrinter(ArrayPrinter):
         kept = keeps_memory(self.itemsize, self.bounds)
         made = in_place(self.dtype, bool(self.depth), places, self.gathers, self.step, self.compiles)
         return (*made, kept, *super().passes(places))
-
-    def step(
-        self,
-        results: Sequence[Node],
-        given: Mapping[Node, Value],
-        places: Sequence[Value | None],
-        bounds: Mapping[sympy.Symbol, int] | None = None,
-    ) -> Program:
-        """The program of a loop's step, see `MakesBody`. Its plan is kept until the step is printed."""
-        around = self.text, self.row_numbers, self.bounds
-        self.text, self.row_numbers = {}, set()
-        self.bounds = self.bounds if bounds is None else bounds
-        self.depth += 1
-        self.nesting += 1
-        with self.as_before():
-            plan = self.planned(results, given, places)
-        self.depth -= 1
-        self.nesting -= 1
-        self.text, self.row_numbers, self.bounds = around
-        self.steps[next(iter(given.values()))] = plan
-        return plan.program
 
     def compiles(self, value: Value) -> bool:
         """Whether the loop that computes a value is one compiled function."""
@@ -268,7 +239,7 @@ class InPlacePrinter(ArrayPrinter):
 
     def opened(self, statement: Statement) -> list[str]:
         """See `ArrayPrinter.opened`."""
-        return self.placed.opened(statement, self)
+        return super().opened(statement) or self.placed.opened(statement, self)
 
     def closed(self, statement: Statement) -> list[str]:
         """See `ArrayPrinter.closed`."""
@@ -328,7 +299,7 @@ class InPlacePrinter(ArrayPrinter):
         return self.over.get(node) is arg
 
     def text_of(self, expression: Expression) -> str:
-        """The text of a value or of a constant."""
+        """See `ArrayPrinter.text_of`."""
         return self.placed.text_of(expression, self)
 
     def number(self, text: str, made: Expression | None = None) -> str:

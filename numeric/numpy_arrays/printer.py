@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,27 +14,28 @@ from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.array_writer import ArrayWriter
-from symad.numeric.numpy_arrays.index_only_values import only_indices
 from symad.numeric.numpy_arrays.module_parts import ModuleParts
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
-    nested,
     spans,
     sparse,
 )
 from symad.numeric.numpy_arrays.ops.all_ops import emit
+from symad.numeric.numpy_arrays.ops.nested import function_lines
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
-from symad.numeric.numpy_arrays.plan import Plan
+from symad.numeric.numpy_arrays.plan import Plan, plan_inside, plan_of
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.passes.loops.loop import Loop
-from symad.numeric.pipelines import PassReport, ProgramPass, releases, run_program_passes
-from symad.numeric.program.expressions import Value
+from symad.numeric.pipelines import PassReport, ProgramPass, functions, releases
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.functions import Function
 from symad.numeric.program.statements import Free, Statement, assignments
+from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_long, is_view
-from symad.numeric.scheduling.blocks import NodeBlock, block_of, sharing
+from symad.numeric.scheduling.blocks import NodeBlock, block_of
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
@@ -70,6 +71,14 @@ class ArrayPrinter(ModuleParts):
         """Nodes that are read as row numbers only."""
         self.nesting = 0
         """The number of functions and loops around the statement being printed."""
+        self.depth = 0
+        """The number of those that are executed many times."""
+        self.steps: dict[Value, Plan] = {}
+        """The plans of steps and functions, each under the first value that it is given."""
+        self.functions: dict[Value, str] = {}
+        """The names of functions that have been printed."""
+        self.called_names: list[str] = []
+        """Those that the statement being printed calls."""
         self.own: list[Name] = []
         """Names that only the statement being printed uses."""
         self.ended: list[Name] = []
@@ -147,7 +156,9 @@ class ArrayPrinter(ModuleParts):
         outer = self.text, self.row_numbers, self.own
         self.text, self.row_numbers, self.own = dict(inputs), set(), []
         self.nesting += 1
+        self.depth += repeated
         yield
+        self.depth -= repeated
         self.nesting -= 1
         self.text, self.row_numbers, self.own = outer
 
@@ -177,34 +188,7 @@ class ArrayPrinter(ModuleParts):
         rooms = {place: name for place, name in zip(places, names, strict=True) if place and name}
         report, self.report = self.report, None
         with self.as_before():
-            return self.lines_of(self.planned(outputs, dict.fromkeys(self.text), places, report), rooms)
-
-    def planned(
-        self,
-        outputs: Sequence[Node],
-        given: Mapping[Node, Value | None],
-        places: Sequence[Value | None],
-        report: list[PassReport] | None = None,
-    ) -> Plan:
-        """The plan of the statements that compute ``outputs`` from the nodes ``given``, after all passes.
-
-        ``places``: for each output the value of the array that it is written to; None for any array.
-        """
-        order = self.order(outputs)
-        block = block_of(order, outputs, given, stems=self.label)
-        users: dict[Node, list[Node]] = {}
-        for node in order:
-            for arg in node.args if node not in given else ():
-                users.setdefault(arg, []).append(node)
-        for node in outputs:
-            users.setdefault(node, []).append(node)
-        numbers = self.row_numbers | only_indices(outputs)
-        lasting = {owner(node) for node in (*outputs, *given)}
-        plan = Plan(block, block.program, block.program, numbers, users, lasting)
-        self.know(plan)
-        program = sharing(block, self.laid_out_together(order))
-        made = run_program_passes(program, self.passes(places), report, check=False)
-        return replace(plan, program=made, before=program)
+            return self.lines_of(plan_of(self, outputs, dict.fromkeys(self.text), places, report), rooms)
 
     def know(self, plan: Plan) -> None:
         """Set the attributes that describe the nodes of a plan."""
@@ -224,7 +208,13 @@ class ArrayPrinter(ModuleParts):
 
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """The passes on the program of a block before it is printed."""
-        return () if self.nesting else (releases(self.least_freed()),)
+        made = functions(self.step, self.prepared)
+        return (made,) if self.nesting else (made, releases(self.least_freed()))
+
+    @property
+    def step(self) -> MakesBody:
+        """Makes and plans the steps of loops and the bodies of functions."""
+        return partial(plan_inside, self)
 
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""
@@ -252,6 +242,8 @@ class ArrayPrinter(ModuleParts):
             for made in assignments(statement):
                 self.at = position.get(made.value, self.at)
                 node = self.block.nodes.get(made.value)  # None for a step of a later node's value
+                if isinstance(made.expression, Compute) and made.expression.functions:
+                    self.called_names = [self.functions[value] for value in made.expression.functions]
                 if node is not None and node not in self.text:
                     lines += self._with_own(node)
             lines += self.closed(statement)
@@ -259,7 +251,18 @@ class ArrayPrinter(ModuleParts):
 
     def opened(self, statement: Statement) -> list[str]:
         """The lines of a statement without a node, and lines before those of a statement's nodes."""
-        return []
+        return function_lines(statement, self) if isinstance(statement, Function) else []
+
+    def text_of(self, expression: Expression) -> str:
+        """The text of a value or of a constant."""
+        return self.text[self.node_of(expression)]
+
+    def node_of(self, expression: Expression) -> Node:
+        """The node of a value or of a constant."""
+        if isinstance(expression, Read):
+            return self.block.nodes[expression.value]
+        assert isinstance(expression, Compute)
+        return Node.of(expression.op, ())
 
     def closed(self, statement: Statement) -> list[str]:
         """The lines after those of a statement's nodes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Index, Read, Value, values_read
+from symad.numeric.program.functions import Function
 from symad.numeric.program.loops import Blocks, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
@@ -111,6 +112,8 @@ class _Checker:
             self.blocks(statement)
         elif isinstance(statement, FindRoot):
             self.root(statement)
+        elif isinstance(statement, Function):
+            self.function(statement)
 
     def assigned(self, statement: Assign) -> None:
         self.fits(statement.value, statement.expression)
@@ -183,6 +186,20 @@ class _Checker:
             self.readable(added.expression, label(added.value))
             self.readable(Read(added.value), "a sum over blocks")
         self.known = outside
+
+    def function(self, statement: Function) -> None:
+        for fixed in statement.fixed:
+            self.readable(fixed.expression, label(fixed.value))
+            self.fits(fixed.value, fixed.expression)
+        outside, dims = set(self.known), set(self.dims)
+        self.dims |= {str(statement.steps)}
+        for value in (*statement.parameters, *(fixed.value for fixed in statement.fixed)):
+            self.define(value)
+        self.block(statement.body)
+        for result in statement.results:
+            self.readable(result, f"a result of {label(statement.value)}")
+        self.known, self.dims = outside, dims
+        self.define(statement.value)
 
     def root(self, statement: FindRoot) -> None:
         self.readable(statement.guess, label(statement.value))

@@ -108,12 +108,14 @@ class Step(Expression):
 class Compute(Expression):
     """``op(*args)``, where the op is an op of graphs; its `evaluate` defines the value.
 
-    Arguments of elementwise ops are broadcast as in NumPy.
+    Arguments of elementwise ops are broadcast as in NumPy. ``functions``: those of the program that compute
+    the graphs inside the op.
     """
 
     op: Op
     args: tuple[Expression, ...]
     shape: Shape
+    functions: tuple[Value, ...] = ()
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
@@ -130,7 +132,7 @@ def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expressio
     if isinstance(expression, Index):
         return replace(expression, array=new[0])
     assert isinstance(expression, Compute)
-    return Compute(expression.op, new, expression.shape)
+    return Compute(expression.op, new, expression.shape, expression.functions)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -152,6 +154,7 @@ def values_read(expression: Expression) -> list[Value]:
             found.append(part.value)
         elif isinstance(part, Compute):
             waiting.extend(part.args[::-1])
+            found += part.functions
         elif isinstance(part, Step):
             found.append(part.position.index)
         elif isinstance(part, Index):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import sympy
 
 from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import Dim, bind, solve_dims
-from symad.core.graph import bind_op, pack
-from symad.core.questions import evaluate, question
+from symad.core.graph import Op, bind_op, pack
+from symad.core.questions import Array, Values, evaluate, question
 from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import (
     Compute,
@@ -24,6 +24,7 @@ from symad.numeric.program.expressions import (
     Step,
     Value,
 )
+from symad.numeric.program.functions import Function
 from symad.numeric.program.loops import Blocks, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
@@ -39,6 +40,9 @@ from symad.numeric.program.statements import (
 )
 from symad.ops.arrays.shaping import slices
 from symad.ops.linalg.root import newton
+from symad.ops.loops.checkpointed_chain import Kept, kept_by
+from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, pulled_back
+from symad.ops.loops.remat import Remat
 
 
 def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
@@ -100,8 +104,46 @@ class State:
         if isinstance(expression, Step):
             return float(self.place(expression.position))
         assert isinstance(expression, Compute)
-        made = evaluate(bind_op(expression.op, self.dims), tuple(self.value(a) for a in expression.args))
-        return as_floats(made)
+        op, values = bind_op(expression.op, self.dims), tuple(self.value(a) for a in expression.args)
+        if not expression.functions:
+            return as_floats(evaluate(op, values))
+        return as_floats(called(op, values, [self.known[value] for value in expression.functions]))
+
+    def function(self, statement: Function) -> Callable[..., list[Any]]:
+        """A function of the program as one of Python."""
+        fixed = {each.value: self.value(each.expression) for each in statement.fixed}
+
+        def call(*values: Any) -> list[Any]:
+            given = dict(zip(statement.parameters, values, strict=True))
+            inner = State(dict(self.dims), fixed | given)
+            if statement.steps is not None:
+                lengths = (len(v) for p, v in given.items() if p.shape[:1] == (statement.steps,))
+                inner.dims[statement.steps] = next(lengths)
+            inner.run(statement.body)
+            made = zip(statement.results, statement.copied, strict=True)
+            return [np.copy(inner.value(r)) if copied else inner.value(r) for r, copied in made]
+
+        return call
+
+
+@question
+def called(op: Op, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+    """The value of an op, some of whose graphs are functions of the program."""
+
+
+@called.dispatch
+def call_remat(op: Remat, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+    return functions[0](*values)[0]
+
+
+@called.dispatch
+def call_kept(op: Kept, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+    return kept_by(lambda *moving: functions[0](*moving)[0], op, values)
+
+
+@called.dispatch
+def call_pullback(op: ChainPullback, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+    return pulled_back(lambda *moving: functions[0](*moving)[0], functions[1], op, values)
 
 
 def as_floats(value: Any) -> Any:
@@ -206,6 +248,11 @@ def execute_blocks(statement: Blocks, state: State) -> None:
                 total[tuple(here.get(axis, slice(None)) for axis in range(np.ndim(total)))] += made
             else:
                 state.known[added.value] = total + made
+
+
+@execute.dispatch
+def execute_function(statement: Function, state: State) -> None:
+    state.known[statement.value] = state.function(statement)
 
 
 @execute.dispatch

@@ -50,7 +50,7 @@ Compiles: TypeAlias = Callable[[Value], bool]
 
 
 class MakesBody(Protocol):
-    """Makes the step of a loop."""
+    """Makes the step of a loop, or the body of a function."""
 
     def __call__(
         self,
@@ -58,6 +58,7 @@ class MakesBody(Protocol):
         given: Mapping[Node, Value],
         places: Sequence[Value | None],
         bounds: Mapping[sympy.Symbol, int] | None = None,
+        repeated: bool = True,
     ) -> Program:
         """The program that computes ``results``.
 
@@ -66,6 +67,7 @@ class MakesBody(Protocol):
             given: the values of its inputs.
             places: values for the memory in which results stay; None for any memory.
             bounds: the largest values of sizes that change from step to step, if there are new ones.
+            repeated: whether the program is executed many times.
         """
 
 

@@ -358,8 +358,12 @@ def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Ar
 
 @evaluate.dispatch
 def kept_evaluate(op: Kept, values: Values) -> Array:
-    xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
-    return keep_states(stepper(op, constants), values[0], xs, op.kept(len(values[1])))
+    return kept_by(stepper(op, values[1 + op.slices :]), op, values)
+
+
+def kept_by(step: Callable[..., Array], op: Kept, values: Values) -> Array:
+    """The kept states, computed by a function of one step."""
+    return keep_states(step, values[0], values[1 : 1 + op.slices], op.kept(len(values[1])))
 
 
 @evaluate.dispatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -102,21 +102,28 @@ def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: 
 
 @evaluate.dispatch
 def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
-    args, kept, bar = values[:-2], values[-2], values[-1]
-    xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
+    constants = values[1 + op.slices : -2]
 
     def pulled(state: Array, *rest: Array) -> list[Array]:
         stretch = stretch_pullback(op, len(rest[0]), tuple(np.shape(c) for c in constants))
         point = dict(zip(stretch.input_nodes, (state, *rest[:-1], *constants, rest[-1]), strict=True))
         return unchecked(stretch.output_nodes, point)
 
+    return pulled_back(stepper(op, constants), pulled, op, values)
+
+
+def pulled_back(
+    step: Callable[..., Array], pulled: Callable[..., Sequence[Array]], op: ChainPullback, values: Values
+) -> Array:
+    """The cotangents, from a function of one step and one that pulls back through a segment."""
+    args, kept, bar = values[:-2], values[-2], values[-1]
+    xs, length = args[1 : 1 + op.slices], len(args[1])
     dtype = np.result_type(float, *[np.asarray(v) for v in (bar, *args)])
     flat = np.zeros(sum(np.size(a) for a, flag in zip(args, op.active, strict=True) if flag), dtype)
     outs, first = _views(op, args, flat)
     stops = op.stretches(length)
     states = [args[0], *((kept[stop - 1] for stop in stops) if op.history else kept)]
     slots = 0 if op.history else op.slots(length)
-    step = stepper(op, constants)
     carry = reverse_chain(step, pulled, xs, states, stops, slots, bar, op.history, outs)
     if first is not None and carry is not None:
         first[...] = carry
