@@ -17,7 +17,7 @@ from symad.numeric.lowering import lower
 from symad.tracing import trace
 
 if TYPE_CHECKING:
-    from symad.display.explain import Explanation
+    from symad.core.documents import Explanation
     from symad.verification import Certificate
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.gc_pause import loading
 from symad.core.graph import Graph
+from symad.version import __version__ as __version__
 
 with loading():
     from symad import errors
@@ -80,8 +81,6 @@ __all__ = [
     "verify",
     "vmap",
 ]
-
-__version__ = "0.1.0"
 
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-import symad
 from symad.core.graph import Graph, Node
+from symad.derivatives.reverse import value_and_gradient
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
@@ -30,6 +30,7 @@ from symad.ops.arrays.sources import Constant, Input, input_node
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent, in_part
 from symad.stable import with_logistic
+from symad.tracing import trace
 
 if TYPE_CHECKING:
     from symad.numeric.compiled_arrays.printer import NativePrinter
@@ -77,7 +78,7 @@ def passes(function: PairFunction, weights: int) -> Passes:
         for s in function.sums
     }
     symbols = [*function.x, *function.entries, *function.y]
-    graph = symad.value_and_gradient(symad.trace(function.outer.xreplace(sums), symbols))
+    graph = value_and_gradient(trace(function.outer.xreplace(sums), symbols))
     k, *slopes = prepare(with_logistic(graph)).output_nodes
     x, theta, y = (list(part) for part in _cut(graph.input_nodes, function))
     k_x, k_theta, k_y = (list(part) for part in _cut(slopes, function))

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import symad
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
 from symad.core.graph import Graph
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure, field_names
+from symad.derivatives.forward import pushforward
+from symad.derivatives.hessian import hessian, hvp
+from symad.derivatives.jacobian import jacobian
+from symad.derivatives.join import join
+from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.solvers.named_values import Named, Start
+from symad.sparsity.patterns.detection import hessian_sparsity
 from symad.tracing import as_graph
 
 if TYPE_CHECKING:
@@ -168,7 +173,7 @@ class Unknowns:
     @cached_property
     def value_and_gradient(self) -> Callable[[Vector], tuple[float, Vector]]:
         """f and ∇f in one sweep."""
-        kernel = self.lowered(symad.value_and_gradient(self.graph, self._wrt()))
+        kernel = self.lowered(value_and_gradient(self.graph, self._wrt()))
 
         def both(v: Vector) -> tuple[float, Vector]:
             value, *slopes = kernel(*self.arguments(v))
@@ -179,7 +184,7 @@ class Unknowns:
     @cached_property
     def hessian(self) -> Callable[[Vector], Vector]:
         """∇²f, dense."""
-        kernel = self.lowered(symad.hessian(self.graph, self._wrt()))
+        kernel = self.lowered(hessian(self.graph, self._wrt()))
         return lambda v: np.asarray(kernel(*self.arguments(v)))
 
     @cached_property
@@ -206,10 +211,10 @@ class Unknowns:
             if np.count_nonzero(column) > MAX_DENSITY * n:
                 return False
         most = MAX_DENSITY * n * n
-        return n >= MIN_SPARSE and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= most)
+        return n >= MIN_SPARSE and bool(hessian_sparsity(self.graph, self._wrt()).nnz <= most)
 
     def _sparse_hessian(self) -> Callable[[Vector], csr_array]:
-        kernel = self.lowered(symad.hessian(self.graph, self._wrt(), sparse=True))
+        kernel = self.lowered(hessian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
 
     def _dense_hessian(self) -> Callable[[Vector], Vector]:
@@ -224,7 +229,7 @@ class Unknowns:
     @cached_property
     def hessian_product(self) -> Callable[[Vector, Vector], Vector]:
         """∇²f(v) p, without the Hessian."""
-        kernel = self.lowered(symad.hvp(self.graph, self._wrt()))
+        kernel = self.lowered(hvp(self.graph, self._wrt()))
 
         def product(v: Vector, p: Vector) -> Vector:
             found = kernel(*self.arguments(v), *self.parts(p))
@@ -243,7 +248,7 @@ class Unknowns:
     @cached_property
     def residuals_and_jacobian(self) -> Callable[[Vector], tuple[Vector, Vector]]:
         """All outputs and their dense Jacobian in one sweep."""
-        kernel = self.lowered(symad.join(self.graph, symad.jacobian(self.graph, self._wrt())))
+        kernel = self.lowered(join(self.graph, jacobian(self.graph, self._wrt())))
 
         def both(v: Vector) -> tuple[Vector, Vector]:
             values, jacobian = kernel(*self.arguments(v))
@@ -254,13 +259,13 @@ class Unknowns:
     @cached_property
     def sparse_jacobian(self) -> Callable[[Vector], csr_array]:
         """The Jacobian as a CSR array, by coloring."""
-        kernel = self.lowered(symad.jacobian(self.graph, self._wrt(), sparse=True))
+        kernel = self.lowered(jacobian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
 
     @cached_property
     def jacobian_product(self) -> Callable[[Vector, Vector], Vector]:
         """J(v) p, by the pushforward."""
-        kernel = self.lowered(symad.pushforward(self.graph, self._wrt()))
+        kernel = self.lowered(pushforward(self.graph, self._wrt()))
         count = len(self.graph.outputs)
 
         def product(v: Vector, p: Vector) -> Vector:
@@ -272,7 +277,7 @@ class Unknowns:
     @cached_property
     def transposed_product(self) -> Callable[[Vector, Vector], Vector]:
         """J(v)ᵀ w, by the pullback."""
-        kernel = self.lowered(symad.pullback(self.graph, self._wrt()))
+        kernel = self.lowered(pullback(self.graph, self._wrt()))
         count = len(self.graph.outputs)
         plain = self.lowered(self.graph)
 

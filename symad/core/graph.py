@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 import sympy
 
 from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, bind, dim_symbols
+from symad.core.documents import Drawing, Explanation
 from symad.core.escaping import visible
 from symad.core.interning import LOCK, Interned, WeakTable
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.errors import ShapeError
-
-if TYPE_CHECKING:
-    from symad.display.drawing import Drawing
-    from symad.display.explain import Explanation
 
 __all__ = [
     "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",

@@ -13,6 +13,7 @@ Signatures use plain classes only, so that plum can cache every lookup.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from plum import Dispatcher
@@ -44,6 +45,11 @@ def question(declared: Callable[..., object]) -> Question:
     return made
 
 
+@dataclass(frozen=True)
+class State:
+    """The rule that computes a value from values on parts of the data; see `symad.splitting.states`."""
+
+
 # For the type checker these are parametrised. Plum dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
@@ -66,10 +72,7 @@ if TYPE_CHECKING:
     Count = Dim
     Forms = tuple[Form, ...]
     Shapes = tuple[Shape, ...]
-    from symad.splitting.states import State
-
     Split = State | None
-
     States = tuple[State, ...]
 else:
     Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any

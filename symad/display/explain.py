@@ -55,7 +55,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         from symad.display.pages import explanation_html
 
-        return explanation_html(self)
+        return explanation_html(self.title, self.tables)
 
     def _repr_latex_(self) -> str:
         return self.to_latex()

@@ -11,7 +11,6 @@ from symad.display.tables import Math, Table, text
 from symad.sparsity.recovery.entry_numbers import entry_numbers
 
 if TYPE_CHECKING:
-    from symad.display.explain import Explanation
     from symad.sparsity.coloring.result import Coloring
 
 
@@ -22,9 +21,9 @@ def graph_html(graph: Graph) -> str:
     return f"<div>{line}{f'<p>{html.escape(formula)}</p>' if formula else ''}{graph._repr_svg_()}</div>"
 
 
-def explanation_html(explanation: Explanation) -> str:
+def explanation_html(title: str, tables: Sequence[Table]) -> str:
     """Tables with formulas as mathematics."""
-    parts = [f"<h3>{html.escape(explanation.title)}</h3>", *map(table_html, explanation.tables)]
+    parts = [f"<h3>{html.escape(title)}</h3>", *map(table_html, tables)]
     return "\n".join(parts)
 
 

@@ -23,6 +23,7 @@ import sympy
 
 from symad.core.dims import Dim, Shape, dim_symbols, same_dim, size
 from symad.core.graph import Node
+from symad.core.questions import State as State
 
 KINDS = ("sum", "maximum", "minimum", "logsumexp", "product")
 
@@ -43,11 +44,6 @@ class Weight:
         if not all(k in to for k in self.place):
             return None
         return Weight(self.node, self.log, tuple(to[k] for k in self.place))
-
-
-@dataclass(frozen=True)
-class State:
-    """The rule that computes V from the v_p."""
 
 
 @dataclass(frozen=True)

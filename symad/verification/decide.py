@@ -43,6 +43,7 @@ from symad.verification.proved_sides import beside_proved, told
 from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
 from symad.verification.without_values import Valued, without_function
+from symad.version import __version__
 
 
 def decide(
@@ -177,10 +178,8 @@ def _replayed(
 
 def versions() -> Mapping[str, str]:
     """The versions of the packages that a certificate depends on."""
-    import symad
-
     return {
-        "symad": symad.__version__,
+        "symad": __version__,
         "sympy": sympy.__version__,
         "numpy": np.__version__,
         "mpmath": mpmath.__version__,

@@ -7,7 +7,8 @@ from typing import Any
 
 from symad.core.signatures import Traceable, Wrt
 from symad.errors import SymadError
-from symad.verification import Certificate, verify
+from symad.verification.certificate.certificate import Certificate
+from symad.verification.users import verify
 
 VERDICTS = {
     "proved": "right, for all values",

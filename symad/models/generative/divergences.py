@@ -24,11 +24,12 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-import symad
 from symad import functions
 from symad.core.arrays import Array
+from symad.derivatives.jacobian import gradient
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.options import refuse_complex
+from symad.tracing import to_sympy, trace
 
 u = sympy.Symbol("u", positive=True)
 t = sympy.Symbol("t", real=True)
@@ -53,7 +54,7 @@ class Divergence:
     @property
     def slope(self) -> sympy.Expr:
         """f'(u), the critic that makes the variational bound tight at u = p/q."""
-        return symad.to_sympy(symad.gradient(self.f, u))
+        return to_sympy(gradient(self.f, u))
 
 
 def _below(end: float | sympy.Expr) -> sympy.Interval:
@@ -184,19 +185,19 @@ def jensen_shannon(p: Array, q: Array) -> Array:
 def f_divergence(divergence: Divergence, p: Array, q: Array) -> float:
     """Σ q f(p/q) of probability vectors without zeros."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
-    return float(np.sum(q * np.asarray(symad.trace(divergence.f)(p / q))))
+    return float(np.sum(q * np.asarray(trace(divergence.f)(p / q))))
 
 
 def variational_bound(divergence: Divergence, p: Array, q: Array, critic: Array) -> float:
     """E_p[T] − E_q[f*(T)] for a critic T on the points: at most the divergence."""
     p, q = check_probabilities("p", p), check_probabilities("q", q)
-    return float(np.sum(p * critic) - np.sum(q * np.asarray(symad.trace(divergence.conjugate)(critic))))
+    return float(np.sum(p * critic) - np.sum(q * np.asarray(trace(divergence.conjugate)(critic))))
 
 
 def best_critic(divergence: Divergence, p: Array, q: Array) -> np.ndarray:
     """T = f'(p/q), at which the bound is the divergence."""
     ratio = np.asarray(p, dtype=np.float64) / np.asarray(q, dtype=np.float64)
-    return np.asarray(symad.trace(divergence.slope)(ratio))
+    return np.asarray(trace(divergence.slope)(ratio))
 
 
 def best_discriminator(p: Array, q: Array) -> np.ndarray:

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 import sympy
 
-import symad
 from symad import functions
 from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.core.graph import Graph
+from symad.derivatives.jacobian import gradient
 from symad.errors import SymadError
 from symad.models.generative import divergences
 from symad.models.generative.conditional import class_shapes, with_class
@@ -43,6 +43,7 @@ from symad.models.generative.divergences import v
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, trace_model
+from symad.tracing import trace
 
 N = sympy.Symbol("N", integer=True, positive=True)
 
@@ -161,14 +162,14 @@ class GAN:
         given = [x, c] if self.classes else [x]
         shapes = {name: self.shapes[name] for name in self.critic_names}
         graph = trace_model(total, shapes, *((N, a.shape[1]) for a in given))
-        return symad.gradient(graph, "x")(*(p[name] for name in shapes), *given)
+        return gradient(graph, "x")(*(p[name] for name in shapes), *given)
 
     def critic_loss(
         self, p: Mapping[str, Array], x: Array, z: Array, s: Array, c: Array | None = None
     ) -> Array:
         """Minus the critic's gain, plus the penalty, which alone uses s (N,)."""
         made = self.generate(p, z, c)
-        worth, cost = symad.trace(self.game.real), symad.trace(self.game.fake)
+        worth, cost = trace(self.game.real), trace(self.game.fake)
         loss = cost(self.score(p, made, c)).mean() - worth(self.score(p, x, c)).mean()
         if self.penalty:
             slope = self.slopes(p, s[:, None] * x + (1 - s)[:, None] * made, c)
@@ -178,7 +179,7 @@ class GAN:
     def generator_loss(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
         """The generator's objective, which it minimises."""
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
-        return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
+        return -trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 
     def critic_graph(self, samples: Dim) -> Graph:
         """The critic's loss as a graph of all parameters, x, z, s, and c with classes."""

@@ -18,12 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 import sympy
 
-import symad
 from symad import functions
 from symad.core.arrays import Array
+from symad.core.graph import Graph
+from symad.derivatives.hessian import hessian
+from symad.derivatives.jacobian import gradient
+from symad.derivatives.reverse import value_and_gradient
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.layers.options import refuse_complex
+from symad.tracing import trace
 
 N, D = sympy.symbols("N D", integer=True, positive=True)
 noise = sympy.Symbol("noise", positive=True)
@@ -40,7 +44,7 @@ def log_density(matrix: Array, y: Array) -> Array:
     return -(y @ np.linalg.solve(matrix, y)) / 2 - log_det / 2 - matrix.shape[0] * np.log(2 * np.pi) / 2
 
 
-def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
+def log_likelihood(kernel: sympy.Expr) -> Graph:
     """log p(y) as a graph of (log parameters (P + 1,), X (N, D), y (N,)); the noise comes last."""
     symbols = parameters_of(kernel)
 
@@ -50,7 +54,7 @@ def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
         noisy = values[len(symbols)] * functions.eye(xs.shape[0])
         return log_density(kernels.gram(kernel, xs, None, point) + noisy, y)
 
-    return symad.trace(log_p, inputs=[(len(symbols) + 1,), (N, D), (N,)])
+    return trace(log_p, inputs=[(len(symbols) + 1,), (N, D), (N,)])
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def fit(
 
     symbols = parameters_of(kernel)
     graph = log_likelihood(kernel)
-    slope = symad.value_and_gradient(graph, "theta")
+    slope = value_and_gradient(graph, "theta")
     refuse_complex("a Gaussian process", xs, y)
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
@@ -145,16 +149,16 @@ def fit(
     return condition(kernel, chosen, float(values[-1]), xs, y)
 
 
-def _polished(graph: symad.Graph, theta: Array, xs: Array, y: Array, steps: int) -> Array:
+def _polished(graph: Graph, theta: Array, xs: Array, y: Array, steps: int) -> Array:
     """Newton's method towards a zero of the gradient, from a point near it."""
     if not steps:
         return theta
-    slope, curve = symad.gradient(graph, "theta"), symad.hessian(graph, "theta")
-    gradient = slope(theta, xs, y)
+    slope, curve = gradient(graph, "theta"), hessian(graph, "theta")
+    here = slope(theta, xs, y)
     for _ in range(steps):
-        there = theta - np.linalg.solve(curve(theta, xs, y), gradient)
+        there = theta - np.linalg.solve(curve(theta, xs, y), here)
         new = slope(there, xs, y)
-        if not np.abs(new).max() < np.abs(gradient).max():
+        if not np.abs(new).max() < np.abs(here).max():
             break
-        theta, gradient = there, new
+        theta, here = there, new
     return theta

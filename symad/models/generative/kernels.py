@@ -17,10 +17,11 @@ from math import comb, factorial, prod
 import numpy as np
 import sympy
 
-import symad
 from symad.core.arrays import Array
+from symad.core.graph import Graph
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.options import refuse_complex
+from symad.tracing import trace
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 
@@ -168,8 +169,8 @@ def _matrix(
 
 
 @cache
-def _graph(kernel: sympy.Expr) -> symad.Graph:
-    return symad.trace(kernel)
+def _graph(kernel: sympy.Expr) -> Graph:
+    return trace(kernel)
 
 
 def _apply_traced(kernel: sympy.Expr, point: Mapping[sympy.Symbol, Array]) -> Proxy:

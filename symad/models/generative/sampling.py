@@ -20,9 +20,10 @@ from typing import Any
 
 import sympy
 
-import symad
 from symad.core.arrays import Array
+from symad.derivatives.jacobian import gradient
 from symad.errors import SymadError
+from symad.tracing import to_sympy, trace
 
 Force = Callable[[Any], Array]
 """A function that maps a position to ∇ log π there."""
@@ -67,7 +68,7 @@ def _inverts(cdf: sympy.Expr, x: sympy.Symbol, u: sympy.Symbol, candidate: sympy
 
 def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force:
     """∇ log π as a function of a SymPy column of positions."""
-    slopes = symad.to_sympy(symad.gradient(symad.trace(log_density, list(position))))
+    slopes = to_sympy(gradient(trace(log_density, list(position))))
 
     def force(q: list[sympy.Symbol] | sympy.MatrixBase) -> sympy.MatrixBase:
         return sympy.Matrix([s.subs(dict(zip(position, q, strict=True)), simultaneous=True) for s in slopes])

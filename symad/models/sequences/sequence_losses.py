@@ -6,25 +6,36 @@ Shapes: x (T, d) or (T, N, d), y as the outputs of the model, classes (T,) or (T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from symad.core.arrays import Array
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
-if TYPE_CHECKING:
-    from symad.models.sequences.rnn import RNN
+
+class SequenceModel(Protocol):
+    """A model of y_1, ..., y_T with parameters p."""
+
+    def apply(self, p: Mapping[str, Array], x: Array) -> Array:
+        """y_1, ..., y_T."""
 
 
-def loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
+class WithLast(SequenceModel, Protocol):
+    """A model with y_T alone, too."""
+
+    def last(self, p: Mapping[str, Array], x: Array) -> Array:
+        """y_T."""
+
+
+def loss(self: SequenceModel, p: Mapping[str, Array], x: Array, y: Array) -> Array:
     """The mean squared error of all y_t."""
     return mean_squared_error(self.apply(p, x), y)
 
 
-def last_loss(self: Any, p: Mapping[str, Array], x: Array, y: Array) -> Array:
+def last_loss(self: WithLast, p: Mapping[str, Array], x: Array, y: Array) -> Array:
     """The mean squared error of y_T alone."""
     return mean_squared_error(self.last(p, x), y)
 
 
-def language_loss(self: RNN, p: Mapping[str, Array], x: Array, targets: Array) -> Array | float:
+def language_loss(self: SequenceModel, p: Mapping[str, Array], x: Array, targets: Array) -> Array | float:
     """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
     return cross_entropy(self.apply(p, x), targets)

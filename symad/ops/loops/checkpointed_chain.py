@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy
@@ -50,10 +49,6 @@ from symad.transforms.batches import batch_outputs
 from symad.transforms.revolve import keep_states, places
 from symad.transforms.tangents import push
 from symad.transforms.values import unchecked
-
-if TYPE_CHECKING:
-    from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
-
 
 POLICIES = ("recompute", "every", "sqrt", "binomial")
 
@@ -184,11 +179,6 @@ def chain_tangent_shape(op: ChainTangent, args: Nodes) -> Shape:
                 f"a tangent of shape {dot.shape} cannot be that of an array of shape {arg.shape}"
             )
     return (length_of(args), *args[0].shape) if op.history else args[0].shape
-
-
-def wanted(op: ChainPullback, args: Nodes) -> list[Node]:
-    """The arguments marked in ``active``."""
-    return [arg for arg, flag in zip(args, op.active, strict=False) if flag]
 
 
 # ---- definitions ---------------------------------------------------------------------------------

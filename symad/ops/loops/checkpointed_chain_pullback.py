@@ -39,7 +39,6 @@ from symad.ops.loops.checkpointed_chain import (
     push_through_definition,
     stepper,
     tangent_of_chain,
-    wanted,
 )
 from symad.ops.loops.remat import cut
 from symad.ops.loops.scan import fresh_input
@@ -58,6 +57,11 @@ class ChainPullback(ChainOp):
     """
 
     active: tuple[bool, ...]
+
+
+def wanted(op: ChainPullback, args: Nodes) -> list[Node]:
+    """The arguments marked in ``active``."""
+    return [arg for arg, flag in zip(args, op.active, strict=False) if flag]
 
 
 @shape(ChainPullback)

@@ -86,7 +86,7 @@ class Run:
             return self.field.zeros(node.shape)
         value: Array = residue(node.op, node, tuple(values), self)
         if any(a in self.marks for a in node.args) and not isinstance(node.op, Select):
-            self.mark(node, spread_marks(node, values, self))
+            self.mark(node, spread_marks(node, values, [self.marks_of(a) for a in node.args], self.indices))
         return value
 
     def mark(self, node: Node, where: Array) -> None:

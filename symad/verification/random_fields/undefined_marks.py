@@ -5,8 +5,8 @@ A mark too many would leave out a region; one too few makes a verdict only weake
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,14 +23,23 @@ from symad.ops.elementwise.selection import Compare
 from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.verification.random_fields.prime_fields import Array
 
-if TYPE_CHECKING:
-    from symad.verification.random_fields.residues import Run
+Indices: TypeAlias = Callable[[Array, int], Array]
+"""The indices that residues stand for, below a number of rows."""
 
 
-def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
-    """Where ``y`` depends on an undefined element: never more than that, or a region would be forgotten."""
-    marks = [run.marks_of(a) for a in y.args]
-    lanes = run.field.lanes
+def spread_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], indices: Indices) -> Array:
+    """Where ``y`` depends on an undefined element: never more than that, or a region would be forgotten.
+
+    Args:
+        y: a node with arguments.
+        values: the residues of its arguments.
+        marks: where its arguments are undefined, each (T, *shape).
+        indices: reads the positions of a `Gather` or `ScatterAdd` from residues.
+
+    Returns:
+        (T, *shape of y), boolean.
+    """
+    lanes = len(marks[0])
     if isinstance(y.op, (Add, Mul, Pow, Apply, Compare)):
         found = np.zeros((lanes, *y.shape), dtype=bool)
         for mark, arg in zip(marks, y.args, strict=True):
@@ -39,7 +48,7 @@ def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
     if isinstance(y.op, Einsum):
         return _einsum_marks(y, marks)
     if isinstance(y.op, (Gather, ScatterAdd)):
-        return _gathered_marks(y, values, marks, run)
+        return _gathered_marks(y, values, marks, indices)
     if isinstance(y.op, ShapingOp):
         return move(y.op, y, marks, ())
     if isinstance(y.op, Product):
@@ -50,14 +59,16 @@ def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
     return np.zeros((lanes, *y.shape), dtype=bool)  # to mark too little makes a verdict only weaker
 
 
-def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], run: Run) -> Array:
+def _gathered_marks(
+    y: Node, values: Sequence[Array], marks: Sequence[Array], indices: Indices
+) -> Array:
     """Marks move with the rows; a row of an undefined index is undefined."""
     if isinstance(y.op, Gather):
-        rows = marks[0][:, run.indices(values[1], int(y.args[0].shape[0]))]
+        rows = marks[0][:, indices(values[1], int(y.args[0].shape[0]))]
         own = marks[1].reshape(marks[1].shape + (1,) * (rows.ndim - marks[1].ndim))
         return np.asarray(rows | own)
-    found = np.zeros((run.field.lanes, *y.shape), dtype=bool)
-    at: Any = (slice(None), run.indices(values[0], int(y.shape[0])))
+    found = np.zeros((len(marks[0]), *y.shape), dtype=bool)
+    at: Any = (slice(None), indices(values[0], int(y.shape[0])))
     np.logical_or.at(found, at, marks[1])
     return found
 

@@ -1,0 +1,55 @@
+"""What graphs show of themselves, as `symad.display` makes it: tables at a point, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Readable(Protocol):
+    """Text for terminals, pages and papers."""
+
+    def to_text(self) -> str:
+        """Plain text, columns aligned."""
+
+    def to_markdown(self) -> str:
+        """Markdown pipe tables."""
+
+    def to_latex(self) -> str:
+        """LaTeX for any document class."""
+
+
+class Table(Readable, Protocol):
+    """A titled table; cells are numbers, arrays, SymPy objects, text or None."""
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+
+    @property
+    def headers(self) -> Sequence[Any]:
+        """The heads of the columns."""
+
+    @property
+    def rows(self) -> Sequence[Sequence[Any]]:
+        """A cell for each column."""
+
+
+class Explanation(Readable, Protocol):
+    """The tables of ``g.explain(...)``: printed as aligned text, displayed by notebooks."""
+
+    @property
+    def title(self) -> str:
+        """The graph and the point."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The steps of the graph in each mode."""
+
+
+class Drawing(Protocol):
+    """The picture of ``g.draw()``: the text of an SVG document, which notebooks display."""
+
+    def save(self, path: Path | str) -> None:
+        """Write it to a file."""
