@@ -16,7 +16,7 @@ import sympy as sp
 
 from symad.gpu.attention_kernels.score_layout import Field
 from symad.gpu.attention_kernels.score_text import macros, score_text
-from symad.gpu.sympy_to_cuda.printer import Style
+from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.scores import B, H, I, J, Load, Reduction, S, Score
 
 

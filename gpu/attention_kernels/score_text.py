@@ -33,7 +33,8 @@ from symad.gpu.attention_kernels.score_layout import (
     extreme_key,
     tiled_axis,
 )
-from symad.gpu.sympy_to_cuda.printer import HELPERS, Style, Variable, Variables, kind_of, statements
+from symad.gpu.sympy_to_cuda.operands import Style, Variable, Variables
+from symad.gpu.sympy_to_cuda.printer import HELPERS, kind_of, statements
 from symad.numeric.pairs.intervals import Interval
 from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score
 from symad.numeric.pairs.stable_sympy import children, rebuild, topological

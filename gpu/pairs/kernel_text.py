@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from symad.gpu.sympy_to_cuda.printer import HELPERS, Style, Variable, statements
+from symad.gpu.sympy_to_cuda.operands import Style, Variable
+from symad.gpu.sympy_to_cuda.printer import HELPERS, statements
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 THREADS = 128

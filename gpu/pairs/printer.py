@@ -15,7 +15,7 @@ from symad.gpu.pairs.products import ROWS, has_products, payload_columns, produc
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.library import CuPyPrinter, real_type
 from symad.gpu.settings import current
-from symad.gpu.sympy_to_cuda.printer import Style
+from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
 from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of

@@ -20,7 +20,7 @@ import sympy as sp
 from symad.gpu.attention_kernels.plan import ELEMENTS as ELEMENT_TYPES
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text
-from symad.gpu.sympy_to_cuda.printer import Style
+from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 MIN_COMPONENTS, MAX_COMPONENTS = 32, 128

@@ -1,5 +1,6 @@
 """SymPy expressions as CUDA C.
 
-`printer` traverses an expression and gives shared parts names; `writers` has the text of each kind of SymPy
-node from the texts of its operands. Scores and pair functions are printed in this way.
+`printer` is the start: it traverses an expression and gives shared parts names. `writers` has the text of
+each kind of SymPy node from the texts of its operands; `operands` their types, precedence and signs. Scores
+and pair functions are printed in this way.
 """

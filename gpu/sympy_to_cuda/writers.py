@@ -1,27 +1,48 @@
-"""The C text of each kind of SymPy node, given that of its operands (see printer.py)."""
+"""The C text of each kind of SymPy node, given that of its operands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sp
+from sympy.codegen import cfunctions as cf
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanAtom
 
-from symad.numeric.pairs.stable_sympy import FloorDivide, Share
+from symad.errors import LoweringError
+from symad.gpu.sympy_to_cuda.operands import ATOM, LOOSE, PRODUCT, SUM, UNARY, Part, Printer, is_negative
+from symad.numeric.pairs.stable_sympy import FloorDivide, Share, children
 
-if TYPE_CHECKING:
-    from symad.gpu.sympy_to_cuda.printer import Part, Printer
+# C name of each function of one or two real arguments; the float form ends in f.
+FUNCTIONS: dict[type, str] = {
+    sp.exp: "exp",
+    sp.log: "log",
+    sp.sin: "sin",
+    sp.cos: "cos",
+    sp.tan: "tan",
+    sp.asin: "asin",
+    sp.acos: "acos",
+    sp.atan: "atan",
+    sp.atan2: "atan2",
+    sp.sinh: "sinh",
+    sp.cosh: "cosh",
+    sp.tanh: "tanh",
+    sp.asinh: "asinh",
+    sp.acosh: "acosh",
+    sp.atanh: "atanh",
+    sp.erf: "erf",
+    sp.erfc: "erfc",
+    sp.gamma: "tgamma",
+    sp.loggamma: "lgamma",
+    cf.exp2: "exp2",
+    cf.expm1: "expm1",
+    cf.log1p: "log1p",
+    cf.log2: "log2",
+    cf.Sqrt: "sqrt",
+}
 
-# Precedence of C text: a name or call, a negated one, a product, a sum, anything that binds less tightly.
-ATOM, UNARY, PRODUCT, SUM, LOOSE = 4, 3, 2, 1, 0
 _COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
-
-
-def is_negative(number: sp.Basic) -> bool:
-    """Whether the literal of a number begins with a minus sign; that of −∞ is a quotient in parentheses."""
-    return -float("inf") < float(number) < 0
 
 
 def _number(printer: Printer, expr: sp.Basic) -> str:
@@ -187,3 +208,31 @@ WRITERS: list[tuple[Any, int, Callable[[Printer, Any], str]]] = [
     (sp.Piecewise, ATOM, _piecewise),
     (sp.ITE, ATOM, _choice),
 ]
+
+
+def write(printer: Printer, expr: sp.Basic) -> str:
+    """The C text of ``expr``; its kind, level and binding are recorded."""
+    parts = children(expr)
+    printer.levels[expr] = max((printer.levels[p] for p in parts), default=0)
+    printer.kinds[expr] = printer.own_kind(expr, parts)
+    for matches, binding, rule in WRITERS:
+        if isinstance(expr, matches):
+            text = rule(printer, expr)
+            printer.binding[expr] = UNARY if expr in printer.negative and binding > SUM else binding
+            return text
+    printer.binding[expr] = ATOM
+    return _call(printer, expr)
+
+
+def _call(printer: Printer, expr: sp.Basic) -> str:
+    name = FUNCTIONS.get(expr.func)
+    if name is None:
+        known = ", ".join(sorted(f.__name__ for f in FUNCTIONS))
+        raise LoweringError(
+            f"{expr.func.__name__} in {expr} has no CUDA form; supported functions are "
+            f"{known}, Abs, sign, Min, Max, Mod, floor, ceiling, Heaviside, Piecewise and "
+            "comparisons"
+        )
+    if name == "tanh" and printer.style.fast and printer.style.real == "float":
+        return f"tanh_fast({printer.real(expr.args[0])})"
+    return f"{printer.style.function(name)}({', '.join(printer.real(a) for a in expr.args)})"

@@ -41,7 +41,7 @@ from symad.numeric.program.statements import Statement
 from symad.numeric.program_passes.lines.repeats import is_repeated
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.shaping import Slice
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent

@@ -25,7 +25,7 @@ from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.targets.scalars import Called, dimension
+from symad.numeric.targets.dimensions import Called, dimension
 from symad.numeric.targets.target import Level, Text
 from symad.ops.arrays.sources import symbol_of
 from symad.transforms.seeding import total_size

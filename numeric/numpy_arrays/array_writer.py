@@ -12,9 +12,9 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.targets import arrays, linear_algebra  # noqa: F401  (register answers)
-from symad.numeric.targets.contractions import MatrixProduct, contraction
+from symad.numeric.targets.contractions import contraction
 from symad.numeric.targets.pasting import pasted, pasted_into
-from symad.numeric.targets.target import Text, numpy_as
+from symad.numeric.targets.target import MatrixProduct, Text, numpy_as
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import Constant, Dimension

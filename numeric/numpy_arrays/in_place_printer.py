@@ -35,7 +35,7 @@ from symad.numeric.program.statements import Statement
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value

@@ -9,7 +9,7 @@ from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
 from symad.numeric.numpy_arrays.texts import Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 
 if TYPE_CHECKING:
     from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter

@@ -25,7 +25,7 @@ from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large, most_elements
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.texts import Name
-from symad.numeric.targets.scalars import dimension
+from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import Level
 
 

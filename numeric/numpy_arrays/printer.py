@@ -37,7 +37,7 @@ from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_long, is_view
 from symad.numeric.scheduling.blocks import NodeBlock, block_of
 from symad.numeric.scheduling.roles import stem_of
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent

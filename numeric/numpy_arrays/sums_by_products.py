@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from symad.core.dims import size
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.texts import Name, is_name
-from symad.numeric.targets.contractions import MatrixProduct
+from symad.numeric.targets.target import MatrixProduct
 
 if TYPE_CHECKING:
     from symad.core.dims import Shape

@@ -12,7 +12,8 @@ from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.program_passes.expressions.views import as_index
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import Written, dimension, write
+from symad.numeric.targets.dimensions import dimension
+from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions

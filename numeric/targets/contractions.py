@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symad.core.dims import size
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets.scalars import Written, write
-from symad.numeric.targets.target import Level, NumPy, Text, Texts
+from symad.numeric.targets.target import Level, MatrixProduct, NumPy, Text, Texts
 from symad.ops.arrays.contraction import Einsum, Labels
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer
 else:
     Writer = Any
-
-
-@dataclass(frozen=True)
-class MatrixProduct:
-    """A matrix product ``left @ right``, followed by the text ``after`` that gives the result its shape."""
-
-    left: str
-    right: str
-    after: str = ""
-
-    def text(self) -> Text:
-        """The product as an expression."""
-        text = f"{self.left} @ {self.right}"
-        return Text(f"({text}){self.after}") if self.after else Text(text, Level.PRODUCT)
 
 
 @write.dispatch

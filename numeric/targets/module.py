@@ -23,7 +23,7 @@ from symad.numeric.program.statements import Assign, every_statement
 from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.program_passes.expressions.views import viewed
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import dimension
+from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer

@@ -8,22 +8,20 @@ them. Sums and products keep the order of the graph, so that all targets round a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.dims import Dim
 from symad.core.graph import Op
-from symad.core.questions import question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.expressions.numbers import is_number
+from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
+from symad.numeric.targets.writer import write as write
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -31,17 +29,9 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
 if TYPE_CHECKING:
-    from symad.numeric.targets.contractions import MatrixProduct
-    from symad.numeric.targets.writer import Writer
-
-    Written: TypeAlias = "Text | MatrixProduct"
-else:
+    from symad.numeric.targets.writer import Writer, Written
+else:  # plum dispatches on the op and the target, and does not convert results
     Writer = Written = Any
-
-
-@question
-def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
-    """The expression ``node = op(*args)`` as `Text` in a target; ``writer`` records what the text needs."""
 
 
 @write.dispatch
@@ -94,72 +84,6 @@ def write_constant(op: Constant, target: Target, node: Compute, args: Texts, wri
 @write.dispatch
 def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     return dimension(op.expression, writer)
-
-
-class NamesOfDims(Protocol):
-    """An object that knows the names of dimensions."""
-
-    def dim_name(self, symbol: sympy.Basic) -> str:
-        """The name of a dimension."""
-
-
-@dataclass(frozen=True)
-class Called:
-    """Names of dimensions from a table."""
-
-    names: Mapping[sympy.Symbol, str]
-
-    def dim_name(self, symbol: sympy.Symbol) -> str:
-        """The name of a dimension."""
-        return self.names[symbol]
-
-
-def dimension(dim: Dim, writer: NamesOfDims) -> Text:
-    """A dimension with symbols first, as in T − 1, and with floor division for quotients.
-
-    Raises:
-        LoweringError: the expression cannot be written.
-    """
-    if isinstance(dim, int) or dim.is_Integer:
-        return Text(str(int(dim)), Level.SIGN if dim < 0 else Level.ATOM)
-    if dim.is_Symbol:
-        return Text(writer.dim_name(dim))
-    if dim.is_Add:
-        return Text(_sum(dim, writer), Level.SUM)
-    if dim.is_Mul:
-        return _product(dim, writer)
-    if dim.is_Pow and dim.exp.is_Integer and dim.exp > 0:
-        return Text(f"{dimension(dim.base, writer).inside(Level.ATOM)}**{int(dim.exp)}", Level.POWER)
-    if isinstance(dim, (sympy.floor, sympy.ceiling)):
-        over, under = sympy.together(dim.args[0]).as_numer_denom()
-        sign = -1 if isinstance(dim, sympy.ceiling) else 1  # ⌈a/b⌉ = −⌊−a/b⌋
-        inner = dimension(sympy.expand(sign * over), writer).inside(Level.PRODUCT)
-        text = Text(f"{inner}//{dimension(under, writer).inside(Level.SIGN)}", Level.PRODUCT)
-        return text if sign == 1 else Text(f"-({text})", Level.SIGN)
-    if isinstance(dim, (sympy.Max, sympy.Min)):
-        return Text(f"{type(dim).__name__.lower()}({', '.join(dimension(a, writer).text for a in dim.args)})")
-    raise LoweringError(f"the dimension {dim} has no form in generated code")
-
-
-def _sum(dim: sympy.Expr, writer: NamesOfDims) -> str:
-    """A sum with symbols first and negative terms subtracted."""
-    text = ""
-    for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
-        negative = term.could_extract_minus_sign()
-        part = dimension(-term if negative else term, writer)
-        joined = part.inside(Level.PRODUCT)
-        text += (f" - {joined}" if negative else f" + {joined}") if text else f"{'-' * negative}{joined}"
-    return text
-
-
-def _product(dim: sympy.Expr, writer: NamesOfDims) -> Text:
-    over, under = dim.as_numer_denom()
-    if under != 1:
-        top = dimension(over, writer).inside(Level.PRODUCT)
-        return Text(f"{top}//{dimension(under, writer).inside(Level.SIGN)}", Level.PRODUCT)
-    if dim.could_extract_minus_sign():
-        return Text(f"-{dimension(-dim, writer).inside(Level.PRODUCT)}", Level.SIGN)
-    return Text("*".join(dimension(a, writer).inside(Level.SIGN) for a in dim.args), Level.PRODUCT)
 
 
 # ---- arithmetic ---------------------------------------------------------------------------------

@@ -42,6 +42,20 @@ class Text:
         return self.text
 
 
+@dataclass(frozen=True)
+class MatrixProduct:
+    """A matrix product ``left @ right``, followed by the text ``after`` that gives the result its shape."""
+
+    left: str
+    right: str
+    after: str = ""
+
+    def text(self) -> Text:
+        """The product as an expression."""
+        text = f"{self.left} @ {self.right}"
+        return Text(f"({text}){self.after}") if self.after else Text(text, Level.PRODUCT)
+
+
 if TYPE_CHECKING:
     Texts = tuple[Text, ...]
 else:  # plum dispatches on the op and the target, and does not convert results

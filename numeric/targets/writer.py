@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from symad import special
 from symad.core.dims import Dim, Shape, plus, same_dim, times
 from symad.core.graph import Op
+from symad.core.questions import question
 from symad.errors import LoweringError
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.users_functions import users_call
@@ -26,15 +27,20 @@ from symad.numeric.program.expressions import (
     Step,
     Value,
 )
+from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
-from symad.numeric.targets.scalars import dimension, write
-from symad.numeric.targets.target import NUMPY, Function, Level, NumPy, Target, Text
+from symad.numeric.targets.target import NUMPY, Function, Level, MatrixProduct, NumPy, Target, Text, Texts
 from symad.ops.arrays.sources import Constant
 
 if TYPE_CHECKING:
     import sympy
 
-    from symad.numeric.targets.contractions import MatrixProduct
+    Written: TypeAlias = Text | MatrixProduct
+
+
+@question
+def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
+    """The expression ``node = op(*args)`` as `Text` in a target; ``writer`` records what the text needs."""
 
 
 class Writer:

@@ -9,7 +9,9 @@ import sympy as sp
 from sympy.codegen import cfunctions as cf
 
 from symad.errors import LoweringError
-from symad.gpu.sympy_to_cuda.printer import FUNCTIONS, HELPERS, Style, Variable, kind_of, statements
+from symad.gpu.sympy_to_cuda.operands import Style, Variable
+from symad.gpu.sympy_to_cuda.printer import HELPERS, kind_of, statements
+from symad.gpu.sympy_to_cuda.writers import FUNCTIONS
 from symad.numeric.pairs.stable_sympy import derivative, exact_integers, program
 from tests.gpu.shim.driver import CpuModule
 
