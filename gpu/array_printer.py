@@ -22,8 +22,9 @@ from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
+from symad.gpu.printers.printing import Piece
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
-from symad.gpu.printers.results import Piece, flat_text, result_text
+from symad.gpu.printers.results import flat_text, result_text
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.settings import current

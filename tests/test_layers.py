@@ -213,31 +213,22 @@ def module_of(path):
     return name if name.split(".")[0] == "symad" else f"symad.{name}"
 
 
-def type_checking_lines(tree):
-    """Lines that only a type checker reads."""
-    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
-    return {node.lineno for block in blocks for part in block.body for node in ast.walk(part)
-            if hasattr(node, "lineno")}  # fmt: skip
-
-
 def import_graph():
-    """Which module imports which, imports inside of functions included."""
+    """Which module imports which, imports inside of functions and for type checkers included."""
     modules = {module_of(f): f for package in ("symad", "numeric", "gpu") for f in files_of(package)}
     graph = networkx.DiGraph()
     for name, path in modules.items():
-        source = path.read_text("utf-8")
-        unread = type_checking_lines(ast.parse(source))
-        for entry in imports_in(source, str(path)):
+        for entry in imports_in(path.read_text("utf-8"), str(path)):
             target = entry.name
             while target and target not in modules:
                 target = target.rpartition(".")[0]
-            if target and target != name and entry.line not in unread:
+            if target and target != name:
                 graph.add_edge(name, target)
     return graph
 
 
 def test_imports_run_downhill():
-    """No circle of imports anywhere, those inside of functions included."""
+    """No circle of imports anywhere, those inside of functions and for type checkers included."""
     circles = [c for c in networkx.strongly_connected_components(import_graph()) if len(c) > 1]
     assert [sorted(c) for c in circles] == []
 

@@ -39,7 +39,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
 )
 from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
-from symad.gpu.printers.library import CuPyPrinter
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.library.score_functions import Parameter, parameter_symbol
 from symad.numeric.pairs.attention_printer import results_of, tuple_text
@@ -122,7 +122,7 @@ def padded(node: Node, dtype: str) -> tuple[int, int]:
     return -(-d // per) * per, -(-d_v // per) * per
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: CuPyPrinter) -> list[str]:
+def attention_lines(op: AttentionOp, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statements that compute all results of an attention op."""
     if has_kernels(op, node, printer.dtype):
         return _Writer(op, node, printer).lines()
@@ -135,7 +135,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: CuPyPrinter) -> list[s
 class _Writer:
     """Writes one attention op into a module."""
 
-    def __init__(self, op: AttentionOp, node: Node, printer: CuPyPrinter) -> None:
+    def __init__(self, op: AttentionOp, node: Node, printer: CuPyPrinting) -> None:
         self.op, self.node, self.printer = op, node, printer
         self.real = "double" if printer.dtype == "float64" else "float"
         self.np_real = f"cp.{printer.accumulator}"

@@ -13,7 +13,8 @@ from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import CuPyPrinter, real_type
+from symad.gpu.printers.library import real_type
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction
@@ -147,7 +148,7 @@ def pair_source(op: PairOp, node: Node, dtype: str) -> str:
     return head + kernel_text("prims.h") + _text(op, node, dtype)[2] + kernel_text("pair_sum.cu")
 
 
-def pair_lines(op: PairOp, node: Node, printer: CuPyPrinter) -> list[str]:
+def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     args, at = [printer.array_text(a) for a in node.args], op.inner
@@ -177,7 +178,9 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinter) -> list[str]:
     return [f"{', '.join(names)} = {call}"]
 
 
-def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyPrinter) -> list[str]:
+def _products_lines(
+    function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyPrinting
+) -> list[str]:
     """The entry of a plan with the tensor-core kernel; empty if the option is off or no kernel fits."""
     kind = current().pair_products
     if kind == "off" or printer.dtype != "float32" or not has_products(function):
@@ -193,7 +196,7 @@ def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, print
     ]
 
 
-def plan_constant(op: PairOp, node: Node, printer: CuPyPrinter) -> str:
+def plan_constant(op: PairOp, node: Node, printer: CuPyPrinting) -> str:
     """The name of the module's constant with the kernels of one function."""
     columns = node.args[2].shape[1]
     key = (op.formula, op.parameters, node.args[0].shape[1], columns, op.reduce)

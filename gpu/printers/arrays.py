@@ -16,7 +16,8 @@ from symad.errors import LoweringError
 from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied
-from symad.gpu.printers.library import CuPy, CuPyPrinter
+from symad.gpu.printers.library import CuPy
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
 from symad.library.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
@@ -64,33 +65,33 @@ BESSEL: dict[type[sympy.Basic], dict[int, str]] = {
 
 
 @emit.dispatch
-def fused_emit(op: Fused, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
-    """The call of the group's kernel; `CuPyPrinter.statement` unpacks several results."""
+def fused_emit(op: Fused, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+    """The call of the group's kernel; `CuPyPrinting.statement` unpacks several results."""
     types = [printer.kernels.type_of(a) for a in node.args]
     return f"{printer.kernels.elementwise(op.body, types)}({', '.join(printer.on_device(node))})"
 
 
 @emit.dispatch
-def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types)
     return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
 
 
 @emit.dispatch
-def sum_then_emit(op: SumThen, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def sum_then_emit(op: SumThen, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types, op.then)
     return f"{name}({', '.join(printer.on_device(node))}, axis=None)"
 
 
 @emit.dispatch
-def dimension_cupy(op: Dimension, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def dimension_cupy(op: Dimension, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return str(printer.dim(op.expression))
 
 
 @emit.dispatch
-def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(over) if over else "1"
@@ -100,12 +101,12 @@ def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: CuPyPrint
 
 
 @emit.dispatch
-def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return f"{args[0]}**{args[1]}"
 
 
 @emit.dispatch
-def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     """A function that only cupyx.scipy.special has; its arguments must be arrays of one dtype."""
     if op.head in WHOLE_HEADS:  # functions of integers, which are not computed in kernels
         name = f"cp.{WHOLE_HEADS[op.head]}"
@@ -131,7 +132,7 @@ def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyP
 
 
 @emit.dispatch
-def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     (arg,) = node.args
     if not arg.shape and arg in on_host(topological([arg])):
         return f"cp.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.type_of(node)})"
@@ -143,7 +144,7 @@ def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printe
 
 
 @emit.dispatch
-def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
     parts = [
         printer.writer.interval(Interval(start, count, step), dim) for start, count, step, dim in rows
@@ -156,12 +157,12 @@ def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: CuPyPri
 
 
 @emit.dispatch
-def copied_cupy(op: Copied, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def copied_cupy(op: Copied, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return f"cp.ascontiguousarray({args[0]})"
 
 
 @emit.dispatch
-def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     text = f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
     known = isinstance(op.size, int) and op.size <= MAX_EXACT
     return str(printer.constant_text(text)) if known else text
@@ -169,7 +170,7 @@ def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: CuPyPri
 
 @emit.dispatch
 def array_constant_cupy(
-    op: ArrayConstant, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
+    op: ArrayConstant, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
 ) -> Text:
     array = op.array
     if array.dtype.kind in "iu":
@@ -179,7 +180,7 @@ def array_constant_cupy(
 
 
 @emit.dispatch
-def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     """Selections of integers; all others are in kernels."""
     text = f"cp.where({', '.join(args)})"
     numbers = all(not a.shape and a in printer.host for a in node.args[1:])
@@ -187,14 +188,14 @@ def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuP
 
 
 @emit.dispatch
-def affine_scan_cupy(op: AffineScan, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def affine_scan_cupy(op: AffineScan, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     product_helper(printer)
     return f"{printer.helper('_affine_scan', '')}({', '.join(args)}, {op.matrices}, {op.backward})"
 
 
 @emit.dispatch
 def matrix_power_cupy(
-    op: MatrixPower, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
+    op: MatrixPower, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
 ) -> Text:
     known = node.args[1] in on_host(topological([node.args[1]]))
     exponent = args[1] if known else f"{args[1]}.item()"

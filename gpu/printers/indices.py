@@ -17,7 +17,8 @@ from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CuPy, CuPyPrinter
+from symad.gpu.printers.library import CuPy
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -107,7 +108,7 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
 '''
 
 
-def report_helpers(printer: CuPyPrinter) -> None:
+def report_helpers(printer: CuPyPrinting) -> None:
     """Add the helpers that read the flag, and the words for all sites, which are known by now."""
     printer.imports |= {"import atexit", "import numpy as np", "from functools import lru_cache"}
     printer.helpers["_SITES"] = "_SITES = (\n" + "".join(f"    {site!r},\n" for site in printer.sites) + ")\n"
@@ -115,7 +116,7 @@ def report_helpers(printer: CuPyPrinter) -> None:
         printer.helpers[name] = text
 
 
-def segment_sum(printer: CuPyPrinter) -> str:
+def segment_sum(printer: CuPyPrinting) -> str:
     """The helper that sums segments, with the text of its kernel."""
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
@@ -161,7 +162,7 @@ def rows_of(
     lengths: tuple[Dim, ...],
     from_end: bool,
     places: list[str],
-    printer: CuPyPrinter,
+    printer: CuPyPrinting,
     error: type[Exception] = IndexError,
 ) -> str:
     """The row-major positions of some indices in axes of these lengths, checked if needed, by one kernel.
@@ -190,7 +191,7 @@ def rows_of(
     return str(name)
 
 
-def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyPrinter) -> str:
+def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyPrinting) -> str:
     """The elementwise kernel of `rows_of`."""
     lines, position = [], ""
     for k, (kind, check) in enumerate(zip(kinds, checked, strict=True)):
@@ -216,23 +217,23 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPy
     return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
-def _as_typed(text: str, node: Node, printer: CuPyPrinter) -> str:
+def _as_typed(text: str, node: Node, printer: CuPyPrinting) -> str:
     """Integers, converted to the program's type if nothing reads them as integers."""
     return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
 
 
 @emit.dispatch
-def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     places = [f"axis {axis} of {op.what}" for axis in op.axes]
     return _as_typed(rows_of(node.args, op.shape, op.from_end, places, printer), node, printer)
 
 
-def _row_numbers(indices: Node, length: Dim, printer: CuPyPrinter) -> str:
+def _row_numbers(indices: Node, length: Dim, printer: CuPyPrinting) -> str:
     return rows_of((indices,), (length,), False, ["the axis that is looked up"], printer)
 
 
 @emit.dispatch
-def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     table, indices = node.args
     rows = _row_numbers(indices, table.shape[0], printer)
     counts = isinstance(table.op, Iota) or (
@@ -244,7 +245,7 @@ def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuP
 
 
 @emit.dispatch
-def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     rows, count = _row_numbers(node.args[0], op.size, printer), printer.dim(op.size)
     if current().atomics:
         helper = printer.helper("_scatter_add_atomic", ATOMIC)
@@ -257,7 +258,7 @@ def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, pri
 
 @emit.dispatch
 def sorting_positions_cupy(
-    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
+    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
 ) -> Text:
     """CuPy's sort is stable (cupy/_sorting/sort.py, line 94 of 13.6.0 and 14.2.0) and has no bfloat16."""
     wide = f"{args[0]}.astype(cp.float32)" if printer.dtype == "bfloat16" else args[0]

@@ -7,7 +7,8 @@ from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import CuPyPrinter, real_type
+from symad.gpu.printers.library import real_type
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 
 MAX_TOGETHER = 24
@@ -47,7 +48,7 @@ def sums_source(dtype: str) -> str:
     return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
 
 
-def sums_lines(op: Sums, node: Node, printer: CuPyPrinter) -> list[str]:
+def sums_lines(op: Sums, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statements that compute all sums, with a limited number in one launch."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
@@ -68,6 +69,6 @@ def sums_lines(op: Sums, node: Node, printer: CuPyPrinter) -> list[str]:
     return lines
 
 
-def _typed(arg: Node, printer: CuPyPrinter) -> str:
+def _typed(arg: Node, printer: CuPyPrinting) -> str:
     text = printer.array_text(arg)
     return text if printer.kernels.type_of(arg) == printer.dtype else f"{text}.astype({printer.type_text})"

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from symad.numeric.backends import ArrayLibrary
-
-if TYPE_CHECKING:
-    from symad.gpu.array_printer import CuPyPrinter as CuPyPrinter
-else:  # plum dispatches on the op and the library
-    CuPyPrinter = Any
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 HALVES = ("float16", "bfloat16")

@@ -12,7 +12,8 @@ from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import HALVES, CuPy, CuPyPrinter, real_type
+from symad.gpu.printers.library import HALVES, CuPy, real_type
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.fused.random import FoldIn, Uniform
 
@@ -69,7 +70,7 @@ KEY = "a random key is four integers in 0..65535"
 NUMBER = "fold_in takes integers from 0 up"
 
 
-def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinter) -> str:
+def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinting) -> str:
     """The name of an elementwise kernel with this body."""
     if printer.dtype in HALVES:
         raise LoweringError(
@@ -81,7 +82,7 @@ def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinter) -> str:
 
 
 @emit.dispatch
-def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
     kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
@@ -90,7 +91,7 @@ def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: C
 
 
 @emit.dispatch
-def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     body = Template(FOLD_IN).substitute(real=real_type(printer.dtype))
     kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
     helper = printer.helper("_fold_in", FOLDED)

@@ -9,7 +9,7 @@ from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import CuPyPrinter
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.recurrences.elements import Product
 from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
@@ -57,7 +57,7 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 '''
 
 
-def recurrence_lines(op: Recurrence, node: Node, printer: CuPyPrinter) -> list[str]:
+def recurrence_lines(op: Recurrence, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all values of a loop."""
     return _Writer(op, node, printer).lines()
 
@@ -68,7 +68,7 @@ Moved = Sequence[tuple[Node, Node]]
 class _Writer:
     """Writes one loop into a module."""
 
-    def __init__(self, op: Recurrence, node: Node, printer: CuPyPrinter) -> None:
+    def __init__(self, op: Recurrence, node: Node, printer: CuPyPrinting) -> None:
         self.op, self.node, self.printer = op, node, printer
         self.step: Step = step_of(op.body, op.states)
         self.initial, self.moving, self.fixed = parts_of(op, node.args)
@@ -168,7 +168,7 @@ def _is_flag(node: Node) -> bool:
     return isinstance(node.op, (Condition, Logic))
 
 
-def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinter) -> list[str]:
+def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
     step, outputs = step_of(op.body, 0), op.body.output_nodes
     used = {leaf for part in step.parts for _, leaf in step.used(part)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.dims import Dim
 from symad.core.graph import Node
-from symad.gpu.printers.library import HALVES, CuPyPrinter
+from symad.gpu.printers.library import HALVES
+from symad.gpu.printers.printing import CuPyPrinting, Piece
 from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.numpy_arrays.owners import owner, repeats
@@ -16,11 +16,8 @@ from symad.ops.arrays.sources import ArrayConstant, Input
 INTEGERS = {True: ("int64",), False: ()}
 """Integer types that results keep, in half precisions and in others."""
 
-Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
-"""The part of an array that a view shows: axes with a fixed position, and the positions; None for all."""
 
-
-def result_text(node: Node, printer: CuPyPrinter) -> str:
+def result_text(node: Node, printer: CuPyPrinting) -> str:
     """An output as an array with memory of its own; in half precisions integers stay integers."""
     kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
     kept += [printer.accumulator] * current().wide

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.gpu.printers.library import CuPyPrinter, real_type
+from symad.gpu.printers.library import real_type
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import RowGroup
@@ -71,7 +72,7 @@ class WarpRows(RowText):
         return f"if (lane == 0) y{position}[row] = {value};" if per_row else f"y{position}[at] = {value};"
 
 
-def row_lines(op: RowGroup, node: Node, printer: CuPyPrinter) -> list[str]:
+def row_lines(op: RowGroup, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all results of a region."""
     types = [printer.kernels.type_of(a) for a in node.args]
     values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(op.body.output_nodes))]

@@ -11,7 +11,8 @@ from string import Template
 
 from symad.core.arrays import Array
 from symad.core.graph import Node, op_of
-from symad.gpu.printers.library import CuPy, CuPyPrinter, real_type
+from symad.gpu.printers.library import CuPy, real_type
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.targets import helpers
 from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -80,7 +81,7 @@ def row_source(kind: str, dtype: str) -> str:
     return Template(text).substitute(name=f"{kind}_rows", real=real, exp=exp, log=log)
 
 
-def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinter) -> str | None:
+def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinting) -> str | None:
     """The call of a row kernel; None if the axes are not the last ones."""
     axes = op_of(node, ExponentialOp).axes
     shape = node.args[0].shape
@@ -103,7 +104,7 @@ def _softmax_tangent(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
 
 
 def by_library(
-    function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyPrinter
+    function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyPrinting
 ) -> str:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
     half = printer.accumulator != printer.dtype
@@ -113,26 +114,26 @@ def by_library(
 
 
 @emit.dispatch
-def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return row_call("softmax", node, args, printer) or by_library(helpers._softmax, args, op.axes, printer)
 
 
 @emit.dispatch
-def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return row_call("log_softmax", node, args, printer) or by_library(
         helpers._log_softmax, args, op.axes, printer
     )
 
 
 @emit.dispatch
-def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return row_call("log_sum_exp", node, args, printer) or by_library(
         helpers._logsumexp, args, op.axes, printer
     )
 
 
 @emit.dispatch
-def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     return row_call("softmax_tangent", node, args, printer) or by_library(
         _softmax_tangent, args, op.axes, printer
     )

@@ -7,7 +7,8 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import definition
 from symad.errors import LoweringError
-from symad.gpu.printers.library import HALVES, CuPy, CuPyPrinter
+from symad.gpu.printers.library import HALVES, CuPy
+from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
@@ -15,7 +16,7 @@ from symad.ops.sparse.sparse_solve import SparseSolve
 
 @emit.dispatch
 def compressed_rows_cupy(
-    op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter
+    op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
 ) -> Text:
     """A ``cupyx.scipy.sparse.csr_matrix``, which has 32-bit indices and float32 or float64 entries."""
     if printer.dtype in HALVES:
@@ -38,7 +39,7 @@ def compressed_rows_cupy(
     return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
 
 
-def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[str], np.ndarray]:
+def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinting) -> tuple[list[str], np.ndarray]:
     """Flat arrays, and for each entry the position of its first value in them."""
     source = np.zeros(len(op.columns), np.int64)
     pieces: list[str] = []
@@ -59,7 +60,7 @@ def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinter) -> tuple[list[
 
 
 @emit.dispatch
-def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: CuPyPrinter) -> Text:
+def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     """The solution of the dense system that defines the op."""
     (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
     needed, made = printer.in_place_of(dense)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sp
 
@@ -22,7 +22,9 @@ from symad.derivatives.reverse import value_and_gradient
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
+from symad.numeric.compiled_arrays.printing import CompiledPrinting
 from symad.numeric.fusion.chains import MAX_LEAVES
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.pairs.pair_sum_printer import traced
 from symad.numeric.passes import prepare
@@ -31,10 +33,6 @@ from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent, in_part
 from symad.stable import with_logistic
 from symad.tracing import trace
-
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativePrinter
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 COLUMNS = '''def _over_pairs(kernel, rows, columns):
     """The sums of a kernel, by blocks of columns that stay in the cache."""
@@ -115,7 +113,7 @@ def _number(name: str) -> Node:
     return input_node(sp.Dummy(name, real=True))
 
 
-def pair_sum_lines(op: PairOp, node: Node, printer: NativePrinter) -> list[str] | None:
+def pair_sum_lines(op: PairOp, node: Node, printer: CompiledPrinting) -> list[str] | None:
     """The statements of a sum over pairs or of its cotangents; None if NumPy's blocks are better.
 
     They are better for other reductions, for functions without vector code in C, and for points with so
@@ -143,14 +141,14 @@ def _is_vector_code(body: Graph, real: str) -> bool:
     return all(not n.shape and has_vector_form(n, real, sines=True) for n in inner)
 
 
-def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: ArrayPrinter) -> list[str]:
+def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Printing) -> list[str]:
     x, y, b, *theta = (printer.text[a] for a in node.args)
     lines, sums = _sums(made.value, [f"*{x}.T", *_entries(theta, function)], [y, b], printer)
     printer.text[node] = printer.name_for(node)
     return [*lines, f"{printer.text[node]} = {printer.np}.stack({sums}, axis=1)"]
 
 
-def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: ArrayPrinter) -> list[str]:
+def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Printing) -> list[str]:
     """The cotangents of all arguments, computed together."""
     texts = [printer.text[a] for a in node.args]
     x, y, b, *theta = texts[: op.inner]

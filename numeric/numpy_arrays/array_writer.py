@@ -10,6 +10,7 @@ import numpy as np
 from symad.core.graph import Node, Op
 from symad.core.questions import definition
 from symad.errors import LoweringError
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.targets import arrays, linear_algebra  # noqa: F401  (register answers)
 from symad.numeric.targets.contractions import contraction
@@ -22,7 +23,6 @@ from symad.ops.arrays.sources import Constant, Dimension
 if TYPE_CHECKING:
     import sympy
 
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 
 class ArrayWriter(Writer):
@@ -30,7 +30,7 @@ class ArrayWriter(Writer):
 
     reads_well = False
 
-    def __init__(self, printer: ArrayPrinter) -> None:
+    def __init__(self, printer: Printing) -> None:
         """A writer for the module that ``printer`` prints."""
         super().__init__(numpy_as(printer.library.name, printer.np), printer.dtype, printer.names)
         self.printer = printer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
@@ -22,6 +22,7 @@ from symad.numeric.numpy_arrays.elementwise_helpers import (
     WITHOUT_OUT,
 )
 from symad.numeric.numpy_arrays.memory_reuse import new_text
+from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read
@@ -35,9 +36,6 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
@@ -74,16 +72,16 @@ class Step:
 
 Call = tuple[str, tuple[str, ...]]
 """The name of a function and the texts of its arguments."""
-Rule = Callable[[Compute, "InPlacePrinter"], "Call | None"]
+Rule = Callable[[Compute, "InPlacePrinting"], "Call | None"]
 
 
-def call_of(expression: Expression, printer: InPlacePrinter) -> Call | None:
+def call_of(expression: Expression, printer: InPlacePrinting) -> Call | None:
     """The call that computes an expression; None if no function of `RULES` does."""
     rule = RULES.get(type(expression.op)) if isinstance(expression, Compute) and expression.shape else None
     return None if rule is None else rule(expression, printer)  # type: ignore[arg-type]  # a `Compute`
 
 
-def operand(expression: Expression, printer: InPlacePrinter) -> str:
+def operand(expression: Expression, printer: InPlacePrinting) -> str:
     """The text of an operand that NumPy broadcasts."""
     if not expression.shape:
         return str(printer.number(_number(expression, printer), expression))
@@ -98,7 +96,7 @@ def operand(expression: Expression, printer: InPlacePrinter) -> str:
     return f"{text}[{', '.join(':' if k in op.axes else 'None' for k in range(rank))}]"
 
 
-def _factor(expression: Expression, power: int, printer: InPlacePrinter) -> str:
+def _factor(expression: Expression, power: int, printer: InPlacePrinting) -> str:
     """The text of a factor; NumPy multiplies by a boolean array as by 1 and 0."""
     if power == 1 and isinstance(expression, Compute) and expression.shape and is_indicator(expression):
         return str(printer.text_of(expression.args[0]))
@@ -147,7 +145,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     return [made[0].line(begun, printer.np), *(step.line(name, printer.np) for step in made[1:])]
 
 
-def _take(name: Name | None, printer: InPlacePrinter) -> None:
+def _take(name: Name | None, printer: InPlacePrinting) -> None:
     """Reserve a name that is used now."""
     if name is not None:
         printer.names.taken.add(name)
@@ -157,7 +155,7 @@ def _take(name: Name | None, printer: InPlacePrinter) -> None:
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def _number(expression: Expression, printer: InPlacePrinter) -> str:
+def _number(expression: Expression, printer: InPlacePrinting) -> str:
     """The text of a number. A sum or product of numbers is evaluated before it is combined with arrays."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, (Add, Mul)):
         return str(printer.text_of(expression))
@@ -175,7 +173,7 @@ def _signed(signs: Sequence[int], texts: Sequence[str]) -> str:
 
 
 def _multiplied(
-    expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: InPlacePrinter
+    expression: Compute, powers: Sequence[int], texts: Sequence[str], printer: InPlacePrinting
 ) -> str:
     """The product of powers ±1 of some numbers.
 
@@ -196,14 +194,14 @@ def _multiplied(
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def sum_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
+def sum_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
     """a + b, a − b or −a."""
     signs: tuple[int, ...] = expression.op.signs  # type: ignore[attr-defined]  # a sum's
     name = {(1, 1): "add", (1, -1): "subtract", (-1,): "negative"}.get(signs)
     return (name, tuple([operand(a, printer) for a in expression.args])) if name else None
 
 
-def product_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
+def product_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
     """a b, a/b or 1/a."""
     powers: tuple[int, ...] = expression.op.powers  # type: ignore[attr-defined]  # a product's
     name = {(1, 1): "multiply", (1, -1): "divide", (-1,): "reciprocal"}.get(powers)
@@ -211,14 +209,14 @@ def product_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     return (name, tuple([_factor(a, p, printer) for p, a in pairs])) if name else None
 
 
-def power_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
+def power_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
     """√a; squares are products already."""
     base, exponent = expression.args
     root = literal(exponent) == sympy.Rational(1, 2) and base.shape
     return ("sqrt", (operand(base, printer),)) if root else None
 
 
-def function_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
+def function_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
     """f(a); max(a, b) or min(a, b)."""
     head: sympy.FunctionClass = expression.op.head  # type: ignore[attr-defined]  # a function's
     args = tuple([operand(a, printer) for a in expression.args])
@@ -245,13 +243,13 @@ def function_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     return found, args
 
 
-def cleared_call(expression: Compute, printer: InPlacePrinter) -> Call:
+def cleared_call(expression: Compute, printer: InPlacePrinting) -> Call:
     """A span of memory whose gaps are set to zero."""
     gaps = expression.op.gaps  # type: ignore[attr-defined]  # of `Cleared`
     return printer.helper("_clear", CLEAR), (operand(expression.args[0], printer), str(gaps))
 
 
-def select_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
+def select_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
     """The scores of a softmax under a broadcast mask, −∞ where the mask does not hold.
 
     This is the minimum of the scores and of a limit: ∞ where the mask holds, −∞ elsewhere. A masked score may
@@ -264,13 +262,13 @@ def select_call(expression: Compute, printer: InPlacePrinter) -> Call | None:
     return "fmin", (operand(scores, printer), limit)
 
 
-def softmax_call(expression: Compute, printer: InPlacePrinter) -> Call:
+def softmax_call(expression: Compute, printer: InPlacePrinting) -> Call:
     """softmax(a) over some axes."""
     axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
     return printer.writer.helper(helpers._softmax), (operand(expression.args[0], printer), str(axes))
 
 
-def softmax_tangent_call(expression: Compute, printer: InPlacePrinter) -> Call:
+def softmax_tangent_call(expression: Compute, printer: InPlacePrinting) -> Call:
     """p (t − Σ p t), the derivative of a softmax p along t."""
     p, t = (operand(a, printer) for a in expression.args)
     axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax

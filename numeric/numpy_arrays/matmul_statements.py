@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from string import Template
-from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
+from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.target import MatrixProduct
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
 SUMMED = '''def _summed(a, b, steps):
     """The sum of a[t] @ b[t].T over t, some steps at a time: what BLAS reads is in the cache."""
@@ -34,7 +31,7 @@ SUMMED = '''def _summed(a, b, steps):
 '''
 
 
-def product_line(node: Node, printer: InPlacePrinter) -> str | None:
+def product_line(node: Node, printer: InPlacePrinting) -> str | None:
     """The statement of a matrix product; None for other contractions."""
     slot = printer.slots.get(node)
     steps = steps_at_a_time(node)
@@ -59,7 +56,7 @@ def product_line(node: Node, printer: InPlacePrinter) -> str | None:
     return f"{printer.text[node]} = {made}"
 
 
-def _summed(node: Node, steps: int, printer: InPlacePrinter) -> str:
+def _summed(node: Node, steps: int, printer: InPlacePrinting) -> str:
     """The sum of the products of all steps, in recycled memory."""
     new_text(node.shape, printer)
     helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
@@ -73,7 +70,7 @@ def is_plain(product: MatrixProduct) -> bool:
     return not product.after and all(map(is_name, sides))
 
 
-def _dotted(node: Node, product: MatrixProduct, slot: str | None, printer: InPlacePrinter) -> str | None:
+def _dotted(node: Node, product: MatrixProduct, slot: str | None, printer: InPlacePrinting) -> str | None:
     """The statement of a matrix product by ``dot``, which has less overhead per call than ``matmul``.
 
     ``dot`` writes only to contiguous arrays of the dtype that its result would have.

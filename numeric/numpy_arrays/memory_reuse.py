@@ -15,7 +15,6 @@ from functools import cache
 from itertools import pairwise
 from string import Template
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,14 +22,11 @@ from symad.core.dims import Shape
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
+from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large, most_elements
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
@@ -116,20 +112,20 @@ def shared_memory(size: int) -> np.ndarray:
         return new((size,), np.uint8)
 
 
-def _least(shape: Shape, printer: ArrayPrinter) -> str:
+def _least(shape: Shape, printer: Printing) -> str:
     """The argument ``least``, if the shape changes from block to block: the elements of the largest block."""
     most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, printer.bounds)
     return f", {most}" if most else ""
 
 
-def new_text(shape: Shape, printer: ArrayPrinter) -> str:
+def new_text(shape: Shape, printer: Printing) -> str:
     """The call that allocates an array in recycled memory."""
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
     return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
-def allocation(made: Allocate, printer: ArrayPrinter) -> str:
+def allocation(made: Allocate, printer: Printing) -> str:
     """The call that allocates an array that other statements fill."""
     shape, turn = made.value.shape, ""
     if made.swapped:
@@ -140,7 +136,7 @@ def allocation(made: Allocate, printer: ArrayPrinter) -> str:
     return f"{printer.np}.{function}({printer.dims(shape)}, dtype={printer.type_text}){turn}"
 
 
-def laid_out(node: Node, printer: InPlacePrinter) -> str | None:
+def laid_out(node: Node, printer: InPlacePrinting) -> str | None:
     """The copy of a large transposed array that a reshape makes by joining axes; None for other arrays."""
     (arg,) = node.args
     op = arg.op
@@ -175,7 +171,7 @@ def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
     return found
 
 
-def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinter) -> str:
+def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinting) -> str:
     """The call that computes a matrix product in recycled memory."""
     new_text(node.shape, printer)
     source = Template(PRODUCT).substitute(multiply=printer.multiplication())

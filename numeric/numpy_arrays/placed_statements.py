@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
@@ -12,6 +12,7 @@ from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.ops.loops import loop_lines
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
+from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.loops import Blocks, Loop
@@ -19,10 +20,6 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Store, assignments
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Broadcast, Reshape
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 
 class Placed:
@@ -80,7 +77,7 @@ class Placed:
         """Whether the memory of a node is kept from call to call."""
         return node in self.steps and self.steps[node][0].kept
 
-    def text_of(self, expression: Expression, printer: ArrayPrinter) -> str:
+    def text_of(self, expression: Expression, printer: Printing) -> str:
         """The text of a value or of a constant."""
         if isinstance(expression, Read):
             return self.text_of_value(expression.value, printer)
@@ -93,7 +90,7 @@ class Placed:
             return self.text_of(arg, printer) if arg.shape else str(printer.writer.text(arg))
         return str(printer.text[Node.of(expression.op, ())])
 
-    def text_of_value(self, value: Value, printer: ArrayPrinter) -> str:
+    def text_of_value(self, value: Value, printer: Printing) -> str:
         """The text of a value."""
         node = self.nodes.get(value)
         text: str = self.texts[value] if node is None else printer.text[node]
@@ -133,7 +130,7 @@ class Placed:
                 lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
         return lines
 
-    def closed(self, statement: Statement, printer: InPlacePrinter) -> list[str]:
+    def closed(self, statement: Statement, printer: InPlacePrinting) -> list[str]:
         """The lines that copy nodes to their places if they were not computed there."""
         lines = []
         for made in assignments(statement):
@@ -147,7 +144,7 @@ class Placed:
                 printer.floats.add(node)
         return lines
 
-    def _allocated(self, statement: Allocate, printer: InPlacePrinter) -> list[str]:
+    def _allocated(self, statement: Allocate, printer: InPlacePrinting) -> list[str]:
         """The line that allocates an array."""
         array = statement.value
         made, node = self.nodes.get(array), self.filled.get(array)
@@ -158,7 +155,7 @@ class Placed:
             self.texts[array] = name
         return [f"{name} = {allocation(statement, printer)}"]
 
-    def _part(self, value: Value, expression: Expression, printer: InPlacePrinter) -> list[str]:
+    def _part(self, value: Value, expression: Expression, printer: InPlacePrinting) -> list[str]:
         """The line that names a view; a view whose text is written only once has no name."""
         part = part_of(expression)
         assert part is not None

@@ -24,7 +24,8 @@ from symad.numeric.numpy_arrays.ops.nested import function_lines
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
-from symad.numeric.numpy_arrays.plan import Plan, plan_inside, plan_of
+from symad.numeric.numpy_arrays.plan import Plan
+from symad.numeric.numpy_arrays.planning import plan_inside, plan_of
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from symad.core.dims import size
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.numpy_arrays.texts import Name, is_name
 from symad.numeric.targets.target import MatrixProduct
 
 if TYPE_CHECKING:
     from symad.core.dims import Shape
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 MAX_ROW_ELEMENTS = 4096
 """Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast."""
@@ -28,7 +27,7 @@ def _ones(size, dtype):
 '''
 
 
-def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) -> MatrixProduct | None:
+def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinting) -> MatrixProduct | None:
     """The sum of an array of floats over its first axes or its last axes; None for other sums."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
     if count == rank or not is_name(text) or not printer.holds_floats(arg):
@@ -47,7 +46,7 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinter) ->
     return MatrixProduct(*factors, after)
 
 
-def _ones(shape: Shape, printer: ArrayPrinter) -> str:
+def _ones(shape: Shape, printer: Printing) -> str:
     """A vector of ones: a constant of the module, or cached by length if the length is a dimension."""
     length = size(shape)
     if isinstance(length, int):
@@ -58,7 +57,7 @@ def _ones(shape: Shape, printer: ArrayPrinter) -> str:
     return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.type_text})"
 
 
-def _reshaped(text: str, rows: Shape, columns: Shape, printer: ArrayPrinter) -> str:
+def _reshaped(text: str, rows: Shape, columns: Shape, printer: Printing) -> str:
     """An array as a matrix: the axes ``rows`` joined to one, then the axes ``columns``."""
     if len(rows) == len(columns) == 1:
         return text

@@ -6,9 +6,8 @@ the score's slopes and one for its second derivative. The helpers below iterate 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
 from symad.ops.fused.attention import in_part
@@ -19,9 +18,6 @@ from symad.ops.fused.attention_ops import (
     AttentionSecond,
     AttentionTangent,
 )
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
     """Tiles of pairs: their rows, columns, positions (b, h, i, j) and which of them take part."""
@@ -179,7 +175,7 @@ def results_of(op: AttentionOp, node: Node) -> list[Node]:
     return [in_part(op, type(op), k, node.args) for k in numbers]
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: ArrayPrinter) -> list[str]:
+def attention_lines(op: AttentionOp, node: Node, printer: Printing) -> list[str]:
     """The statement that computes all results of an attention op."""
     results = results_of(op, node)
     args = [printer.text[a] for a in node.args]
@@ -189,7 +185,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: ArrayPrinter) -> list[
     return [f"{', '.join(printer.text[r] for r in results)} = {call}"]
 
 
-def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: ArrayPrinter) -> str:
+def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Printing) -> str:
     """The call of the helper that computes an op."""
     names = functions_of(op, printer)
     at, params = op.inner, tuple_text(args[3 : op.inner])
@@ -222,7 +218,7 @@ def tuple_text(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-def functions_of(op: AttentionOp, printer: ArrayPrinter) -> dict[str, str]:
+def functions_of(op: AttentionOp, printer: Printing) -> dict[str, str]:
     """The names of the module's functions of a score, by kind."""
     score = score_of(op.score.expression, op.mask.expression, op.given)
     key = (op.score, op.mask, op.parameters)
@@ -242,7 +238,7 @@ def functions_of(op: AttentionOp, printer: ArrayPrinter) -> dict[str, str]:
     return names
 
 
-def score_function(name: str, kind: str, score: Score, printer: ArrayPrinter) -> str:
+def score_function(name: str, kind: str, score: Score, printer: Printing) -> str:
     """The text of one function of a score: kind "seen", "score", "slopes" or "second"."""
     params = [p.name for p in score.parameters]
     loops = [str(loop) for loop in LOOPS]
@@ -269,7 +265,7 @@ def score_function(name: str, kind: str, score: Score, printer: ArrayPrinter) ->
     return "\n".join([*lines, f"    return {result}", ""])
 
 
-def reads_checked(score: Score, text: FormulaText, seen: str, printer: ArrayPrinter) -> list[str]:
+def reads_checked(score: Score, text: FormulaText, seen: str, printer: Printing) -> list[str]:
     """Statements that reject reads outside of arrays by visible pairs; ``seen`` is the name of the mask."""
     checks = []
     for load in score.loads:

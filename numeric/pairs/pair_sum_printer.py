@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
 from symad.numeric.pairs.sympy_to_numpy import ExpressionText
 from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s
@@ -67,7 +63,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
 """
 
 
-def pair_lines(op: PairOp, node: Node, printer: ArrayPrinter) -> list[str]:
+def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
     """The statement that computes all results of one computation."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     args, at = [printer.text[a] for a in node.args], op.inner
@@ -95,7 +91,7 @@ def traced(op: PairOp, node: Node) -> PairFunction:
     return trace_pair(op.formula.expression, int(node.args[0].shape[1]), sizes)
 
 
-def functions_of(op: PairOp, node: Node, printer: ArrayPrinter) -> tuple[str, str]:
+def functions_of(op: PairOp, node: Node, printer: Printing) -> tuple[str, str]:
     """The names of the functions that compute k and its partials."""
     key = (op.formula, op.parameters, node.args[0].shape[1])
     number = printer.scores.setdefault(key, len(printer.scores) + 1)
@@ -111,7 +107,7 @@ def functions_of(op: PairOp, node: Node, printer: ArrayPrinter) -> tuple[str, st
 class _Writer:
     """Writes a pair function: sums over components as loops, everything else once for all pairs."""
 
-    def __init__(self, function: PairFunction, printer: ArrayPrinter) -> None:
+    def __init__(self, function: PairFunction, printer: Printing) -> None:
         self.function, self.printer = function, printer
         self.params = [p.name for p in function.parameters]
 

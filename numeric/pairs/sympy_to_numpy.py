@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
 from symad.errors import LoweringError
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scores import LOOPS, Load, S, Score
 from symad.numeric.pairs.stable_sympy import (
     FUNCTIONS,
@@ -16,9 +15,6 @@ from symad.numeric.pairs.stable_sympy import (
     constant,
     topological,
 )
-
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
 INFIX = {
     sp.Add: " + ", sp.Mul: "*", sp.Eq: " == ", sp.Ne: " != ", sp.Lt: " < ", sp.Le: " <= ",
@@ -31,7 +27,7 @@ FOLDED = {sp.Max: "maximum", sp.Min: "minimum"}
 class ExpressionText:
     """The statements of one generated function; `write` returns the name of an expression's value."""
 
-    def __init__(self, printer: ArrayPrinter, taken: set[str], names: dict[sp.Basic, str]) -> None:
+    def __init__(self, printer: Printing, taken: set[str], names: dict[sp.Basic, str]) -> None:
         """``names`` are the names of symbols; new names differ from those in ``taken``."""
         self.printer = printer
         self.taken = taken
@@ -121,7 +117,7 @@ class ExpressionText:
 class FormulaText(ExpressionText):
     """The statements for the formulas of a score, including their array reads."""
 
-    def __init__(self, score: Score, printer: ArrayPrinter, taken: set[str]) -> None:
+    def __init__(self, score: Score, printer: Printing, taken: set[str]) -> None:
         """``taken`` are the names of arguments, which new names must not repeat."""
         names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
         super().__init__(printer, taken, names | {symbol: name for name, symbol in score.scalars})

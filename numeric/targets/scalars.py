@@ -29,7 +29,8 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
 if TYPE_CHECKING:
-    from symad.numeric.targets.writer import Writer, Written
+    from symad.numeric.targets.writer import Writer
+    from symad.numeric.targets.writer import Written as Written
 else:  # plum dispatches on the op and the target, and does not convert results
     Writer = Written = Any
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import MIN_PARALLEL
+from symad.numeric.compiled_arrays.printing import CompiledPrinting
 from symad.numeric.compiler.c_templates import filled
 from symad.ops.sparse.csr import IntArray
-
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativePrinter
 
 SIGNATURE = "(n),(m)->(m)"
 
@@ -30,7 +26,7 @@ TEXT = f"""void ${{name}}(char **args, const ptrdiff_t *dimensions, const ptrdif
 """One gather. The module itself makes the arrays, so they are contiguous and do not overlap."""
 
 
-def gather_line(values: str, index: IntArray, entries: str, printer: NativePrinter) -> str:
+def gather_line(values: str, index: IntArray, entries: str, printer: CompiledPrinting) -> str:
     """The statement entries[i] = values[index[i]]."""
     places = printer.constant_array(index.astype(np.int32))
     letter = LETTER[printer.dtype]

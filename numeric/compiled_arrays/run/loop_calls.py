@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.numeric.compiled_arrays.c.c_body import NAME
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
+from symad.numeric.compiled_arrays.printing import CompiledPrinting
 from symad.numeric.numpy_arrays.ops.loops import loop_comment
 from symad.numeric.program.loops import Loop
 
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativePrinter
 
-
-def loop_call(loop: Loop, printer: NativePrinter) -> list[str]:
+def loop_call(loop: Loop, printer: CompiledPrinting) -> list[str]:
     """The statement that runs a compiled loop, after its comment."""
     source, text = loop_source(NAME, loop, printer.dtype)
     name = printer.loop(text, source)

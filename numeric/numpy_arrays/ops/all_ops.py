@@ -25,21 +25,21 @@ from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter as ArrayPrinter
+    from symad.numeric.numpy_arrays.printing import Printing as Printing
 
     Text = str
     Texts = tuple[str, ...]
 else:  # plum dispatches on op and library, and converts no return values
-    Text = Texts = ArrayPrinter = Any
+    Text = Texts = Printing = Any
 
 
 @question
-def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     """The expression that computes ``node`` from the names of its arguments."""
 
 
 @emit.dispatch
-def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     """The rule of the target; the text of a source is an atom, since other texts contain it."""
     made = printer.writer.expression(node)
     return made.inside(Level.ATOM) if isinstance(op, Source) else made.text
@@ -50,7 +50,7 @@ def by_target(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 @emit.dispatch
 def array_constant_emit(
-    op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     array = op.array
     if array.dtype.kind in "iu" and node not in printer.row_numbers:
@@ -61,7 +61,7 @@ def array_constant_emit(
 
 @emit.dispatch
 def dimension_emit(
-    op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     text = str(printer.dim(op.expression))
     if printer.dtype != "float32" or node in printer.row_numbers:
@@ -73,7 +73,7 @@ def dimension_emit(
 
 
 @emit.dispatch
-def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(over) if over else "1"
@@ -87,7 +87,7 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     value = constant_value(node.args[1])
     if value in (2, 3):
         return "*".join([args[0]] * int(value))
@@ -106,7 +106,7 @@ def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 @emit.dispatch
 def positions_emit(
-    op: Positions, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: Positions, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     made = printer.writer.expression(node)
     if node in printer.row_numbers:
@@ -114,7 +114,7 @@ def positions_emit(
     return f"{made.inside(Level.ATOM)}.astype({printer.type_text})"
 
 
-def _fits(indices: Node, rows: Dim, printer: ArrayPrinter) -> bool:
+def _fits(indices: Node, rows: Dim, printer: Printing) -> bool:
     """Whether indices are printed as integers and are in range, by a check before or as constants."""
     if indices not in printer.row_numbers:  # other ops read them as numbers, so they are printed as floats
         return False
@@ -129,7 +129,7 @@ def _fits(indices: Node, rows: Dim, printer: ArrayPrinter) -> bool:
 
 
 @emit.dispatch
-def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     if _fits(node.args[1], node.args[0].shape[0], printer):
         return f"{args[0]}[{args[1]}]"
     return printer.writer.expression(node).text
@@ -137,7 +137,7 @@ def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, prin
 
 @emit.dispatch
 def scatter_add_emit(
-    op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     if not _fits(node.args[0], op.size, printer):
         return printer.writer.expression(node).text
@@ -146,7 +146,7 @@ def scatter_add_emit(
 
 @emit.dispatch
 def sorting_positions_emit(
-    op: SortingPositions, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: SortingPositions, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     """Integers if they are read as row numbers only, numbers of the module's dtype otherwise."""
     order = f"{printer.np}.argsort({args[0]}, axis=-1, kind='stable')"

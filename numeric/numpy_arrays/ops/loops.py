@@ -7,27 +7,24 @@ memory before the loop.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from symad.core.dims import plus
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Carried, Loop, Row
 from symad.numeric.program.statements import Store
 from symad.ops.loops.scan import backwards
 
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
-
-def loop_lines(statement: Loop, printer: InPlacePrinter) -> list[str]:
+def loop_lines(statement: Loop, printer: InPlacePrinting) -> list[str]:
     """The lines of a loop, and the lines that prepare it."""
     return _LoopLines(statement, printer).written()
 
 
 def loop_comment(
-    loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str], printer: InPlacePrinter
+    loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str], printer: InPlacePrinting
 ) -> list[str]:
     """The comment h_t = f(h_{t-1}, x_t), from the names of states and of arrays whose rows a step reads.
 
@@ -52,7 +49,7 @@ def loop_comment(
     return ["", f"# {', '.join(f'{s}_t' for s in states)} = f({', '.join([*given, *more])}),   t = {steps}"]
 
 
-def _is_turned(array: Expression, printer: InPlacePrinter) -> bool:
+def _is_turned(array: Expression, printer: InPlacePrinting) -> bool:
     """Whether an array is another array reversed."""
     node = printer.block.nodes.get(array.value) if isinstance(array, Read) else None
     return node is not None and bool(node.args) and backwards(node) is node.args[0]
@@ -72,7 +69,7 @@ def _state_name(
 class _LoopLines:
     """The names and texts that the lines of one loop are built from."""
 
-    def __init__(self, statement: Loop, printer: InPlacePrinter) -> None:
+    def __init__(self, statement: Loop, printer: InPlacePrinting) -> None:
         self.loop = statement
         self.printer = printer
         self.plan = printer.steps.pop(statement.carried[0].value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.block_matrices import Mosaic
 
@@ -25,7 +25,7 @@ PLUS_DIAGONAL = '''def _plus_diagonal(x, spec, d):
 
 
 @emit.dispatch
-def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     """One call. A block of another shape is copied once, into a reshaped view of its place."""
     helper = printer.helper("_filled", FILLED)
     blocks = ", ".join(f"({a}, {b}, {c})" for a, b, c in zip(op.starts, op.shapes, args, strict=True))
@@ -34,7 +34,7 @@ def mosaic_emit(op: Mosaic, library: ArrayLibrary, node: Node, args: Texts, prin
 
 @emit.dispatch
 def add_diagonal_emit(
-    op: AddDiagonal, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: AddDiagonal, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     """The array with the part added on its diagonal: in place if it is not read again, else in a copy."""
     whole, part = args

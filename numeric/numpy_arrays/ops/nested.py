@@ -5,7 +5,7 @@ from __future__ import annotations
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.program.functions import Function
 from symad.numeric.targets.pasting import pasted
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
@@ -14,7 +14,7 @@ from symad.ops.loops.remat import Remat
 from symad.transforms import revolve
 
 
-def function_lines(statement: Function, printer: ArrayPrinter) -> list[str]:
+def function_lines(statement: Function, printer: Printing) -> list[str]:
     """The lines of a function."""
     given = (*statement.parameters, *(fixed.value for fixed in statement.fixed))
     plan = printer.steps.pop(given[0] if given else statement.value)
@@ -44,12 +44,12 @@ def function_lines(statement: Function, printer: ArrayPrinter) -> list[str]:
 
 
 @emit.dispatch
-def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     (name,) = printer.called_names
     return f"{name}({', '.join(printer.numbers_typed(node.args, args))})"
 
 
-def revolving(printer: ArrayPrinter, *names: str) -> None:
+def revolving(printer: Printing, *names: str) -> None:
     """Add functions of `symad.transforms.revolve` to the module, with the functions that they call."""
     for name in ("places", *names):
         found = pasted(getattr(revolve, name), "_", printer.np)
@@ -66,7 +66,7 @@ def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
 
 
 @emit.dispatch
-def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     revolving(printer, "keep_states")
     length = printer.dim(length_of(node.args))
     distance, slots = ("1", "0") if op.history else policy_text(op, length)
@@ -77,13 +77,13 @@ def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer:
 
 
 @emit.dispatch
-def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: Printing) -> Text:
     return f"{args[-1]}[:{printer.dim(length_of(node.args))}]" if op.history else f"{args[-1]}[-1]"
 
 
 @emit.dispatch
 def chain_pullback_emit(
-    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: ArrayPrinter
+    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: Printing
 ) -> Text:
     """One flat array of all cotangents, filled stretch by stretch."""
     revolving(printer, "reverse_chain")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.numpy_arrays.texts import Name, Part
 from symad.numeric.passes.loops.loop import loop_of, pieces
 from symad.ops.loops.scan import Scan, backwards, parts
 
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
-
-def state_stem(node: Node, printer: ArrayPrinter) -> str:
+def state_stem(node: Node, printer: Printing) -> str:
     """The name stem of the states of a recurrence: h, or h_bar if it runs backwards."""
     op = loop_of(node)
     _, xs, _ = pieces(op, node.args)
@@ -22,7 +18,7 @@ def state_stem(node: Node, printer: ArrayPrinter) -> str:
     return printer.labels.get(node) or ("h_bar" if turned else "h")
 
 
-def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: ArrayPrinter) -> list[str]:
+def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: Printing) -> list[str]:
     """The statements that allocate the array ``name`` and write all states to it."""
     initial, xs, constants = parts(op, node.args)
     np_, local = printer.np, op.body.input_nodes
@@ -52,7 +48,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
     return [*lines, *(f"    {line}" for line in inner)]
 
 
-def row_stem(x: Node, printer: ArrayPrinter) -> str:
+def row_stem(x: Node, printer: Printing) -> str:
     """The name stem of the row of an array in a step."""
     stem = printer.stem_of_text(x)
     return f"{stem}_t" if stem else ""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.targets import helpers
 from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
 from symad.ops.sparse.sparse_solve import solve_sparse
 
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.printer import ArrayPrinter
 
-
-def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: ArrayPrinter) -> list[str]:
+def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Printing) -> list[str]:
     """The statements that assign the solution to ``name``; a batch is solved problem by problem.
 
     Raises:

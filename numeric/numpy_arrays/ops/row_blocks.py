@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.program.expressions import Expression, Read, Value
 from symad.numeric.program.loops import Blocks
 
-if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 
-
-def block_lines(statement: Blocks, printer: InPlacePrinter) -> list[str]:
+def block_lines(statement: Blocks, printer: InPlacePrinting) -> list[str]:
     """The lines of a loop over blocks of rows."""
     given = (*(part.value for part in statement.parts), *(fixed.value for fixed in statement.fixed))
     plan = printer.steps.pop(next(value for value in given if value in printer.steps))

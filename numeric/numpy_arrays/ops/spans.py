@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.core.graph import Node
 from symad.numeric.backends import NumPy
-from symad.numeric.numpy_arrays.ops.all_ops import ArrayPrinter, Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.passes.memory_layout.memory_spans import Spread
 
 SPREAD = '''def _spread(flat, shape, strides):
@@ -15,5 +15,5 @@ SPREAD = '''def _spread(flat, shape, strides):
 
 
 @emit.dispatch
-def spread_emit(op: Spread, library: NumPy, node: Node, args: Texts, printer: ArrayPrinter) -> Text:
+def spread_emit(op: Spread, library: NumPy, node: Node, args: Texts, printer: Printing) -> Text:
     return f"{printer.helper('_spread', SPREAD)}({args[0]}, {printer.dims(op.shape)}, {op.strides})"

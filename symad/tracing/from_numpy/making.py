@@ -6,16 +6,19 @@ are replaced in the module numpy: for traced values the functions below compute 
 user's code makes may be filled with traced values (`symad.tracing.from_numpy.elements.filled`), and sizes may
 be symbols (`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
 
-No other part of symad modifies another module. The names in the traced function could be replaced
-instead (`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by
-their own names, and most of them begin with ``np.asarray(x)``. The result of a call depends on its
-arguments and on the context in which it runs (`symad.tracing.sessions` is a context variable), so threads
-that trace nothing get the same results as without symad. The replacements are counted over all threads: the
-first trace installs them, the last one removes them.
+No other part of symad modifies another module. The names in the traced function could be replaced instead
+(`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by their own names,
+and most of them begin with ``np.asarray(x)``. The result of a call depends on its arguments and on the
+context in which it runs (`symad.tracing.sessions` is a context variable), so threads that trace nothing get
+the same results as without symad. The replacements are counted over all threads: the first trace installs
+them, the last one removes them, however it ends. The child of a fork has none unless the thread that forked
+was tracing. NumPy's own protocols do not suffice: ``like=`` dispatches these functions, but users' code does
+not give it, and arrays hold traced values only if the user asks for dtype=object.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -152,21 +155,38 @@ _originals: list[tuple[Any, str, Any]] = []
 def constructors_take_proxies() -> Iterator[None]:
     """A context in which NumPy's constructors accept traced values; see the top of this file."""
     global _traces
-    with _LOCK:
-        _traces += 1
-        if _traces == 1:
-            for place, name, function in (*REPLACED, *_in_scipy(), *scipy_stats.replacements()):
-                _originals.append((place, name, vars(place)[name]))
-                setattr(place, name, function)
-    try:
+    counted = False
+    try:  # around the replacing, too: an interrupt in the middle of it restores what was replaced
+        with _LOCK:
+            _traces, counted = _traces + 1, True
+            if _traces == 1:
+                for place, name, function in (*REPLACED, *_in_scipy(), *scipy_stats.replacements()):
+                    _originals.append((place, name, vars(place)[name]))
+                    setattr(place, name, function)
         yield
     finally:
         with _LOCK:
-            _traces -= 1
+            _traces -= counted
             if _traces == 0:
-                while _originals:
-                    setattr(*_originals.pop())
+                _restore()
 
+
+def _restore() -> None:
+    while _originals:
+        setattr(*_originals[-1])
+        _originals.pop()
+
+
+def _restore_in_child() -> None:
+    """After a fork, unless the thread that forked traces a function: the child has none of the others."""
+    global _traces
+    if not is_tracing():
+        _traces = 0
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restore_in_child)
 
 WHILE_TRACING.append(constructors_take_proxies)
 
