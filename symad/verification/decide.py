@@ -30,7 +30,7 @@ from symad.verification.checker.proofs import Goal
 from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
-from symad.verification.proof.whole_proofs import MOST_GOALS
+from symad.verification.proof.whole_proofs import MAX_GOALS_CUT
 from symad.verification.proof.with_proofs import (
     NOT_REPLAYED,
     ONE_GRAPH,
@@ -41,7 +41,7 @@ from symad.verification.proof.with_proofs import (
 )
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.random_fields.scouting import visibly_different
-from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
+from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
 from symad.verification.without_values import Valued, without_function
 from symad.version import __version__
 
@@ -133,7 +133,7 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
     They include elements that agree at real points although the identity test does not decide them: the
     checker may have a relation that the test lacks.
     """
-    if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
+    if has_symbolic_sizes(pair.comparison) or verdict.status.size > MAX_SINGLE_ENTRIES:
         return []
     asked = ("proved", "tested", "undecided") if verdict.lacking else ("proved", "tested")
     return [(*pair.place, int(e)) for e in np.flatnonzero(np.isin(verdict.status.ravel(), asked))]
@@ -147,7 +147,7 @@ def _proved_first(
     ``same`` are goals about equal graphs; the checker gets these, too.
     """
     goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
-    few = [goal for part in goals.values() if len(part) <= MOST_GOALS for goal in part]
+    few = [goal for part in goals.values() if len(part) <= MAX_GOALS_CUT for goal in part]
     judge.within(partial(known.long, sorted([*same, *few])), None)
     return {
         k: certain(pair, replayed_claim(pair.comparison))
@@ -169,7 +169,7 @@ def _replayed(
         for _, _, place in held:
             status.flat[place] = "proved"
         if pair.place[0] in known.covered and (status == "tested").any():
-            why = known.reasons or [f"arrays of more than {MOST_ENTRIES} elements are not given to it"]
+            why = known.reasons or [f"arrays of more than {MAX_SINGLE_ENTRIES} elements are not given to it"]
             reason = f"the checker accepts no proof: {why[0]}"
         proof = replayed_claim(pair.comparison) if held else ""
         made.append(replace(verdict, status=status, proof=proof, reason=reason))

@@ -37,7 +37,7 @@ from symad.verification.measuring.directional import (
 from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.references import (
     FEW_EVALUATIONS,
-    MOST_EVALUATIONS,
+    MAX_DUAL_OPERATIONS,
     DualReference,
     NoReference,
     SympyReference,
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
 
-MOST_ELEMENTS = 24
-"""With more elements of wrt than this, the derivative along a symbolic direction is checked."""
+MAX_ELEMENTS_ONE_BY_ONE = 24
+"""The maximum number of elements of wrt with single claims; beyond it a symbolic direction is checked."""
 
 Parts = tuple[Node, ...]
 
@@ -153,7 +153,7 @@ def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> l
         claims = [replace(c, derived=AS_ENTRIES[c.derivative.kind] in known)
                   for c in _directional_claims(graph, nodes, scalar)]  # fmt: skip
         claims = [*derived, *claims]
-    elif total > MOST_ELEMENTS:
+    elif total > MAX_ELEMENTS_ONE_BY_ONE:
         claims = _directional_claims(graph, nodes, scalar)
     elif scalar:
         claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
@@ -215,7 +215,7 @@ def _explicit(
     """The references by SymPy and by Dual numbers, entry by entry; none for symbolic sizes."""
     if graph.dims:
         return {}
-    most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
+    most = FEW_EVALUATIONS if _is_fused(graph) else MAX_DUAL_OPERATIONS
     return {
         SYMPY: lambda meter: _cut(ask(explicit(meter)), shapes),
         DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes),

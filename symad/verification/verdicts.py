@@ -25,8 +25,8 @@ from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.time_guard import Guard
 
-MOST_ENTRIES = 1024
-"""Larger outputs get one entry for the whole array instead of one for each element."""
+MAX_SINGLE_ENTRIES = 1024
+"""The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
 
 T = TypeVar("T")
 
@@ -281,7 +281,7 @@ def entries_of(pair: Pair, verdict: Verdict, sizes: tuple[str, ...]) -> list[Ent
     if verdict.status.size == 0:
         claim = "there are no elements"  # nothing is claimed, so that there is nothing to replay
         return [Entry(pair.name, "proved", claim, 0.0, pair.comparison.assumes, checked=True)]
-    if verdict.status.size > MOST_ENTRIES or not all(isinstance(d, int) for d in pair.left.shape):
+    if verdict.status.size > MAX_SINGLE_ENTRIES or not all(isinstance(d, int) for d in pair.left.shape):
         statuses = dict.fromkeys(verdict.status.ravel())
         return [_entry(pair, verdict, _count(verdict, s), s, None, at) for s in statuses]
     return [

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from symad.sparsity import as_pattern
-from symad.sparsity.coloring.tabu import LEAST_VERTICES, fewer_colors
+from symad.sparsity.coloring.tabu import MIN_VERTICES, fewer_colors
 
 GRAPHS = {
     # graph, its chromatic number
@@ -32,7 +32,7 @@ def test_from_one_color_each_to_few(name):
     graph, chromatic = GRAPHS[name]
     pattern = adjacency(graph)
     n = pattern.shape[0]
-    assert n >= LEAST_VERTICES
+    assert n >= MIN_VERTICES
     start = np.arange(n)
     found = fewer_colors(pattern, start, 1)
     assert (found[pattern.rows] != found[pattern.indices]).all()

@@ -26,7 +26,7 @@ STEPS = ("trace", "differentiate", "check", "lower", "use")
 AGREE = 1e-8
 """The maximum relative difference between modes, or between code and graph."""
 
-MOST_COLUMNS = 40
+MAX_COLUMNS_COMPARED = 40
 """The number of elements above which Hessians are compared by their products with a vector."""
 
 
@@ -131,7 +131,7 @@ def _differentiate(model: Model, graph: Graph, outcome: Outcome) -> None:
 def _second(graph: Graph, wrt: Any, values: list[Any], directions: list[Any]) -> list[tuple[str, Any]]:
     """All four Hessians, or, if they are large, the Hessian-vector products of three modes."""
     sizes = [size(np.shape(d)) for d in directions]
-    if sum(int(s) for s in sizes) <= MOST_COLUMNS:
+    if sum(int(s) for s in sizes) <= MAX_COLUMNS_COMPARED:
         return [(m, symad.hessian(graph, wrt, mode=m)(*values)) for m in MODES]
     products = [m for m in MODES if m != "forward-over-forward"]
     return [(m, symad.hvp(graph, wrt, mode=m)(*values, *directions)) for m in products]

@@ -12,7 +12,7 @@ import numpy as np
 from symad.sparsity.coloring.best_of import compact
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
-LEAST_VERTICES, MOST_VERTICES = 40, 600
+MIN_VERTICES, MAX_VERTICES = 40, 600
 """The maximum number of vertices of a graph that is searched."""
 
 ROUNDS = 1000
@@ -27,7 +27,7 @@ def fewer_colors(graph: Pattern, colors: IntArray, bound: int) -> IntArray:
         colors: a proper coloring (n,), numbered from 0 without gaps.
         bound: no fewer colors are tried.
     """
-    if not LEAST_VERTICES <= graph.shape[0] <= MOST_VERTICES:
+    if not MIN_VERTICES <= graph.shape[0] <= MAX_VERTICES:
         return colors
     while (p := int(colors.max()) + 1) > max(bound, 1):
         found = _repaired(graph, _without_smallest_class(graph, colors, p), p - 1)

@@ -21,11 +21,11 @@ from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
 
 CLOSE = mpmath.mpf(10) ** -25
-LARGEST_FACTOR = 40
-"""Ratios beyond 2^±40 are no forgotten factors; as a fraction, one such as 1e-(10^50) would never end."""
+MAX_FACTOR_LOG2 = 40
+"""log₂ of the largest factor that may be forgotten; as a fraction, a ratio of 1e-(10^50) would never end."""
 
-MOST_NODES = 3000
-"""Larger graphs are not searched for a factor or term that is missing."""
+MAX_SEARCHED_NODES = 3000
+"""The maximum number of nodes of a graph that is searched for a missing factor or term."""
 
 SHORT = 300
 """Subexpressions of more nodes than this are described, not printed."""
@@ -189,7 +189,7 @@ def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
         return f"missing factor {factor}" if factor else "it should be zero"
     if all(same(y, 0 * y) for _, y in pairs):
         return "it should not be zero"
-    if len(topological([a, b])) > MOST_NODES:
+    if len(topological([a, b])) > MAX_SEARCHED_NODES:
         return ""
     return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)
 
@@ -208,7 +208,7 @@ def _constant_ratio(pairs: Sequence[tuple[Array, Array]]) -> Fraction | None:
                     return None
                 continue
             ratio = mpmath.mpf(u) / mpmath.mpf(v)
-            if ratio and abs(mpmath.mag(ratio)) > LARGEST_FACTOR:
+            if ratio and abs(mpmath.mag(ratio)) > MAX_FACTOR_LOG2:
                 return None
             if found is None:
                 found = Fraction(str(mpmath.nstr(ratio, 40))).limit_denominator(1000)

@@ -26,8 +26,8 @@ from symad.ops.elementwise.powers import Pow
 from symad.transforms.values import unchecked
 from symad.verification.random_fields.scouting import as_floats
 
-MOST_EVALUATED = 100_000
-"""Nodes evaluated in the search, in all edited formulas together."""
+MAX_EVALUATED_NODES = 100_000
+"""The maximum number of nodes that one search evaluates, in all edited formulas together."""
 
 DEPTH = 4
 """How far below them nodes are compared that are edited together."""
@@ -37,7 +37,7 @@ Make = Callable[[Node, tuple[Node, ...]], Node]
 
 def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) -> str:
     """What is wrong with ``b``, if one edit makes it ``a`` at all points; else an empty text."""
-    left, each = MOST_EVALUATED, len(topological([a, b]))
+    left, each = MAX_EVALUATED_NODES, len(topological([a, b]))
     floats = [{n: as_floats(v) for n, v in point.items()} for point in points[:2]]
     known = set(topological([a]))
     groups: dict[Hashable, list[Node]] = {}

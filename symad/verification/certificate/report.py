@@ -13,11 +13,11 @@ from symad.verification.certificate.assumptions import CHECKED
 from symad.verification.certificate.certificate import METHODS, Certificate, Entry, Loss
 
 WIDTH = 100
-MOST_FAULTS = 8
-"""Refuted and undecided entries shown one by one; the others are counted."""
+MAX_SHOWN_FAULTS = 8
+"""The maximum number of refuted and undecided entries that are shown; the others are counted."""
 
-MOST_LOSSES = 6
-"""Losses of digits shown one by one."""
+MAX_SHOWN_LOSSES = 6
+"""The maximum number of losses of digits that are shown."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _faults(certificate: Certificate) -> list[str]:
     """What is wrong, or not known, entry by entry."""
     found = [e for e in certificate.entries if e.status in ("refuted", "undecided")]
-    parts = [fault_text(e) for e in found[:MOST_FAULTS]]
-    if len(found) > MOST_FAULTS:
-        parts.append(f"... and {len(found) - MOST_FAULTS} more")
+    parts = [fault_text(e) for e in found[:MAX_SHOWN_FAULTS]]
+    if len(found) > MAX_SHOWN_FAULTS:
+        parts.append(f"... and {len(found) - MAX_SHOWN_FAULTS} more")
     return parts
 
 
@@ -169,15 +169,15 @@ def losses_text(certificate: Certificate) -> list[str]:
     if not worst:
         return []
     parts = ["digits lost, and values missing (hostile=False leaves extreme points out):"]
-    for loss in list(worst.values())[:MOST_LOSSES]:
+    for loss in list(worst.values())[:MAX_SHOWN_LOSSES]:
         index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
         text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
         if loss.expected:
             text += f": expected {loss.expected}, found {loss.found}"
         parts.append(fill(text, WIDTH, initial_indent="    ", subsequent_indent="        "))
-    if len(worst) > MOST_LOSSES:
-        parts.append(f"    ... and {len(worst) - MOST_LOSSES} more")
+    if len(worst) > MAX_SHOWN_LOSSES:
+        parts.append(f"    ... and {len(worst) - MAX_SHOWN_LOSSES} more")
     return parts
 
 

@@ -48,8 +48,8 @@ HIGHER = (400, 800)
 CONFIRMING = (200, 800, 3200)
 """Bits of the balls that confirm a difference."""
 
-MOST_CONFIRMED = 60_000
-"""Graphs of more scalar operations are not evaluated in balls."""
+MAX_OPERATIONS_IN_BALLS = 60_000
+"""The maximum number of scalar operations of graphs that are evaluated in balls."""
 
 SURE = mpmath.mpf(10) ** -DIGITS
 """A smaller relative difference is none."""
@@ -223,7 +223,7 @@ class _Hunt:
         """Which differences balls confirm: what a cancellation or a jump may have caused is none."""
         from symad.verification.measuring.balls import DISJOINT, Undetermined, ball_values, compared
 
-        if scalar_operations([self.left, self.right]) > MOST_CONFIRMED:
+        if scalar_operations([self.left, self.right]) > MAX_OPERATIONS_IN_BALLS:
             return new
         try:
             for bits in CONFIRMING:

@@ -12,13 +12,13 @@ from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import Dim, same_dim
-from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bounded, needed
+from symad.verification.checker.terms import FREE, MAX_POWER, Refused, Term, bounded, needed
 
 Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
 ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000  # indices of the axes of an atom, and those that products bind
-MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
+MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Networks:
                 raise Refused("two networks that a step calls the same are not")
             made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
         self.work += 1 + len(made)
-        if len(made) > MOST_NETWORKS or self.work > MOST_WORK:
-            raise Refused(f"more than {MOST_NETWORKS} networks, or {MOST_WORK} in all")
+        if len(made) > MAX_NETWORKS or self.work > MAX_WORK:
+            raise Refused(f"more than {MAX_NETWORKS} networks, or {MAX_WORK} in all")
         return tuple(n for n in made if n is not None and n.number)
 
     def known(self, atom: Atom, axes: int = 0) -> tuple[int, list[int]]:
@@ -177,7 +177,7 @@ class Networks:
                 number, factors = number * copy.number, [*factors, *copy.factors]
                 bound |= copy.sums
             made.append(self.simple(number, factors, bound))
-            if len(made) > MOST_NETWORKS:
+            if len(made) > MAX_NETWORKS:
                 raise Refused("too many networks")
         return self.add(made)
 
@@ -203,8 +203,8 @@ class Networks:
                 merged[key] = merged.get(key, Fraction(0)) + 1
         made = [(a, at, e) for (a, at), e in merged.items() if e]
         bounded(number.numerator, number.denominator)
-        if len(made) > MOST_FACTORS:
-            raise Refused(f"a product of more than {MOST_FACTORS} factors")
+        if len(made) > MAX_FACTORS:
+            raise Refused(f"a product of more than {MAX_FACTORS} factors")
         for k, (a, at, e) in enumerate(made):
             if kinds.get(a) == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
@@ -216,7 +216,7 @@ class Networks:
         """A power of each element; (g h)^k = g^k h^k for an integer k and what all networks share."""
         if exponent.denominator == 1 and 0 <= exponent <= 4:
             return self.times([form] * int(exponent))
-        if not form or abs(exponent) > MOST_POWER:
+        if not form or abs(exponent) > MAX_POWER:
             raise Refused("a power of 0, or one that is too high")
         if exponent.denominator == 1 and len(form) == 1 and not form[0].factors:
             return self.simple(form[0].number ** int(exponent), [], {})

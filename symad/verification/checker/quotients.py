@@ -15,13 +15,13 @@ from functools import cached_property
 from math import gcd, lcm
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.verification.checker.terms import MOST_POWER, Refused, bounded
+from symad.verification.checker.terms import MAX_POWER, Refused, bounded
 
 Monomial: TypeAlias = tuple[int, ...]
 Poly: TypeAlias = dict[Monomial, int]
 Factor: TypeAlias = frozenset[tuple[Monomial, int]]
-MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
-MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
+MAX_TERMS, MAX_PRODUCTS, MAX_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
+MAX_WORK, MAX_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
 ZERO: Poly = {}
 ONE: Poly = {(): 1}
 
@@ -37,7 +37,7 @@ def plus(p: Poly, q: Poly, scale: int = 1) -> Poly:
 
 def convolved(p: Poly, q: Poly) -> Poly:
     """p q."""
-    if len(p) * len(q) > MOST_PRODUCTS:
+    if len(p) * len(q) > MAX_PRODUCTS:
         raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
     total: Poly = {}
     for m, c in p.items():
@@ -45,8 +45,8 @@ def convolved(p: Poly, q: Poly) -> Poly:
             both = tuple(sorted(m + n))
             total[both] = total.get(both, 0) + c * d
     bounded(*total.values())
-    if len(total) > MOST_TERMS or max(map(len, total), default=0) > MOST_DEGREE:
-        raise Refused(f"a polynomial has more than {MOST_TERMS} terms, or a degree above {MOST_DEGREE}")
+    if len(total) > MAX_TERMS or max(map(len, total), default=0) > MAX_DEGREE:
+        raise Refused(f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
     return {m: c for m, c in total.items() if c}
 
 
@@ -73,7 +73,7 @@ def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     if p[least] % q[last] or Counter(last) - Counter(least):
         return None
     order = sorted((len(m), m) for m in p)
-    while order and len(found) <= MOST_TERMS:
+    while order and len(found) <= MAX_TERMS:
         if c := rest[m := order.pop()[1]]:
             step, (k, r) = Counter(m), divmod(c, q[lead])
             step.subtract(lead)
@@ -141,8 +141,8 @@ class Quotients:
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
-        if len(self.generators) >= MOST_GENERATORS:
-            raise Refused(f"more than {MOST_GENERATORS} generators")
+        if len(self.generators) >= MAX_GENERATORS:
+            raise Refused(f"more than {MAX_GENERATORS} generators")
         self.generators.append(made)
         return Quotient({(len(self.generators) - 1,): 1})
 
@@ -165,8 +165,8 @@ class Quotients:
         """p q^k, by repeated squaring, counted as work."""
         while k:
             self.work += len(p) * len(q)
-            if self.work > MOST_WORK:
-                raise Refused(f"more than {MOST_WORK} products of terms")
+            if self.work > MAX_WORK:
+                raise Refused(f"more than {MAX_WORK} products of terms")
             p = convolved(p, q) if k & 1 else p
             k >>= 1
             q = convolved(q, q) if k else q
@@ -231,7 +231,7 @@ class Quotients:
 
     def power(self, a: Quotient, k: int) -> Quotient:
         """a^k for an integer k."""
-        if abs(k) > MOST_POWER:
+        if abs(k) > MAX_POWER:
             raise Refused(f"the power {k}")
         a, k = self.inverse(a) if k < 0 else a, abs(k)
         under = {f: m * k for f, m in a.under.items() if k}

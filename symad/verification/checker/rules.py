@@ -27,7 +27,7 @@ from symad.verification.checker.quotients import Generator, Poly, Quotient, Quot
 from symad.verification.checker.terms import Refused, Term, needed
 
 Parts: TypeAlias = Sequence[tuple[int, Quotient]]
-MOST_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
+MAX_ROOT_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
 
 
 class Values:
@@ -209,7 +209,7 @@ class Values:
         times, add, multiply = self.field.times, self.field.add, self.field.multiply
         c, s = self.field.number(1), self.field.number(0)
         for k, a in parts:
-            if abs(k) > MOST_ORDER:
+            if abs(k) > MAX_ROOT_ORDER:
                 raise Refused(f"{k} times an angle")
             cosine, sine = self.turn(a)
             sine = times(sine, -1) if k < 0 else sine
@@ -247,7 +247,7 @@ class Values:
             if f.number and q.denominator > 1:  # 1/√2 is √2/2
                 result, q = self.field.multiply(result, self.field.power(f, q // 1)), q % 1
             if q.denominator > 1 and f.number not in (0, 1):
-                if q.denominator > MOST_ORDER or f.scale != 1 or f.under:
+                if q.denominator > MAX_ROOT_ORDER or f.scale != 1 or f.under:
                     raise Refused("a root of a quotient, or of too high order")
                 sign, over = self.field.sign(f) or "nonnegative", f.over
                 f = self.atom(f"root {q.denominator}", [f], sign, over)

@@ -21,7 +21,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.library import scalar_functions as own
 
 Operand: TypeAlias = "Term | Fraction | int"
-MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused
+MAX_TERMS, MAX_WORK, MAX_BITS, MAX_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused
 FREE, BOUND = 10_000, 20_000  # positions are below; index symbols begin here, and those that sums bind
 
 
@@ -31,8 +31,8 @@ class Refused(Exception):
 
 def bounded(*numbers: int) -> None:
     """Refuse integers that are too long."""
-    if max(map(int.bit_length, numbers), default=0) > MOST_BITS:
-        raise Refused(f"a number of more than {MOST_BITS} bits")
+    if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
+        raise Refused(f"a number of more than {MAX_BITS} bits")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,14 +83,14 @@ class Terms:
     def spend(self, work: int) -> None:
         """Count work, and refuse more than is allowed."""
         self.work += work
-        if self.work > MOST_WORK:
+        if self.work > MAX_WORK:
             raise Refused("writing the claim out takes too long")
 
     def made(self, kind: str, data: object, *args: Term) -> Term:
         """The term; it is made if there is none."""
         if (kind, data, args) not in self.known:
-            if len(self.known) >= MOST_TERMS or (args and self.minus_infinity in args):
-                raise Refused(f"more than {MOST_TERMS} scalar terms, or −∞ is used as a number")
+            if len(self.known) >= MAX_TERMS or (args and self.minus_infinity in args):
+                raise Refused(f"more than {MAX_TERMS} scalar terms, or −∞ is used as a number")
             self.known[kind, data, args] = Term(self, kind, data, args, len(self.known))
         return self.known[kind, data, args]
 
@@ -138,7 +138,7 @@ class Terms:
             return base if exponent else self.term(1)
         if base.kind == "number" and exponent.denominator == 1:
             bits = max(base.data.numerator.bit_length(), base.data.denominator.bit_length())
-            if (not base.data and exponent < 0) or bits * abs(exponent) > MOST_BITS:
+            if (not base.data and exponent < 0) or bits * abs(exponent) > MAX_BITS:
                 raise Refused("a division by zero, or a power of a number that is too long")
             return self.term(base.data ** int(exponent))
         return self.made("power", exponent, base)

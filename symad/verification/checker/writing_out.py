@@ -28,7 +28,7 @@ Index: TypeAlias = tuple[int, ...]
 Element: TypeAlias = Callable[[Index], Term]
 Given: TypeAlias = Mapping[Node, Element] | None
 Rule: TypeAlias = Callable[["Writing", Any, list[Element], Index], Term]
-MOST_ELEMENTS = 4096  # larger arrays are not written out
+MAX_ELEMENTS = 4096  # larger arrays are not written out
 
 
 class Writing:
@@ -43,8 +43,8 @@ class Writing:
         """The elements of some nodes, in order."""
         wanted = list(outputs)
         for node in topological(wanted):
-            if not all(isinstance(d, int) for d in node.shape) or prod(node.shape) > MOST_ELEMENTS:
-                raise Refused(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
+            if not all(isinstance(d, int) for d in node.shape) or prod(node.shape) > MAX_ELEMENTS:
+                raise Refused(f"sizes are symbols, or an array has more than {MAX_ELEMENTS} elements")
             for at in np.ndindex(*node.shape):
                 self.element(node, at)
         return [self.made[node, at] for node in wanted for at in np.ndindex(*node.shape)]

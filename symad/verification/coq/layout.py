@@ -29,8 +29,8 @@ RESERVED = {
 } | set(FUNCTIONS) | set(FUNCTIONS.values())  # fmt: skip
 """Words of Coq, of the library, and of the proofs that are printed."""
 
-MOST_ENTRIES = 200
-"""The largest number of entries that one theorem states."""
+MAX_ENTRIES_OF_A_THEOREM = 200
+"""The maximum number of entries that one theorem states."""
 
 
 def coq_name(name: str, taken: Collection[str]) -> str:
@@ -232,9 +232,9 @@ Proof. vm_cast_no_check (@eq_refl bool true). Qed."""
     ]
     premise = f"{source}_domain {theory.names} -> " if of.program.needs else ""
     given = "H" if of.program.needs else "I"
-    for k in range(0, len(entries), MOST_ENTRIES):
-        chosen = entries[k : k + MOST_ENTRIES]
-        suffix = f"_{k // MOST_ENTRIES + 1}" if len(entries) > MOST_ENTRIES else ""
+    for k in range(0, len(entries), MAX_ENTRIES_OF_A_THEOREM):
+        chosen = entries[k : k + MAX_ENTRIES_OF_A_THEOREM]
+        suffix = f"_{k // MAX_ENTRIES_OF_A_THEOREM + 1}" if len(entries) > MAX_ENTRIES_OF_A_THEOREM else ""
         claims = " /\\\n  ".join(claim for claim, _ in chosen)
         steps = [f"  exact ({proof.replace('GIVEN', given)})." for _, proof in chosen]
         steps = [f"  apply conj. {{ {s.strip()} }}" for s in steps[:-1]] + steps[-1:]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from symad.errors import SymadError
 
-MOST_DEPTH = 40
-"""The depth above which terms get a name: deep nesting is slow or impossible in Python and in Coq."""
+MAX_TERM_DEPTH = 40
+"""The maximum depth of a term without a name: deep nesting is slow or impossible in Python and in Coq."""
 
 
 class CoqError(SymadError, ValueError):
@@ -47,7 +47,7 @@ class Terms:
     def make(self, head: str, *args: Term, value: int = 0, function: str = "") -> Term:
         """The term; deep arguments get names."""
         if head not in {"Add", "Sub"}:  # sums are printed by a loop, without nesting
-            args = tuple(self.name(a) if a.depth >= MOST_DEPTH else a for a in args)
+            args = tuple(self.name(a) if a.depth >= MAX_TERM_DEPTH else a for a in args)
         key = (head, tuple(map(id, args)), value, function)
         if key not in self._made:
             left = args[0].depth if args and head in {"Add", "Sub"} else -1

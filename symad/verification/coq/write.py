@@ -31,8 +31,8 @@ from symad.verification.rewriting.rewrite import expand_definitions
 LIBRARY = ("SymadFunctions.v", "SymadPrograms.v", "SymadEquality.v", "SymadCertificates.v")
 """The theory, in the order in which it is compiled."""
 
-MOST_SECOND = 12
-"""The largest number of inputs for which the Hessian is written by default."""
+MAX_INPUTS_OF_HESSIAN = 12
+"""The maximum number of inputs for which the Hessian is written by default."""
 
 
 def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Path:
@@ -82,7 +82,7 @@ def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None)
     derive = gradient if scalar else jacobian
     first = _by_nodes(derive(graph, list(model.wrt)).output_nodes, leaves, arguments)
     theory.add("gradient" if scalar else "jacobian", first, False, of="")
-    if scalar and (count <= MOST_SECOND if hessian is None else hessian):
+    if scalar and (count <= MAX_INPUTS_OF_HESSIAN if hessian is None else hessian):
         second = _by_nodes(_hessian(graph, model.wrt), leaves, arguments)
         theory.add("hessian", second, False, of="gradient")
     return theory_text(theory)

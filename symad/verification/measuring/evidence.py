@@ -38,10 +38,11 @@ from symad.verification.rewriting.rewrite import expand_definitions
 WORK = 24_000
 """Scalar operations of balls for all pairs of a certificate together, and at least one point of them."""
 
-MOST_WORK = 60_000
-"""Graphs of more scalar operations are evaluated in floats only."""
+MAX_OPERATIONS_IN_BALLS = 60_000
+"""The maximum number of scalar operations of graphs in balls; larger ones are evaluated in floats."""
 
-MOST_POINTS = 10
+MAX_POINTS = 10
+"""The maximum number of points at which both sides are evaluated in balls."""
 
 IN_FLOATS = 24
 """Points tried in floats, which show where balls should look; fewer for graphs of many nodes."""
@@ -93,9 +94,9 @@ class Net:
     def tried(self) -> Iterator[Point]:
         """Points of independent signs, some of them far away, and what floats suggest."""
         operations = max(scalar_operations([*self.left, *self.right]), 1)
-        if operations > MOST_WORK or not self.inputs:
+        if operations > MAX_OPERATIONS_IN_BALLS or not self.inputs:
             return
-        count = min(MOST_POINTS, max(WORK // operations, 1))
+        count = min(MAX_POINTS, max(WORK // operations, 1))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=5)):
             yield beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
         for suggested in self._suggested():
@@ -105,7 +106,7 @@ class Net:
         """Points at which floats differ in an element that is claimed."""
         if not any(n.shape for n in self.inputs) and not self.integers and len(self.nodes) * 4 < NODES:
             for a, b, claimed in zip(self.left, self.right, self.claimed, strict=True):
-                yield from islice(scout(a, b, self.inputs, {}, claimed, self.meter), MOST_POINTS)
+                yield from islice(scout(a, b, self.inputs, {}, claimed, self.meter), MAX_POINTS)
             return
         count = min(IN_FLOATS, NODES // len(self.nodes))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=6)):

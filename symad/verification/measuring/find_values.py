@@ -67,8 +67,8 @@ ORDINARY = 27
 STEPS, GROW, SHRINK = 600, 1.8, 0.88
 """Steps of the search, and how their size follows success and failure: about one in five succeeds."""
 
-MOST_OPERATIONS = 4_000
-"""Scalar operations beyond which floats decide, and balls do not."""
+MAX_OPERATIONS_IN_BALLS = 4_000
+"""The maximum number of scalar operations that balls evaluate; beyond it floats decide."""
 
 MOST_INPUTS, MOST_ELEMENTS = 100_000, 10_000_000
 """Elements of inputs beyond which points are floats, and of all nodes beyond which nothing is evaluated."""
@@ -138,7 +138,7 @@ def margins(nodes: Sequence[Node]) -> list[Margin]:
 def is_small(outputs: Sequence[Node]) -> bool:
     """Whether outputs are evaluated in balls."""
     try:
-        return operations(topological(outputs)) <= MOST_OPERATIONS
+        return operations(topological(outputs)) <= MAX_OPERATIONS_IN_BALLS
     except LookupError:  # an op of somebody else's, which does not say what it costs
         return False
 

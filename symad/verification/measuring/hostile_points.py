@@ -37,11 +37,11 @@ HOSTILE: tuple[tuple[str, float, float], ...] = (
 """What is hostile about them; the values are offset + scale·(a small number of either sign)."""
 
 RUNAWAY = {sympy.exp, sympy.sinh, sympy.cosh, sympy.gamma, sympy.factorial}
-LARGEST_EXPONENT = 1e9
-"""Beyond this the exact value would fill the memory."""
+MAX_EXACT_EXPONENT = 1e9
+"""The largest exponent of a power that is computed exactly; beyond it, it would fill the memory."""
 
-LARGEST_ARGUMENT = 1e3
-"""Beyond this functions that are slow are not evaluated to many digits."""
+MAX_SLOW_ARGUMENT = 1e3
+"""The largest argument at which slow functions are evaluated to many digits."""
 
 FloatPoint = dict[Node, Any]
 
@@ -85,8 +85,8 @@ def _between(value: Any, low: float, high: float, rng: np.random.Generator) -> A
 SCALES = (1e-3, 1e3, 1e6, 1e-6, 1e9)
 """Sizes of the points at which a formula is looked at that hides its digits at ordinary ones."""
 
-MOST_NUMBERS = 4
-"""Numbers of a formula near which it is looked at: branches begin there."""
+MAX_NUMBERS_APPROACHED = 4
+"""The maximum number of a formula's numbers near which it is looked at: branches begin there."""
 
 
 def far_points(
@@ -94,7 +94,7 @@ def far_points(
 ) -> Iterator[tuple[str, FloatPoint]]:
     """Points of other sizes: on both sides of the numbers of a formula, and of several powers of ten."""
     found = {abs(float(c)) for c in map(number, topological(outputs)) if c and abs(c) < 2**1000}
-    marked = sorted(c for c in found if c > 20 or c < 0.05)[-MOST_NUMBERS:]
+    marked = sorted(c for c in found if c > 20 or c < 0.05)[-MAX_NUMBERS_APPROACHED:]
     sizes = [c * part for c in marked for part in (0.75, 1.5)] + list(SCALES)
     for k, size in enumerate(sizes):
         (point,) = points(inputs, integers, 1, seed=100 + k // 2)
@@ -191,13 +191,13 @@ def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool
         return False
     for node in suspects:
         arguments = [np.asarray(values[a], dtype=np.float64) for a in node.args]
-        largest = LARGEST_EXPONENT
+        largest = MAX_EXACT_EXPONENT
         if isinstance(node.op, Pow):
             with np.errstate(all="ignore"):
                 logs = np.log(np.abs(arguments[0])) * arguments[1]
             arguments = [logs[~np.isneginf(logs)]]
         elif isinstance(node.op, Apply) and is_slow(node.op.head):
-            largest = LARGEST_ARGUMENT
+            largest = MAX_SLOW_ARGUMENT
         known = [a[~np.isinf(a)] if masked else a for a in arguments]
         if any(np.any(~(np.abs(a) <= largest)) for a in known):
             return False

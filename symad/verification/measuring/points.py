@@ -71,8 +71,8 @@ def _definite(a: Array) -> Array:
 TRIES = 20
 """How often a number that was not used before is looked for."""
 
-MOST_SIMPLE = 32
-"""With more numbers at a point than this, simple ones are used up: further ones are moved at once."""
+MAX_SIMPLE_NUMBERS = 32
+"""The maximum count of simple numbers at a point; further ones are moved at once."""
 
 FINE = 10_007
 
@@ -81,7 +81,7 @@ def _fresh_number(symbol: sympy.Basic, kind: str, rng: Random, used: set[Fractio
     """A number not used before at this point: no accidental ties. Of integers there may be too few."""
     whole = bool(getattr(symbol, "is_integer", False))
     number = _number(symbol, kind, rng)
-    for _ in range(TRIES if whole or len(used) < MOST_SIMPLE else 0):
+    for _ in range(TRIES if whole or len(used) < MAX_SIMPLE_NUMBERS else 0):
         if abs(number) not in used:
             break
         number = _number(symbol, kind, rng)

@@ -32,20 +32,20 @@ from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
 from symad.verification.rewriting.restated.by_elements import by_elements, flat_elements, scalar_operations
 
-MOST_OPERATIONS = 600
-"""An explicit expression of more operations than this is not given to SymPy."""
+MAX_SYMPY_OPERATIONS = 600
+"""The maximum number of operations of an explicit expression that is given to SymPy."""
 
-MOST_DIFFERENTIATED = 30_000
-"""SymPy's second derivatives are used while the operations of all first ones, for each symbol, stay below."""
+MAX_OPERATIONS_TWICE = 30_000
+"""The maximum of operations of all first derivatives times symbols for which SymPy takes second ones."""
 
-MOST_ROWS = 2
-"""Larger matrices are not inverted entry by entry: SymPy would cancel quotients of sums at each pivot."""
+MAX_ROWS_INVERTED = 2
+"""The maximum order of a matrix inverted by entries: SymPy cancels quotients of sums at each pivot."""
 
 SYMPY_STEPS, DUAL_STEPS = 60, 60
 """Steps for each operation that SymPy differentiates, and that Dual numbers repeat."""
 
-MOST_EVALUATIONS = 20_000
-"""Dual numbers are used while elements of wrt times scalar operations stay below this."""
+MAX_DUAL_OPERATIONS = 20_000
+"""The maximum of elements of wrt times scalar operations for which dual numbers are used."""
 
 FEW_EVALUATIONS = 200
 """The same where the definitions of fused ops give another reference."""
@@ -93,14 +93,14 @@ class SympyReference:
         """
         self.meter = meter
         inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
-        if _largest_matrix(outputs) > MOST_ROWS:
-            raise NoReference(f"linear algebra on symbolic matrices of more than {MOST_ROWS} rows")
-        if scalar_operations(outputs) > MOST_OPERATIONS:
+        if _largest_matrix(outputs) > MAX_ROWS_INVERTED:
+            raise NoReference(f"linear algebra on symbolic matrices of more than {MAX_ROWS_INVERTED} rows")
+        if scalar_operations(outputs) > MAX_SYMPY_OPERATIONS:
             raise NoReference(
-                f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand"
+                f"more than {MAX_SYMPY_OPERATIONS} scalar operations, which SymPy's diff would expand"
             )
-        if written_size(outputs) > 10 * MOST_OPERATIONS:
-            raise NoReference(f"an explicit expression of far more than {MOST_OPERATIONS} operations")
+        if written_size(outputs) > 10 * MAX_SYMPY_OPERATIONS:
+            raise NoReference(f"an explicit expression of far more than {MAX_SYMPY_OPERATIONS} operations")
         meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Number] = {}
@@ -122,8 +122,8 @@ class SympyReference:
         if not all(isinstance(e, sympy.Expr) for e in self.expressions):
             raise NoReference("a truth value, which has no derivative in SymPy")
         self.wrt = [s for node in wrt for s in self.symbols[node]]
-        if any(isinstance(e, Undefined) or _tree_size(e) > MOST_OPERATIONS for e in self.expressions):
-            raise NoReference(f"an explicit expression of more than {MOST_OPERATIONS} operations")
+        if any(isinstance(e, Undefined) or _tree_size(e) > MAX_SYMPY_OPERATIONS for e in self.expressions):
+            raise NoReference(f"an explicit expression of more than {MAX_SYMPY_OPERATIONS} operations")
 
     def _symbol(self, node: Node, part: Node) -> sympy.Symbol:
         """A real symbol for one element, with the assumptions of the input's symbol."""
@@ -147,9 +147,10 @@ class SympyReference:
         """∂²expression/∂symbol∂symbol of the one expression."""
         (slopes,) = self._slopes
         sizes = [_tree_size(e) for e in slopes]
-        if max(sizes, default=0) > 4 * MOST_OPERATIONS or sum(sizes) * len(self.wrt) > MOST_DIFFERENTIATED:
+        whole = sum(sizes) * len(self.wrt)
+        if max(sizes, default=0) > 4 * MAX_SYMPY_OPERATIONS or whole > MAX_OPERATIONS_TWICE:
             raise NoReference("the first derivative of SymPy is too large to be differentiated again")
-        self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
+        self.meter.spend(SYMPY_STEPS * whole)
         return symmetric(self._traced([e.diff(s) for i, e in enumerate(slopes) for s in self.wrt[: i + 1]]))
 
     def _exact(self) -> list[sympy.Expr]:
@@ -215,7 +216,7 @@ class DualReference:
     """Derivatives by Dual numbers whose parts are nodes."""
 
     def __init__(
-        self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter, most: int = MOST_EVALUATIONS
+        self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter, most: int = MAX_DUAL_OPERATIONS
     ) -> None:
         """``outputs`` as functions of ``wrt``, by at most ``most`` operations; sizes must be numbers."""
         self.outputs, self.wrt, self.meter, self.most = outputs, wrt, meter, most

@@ -35,13 +35,14 @@ SATURATING = {
 }  # fmt: skip
 """Functions that are nearly constant, or out of range, but for ordinary arguments."""
 
-MOST_NODES, MOST_ELEMENTS = 600, 4000
-"""Larger graphs are not looked at."""
+MAX_NODES, MAX_ELEMENTS = 600, 4000
+"""The maximum numbers of nodes, and of elements of watched arguments, of graphs that are looked at."""
 
-MOST_LINES, MOST_QUANTITIES, MOST_PLACES = 6, 40, 48
-"""Lines, arguments watched along a line, and places found on it."""
+MAX_LINES, MAX_ARGUMENTS, MAX_PLACES = 6, 40, 48
+"""The maximum numbers of lines, of arguments watched along a line, and of places found on it."""
 
-MOST_POINTS = 10
+MAX_POINTS = 10
+"""The maximum number of points that are returned."""
 
 ROUNDS, PARTS = 10, 16
 """Each round divides the neighbourhood of a place into so many parts."""
@@ -77,7 +78,7 @@ def turning_points(
     nodes = topological(outputs)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
     watched = _quantities(nodes)
-    large = len(nodes) > MOST_NODES or sum(_count(n) for n in watched) > MOST_ELEMENTS
+    large = len(nodes) > MAX_NODES or sum(_count(n) for n in watched) > MAX_ELEMENTS
     if large or not watched or not inputs:
         return
     numbers = {abs(float(c)) for c in map(number, nodes) if c and abs(c) < 2**1000}
@@ -95,7 +96,7 @@ def turning_points(
                 value = line.at(np.array([t]))[0]
                 yield {**line.base, line.node: value if line.node.shape else float(value)}
                 given += 1
-                if given >= MOST_POINTS:
+                if given >= MAX_POINTS:
                     return
 
 
@@ -114,7 +115,7 @@ def _quantities(nodes: Sequence[Node]) -> list[Node]:
                 found.setdefault(sub(node.args[0], other))
         elif isinstance(node.op, Apply) and len(node.args) == 1 and node.op.head in KINKED | SATURATING:
             found.setdefault(node.args[0])
-    return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MOST_QUANTITIES]
+    return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MAX_ARGUMENTS]
 
 
 def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]) -> Iterator[Line]:
@@ -125,7 +126,7 @@ def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]) -> 
     base = {n: _as_floats(v) for n, v in start.items()}
     lines = [Line(n, base, None if n.shape else ()) for n in running]
     lines += [Line(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
-    yield from lines[:MOST_LINES]
+    yield from lines[:MAX_LINES]
 
 
 def _is_whole(node: Node) -> bool:
@@ -184,10 +185,10 @@ def _brackets(values: Array) -> Array:
     found = np.argwhere((lowest | turned).T)
     order = (
         np.random.default_rng(0).permutation(len(found))
-        if len(found) > MOST_PLACES
+        if len(found) > MAX_PLACES
         else np.arange(len(found))
     )
-    chosen = found[np.sort(order[:MOST_PLACES])]
+    chosen = found[np.sort(order[:MAX_PLACES])]
     return chosen + np.array([0, 1])
 
 

@@ -33,8 +33,8 @@ VISIBLE = 1e-7
 LEAST = 3
 """Values of no more terms stay as they are."""
 
-MOST_GIVEN_UP = 8
-"""So often an attempt starts again without some names."""
+MAX_STARTS_WITHOUT_NAMES = 8
+"""The maximum number of times that an attempt starts again without some names."""
 
 
 def values_at(terms: Sequence[Term], seed: int) -> list[float]:

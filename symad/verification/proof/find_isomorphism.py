@@ -14,8 +14,8 @@ from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.whole_proofs import Found
 
-MOST_TRIED, MOST_ORDERS = 20_000, 24
-"""Pairs of factors tried in one search, and orders of the axes of an atom."""
+MAX_PAIRS_TRIED, MAX_AXIS_ORDERS = 20_000, 24
+"""The maximum numbers of pairs of factors tried in one search, and of orders of an atom's axes."""
 
 
 class IsomorphismFinder(Networks):
@@ -55,7 +55,7 @@ class IsomorphismFinder(Networks):
         for number, old in enumerate(self.atoms):
             if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
                 continue
-            for order in islice(permutations(range(axes)), MOST_ORDERS):
+            for order in islice(permutations(range(axes)), MAX_AXIS_ORDERS):
                 maps = [
                     self._match_forms(a, b, {AXIS + k: AXIS + i for k, i in enumerate(order)})
                     for a, b in zip(atom.forms, old.forms, strict=True)
@@ -99,7 +99,7 @@ class IsomorphismFinder(Networks):
         for place in left:
             b, there, f = m.factors[place]
             self.tried += 1
-            if (a, e) != (b, f) or self.tried > MOST_TRIED:
+            if (a, e) != (b, f) or self.tried > MAX_PAIRS_TRIED:
                 continue
             more = _unified(n, m, axes, names, at, there)
             if more is not None:

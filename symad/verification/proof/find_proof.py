@@ -19,19 +19,16 @@ from sympy import factorint
 from symad.verification.checker import quotients as poly
 from symad.verification.checker.proofs import DAMAGE
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
-from symad.verification.checker.rules import MOST_ORDER, Parts, Values
+from symad.verification.checker.rules import MAX_ROOT_ORDER, Parts, Values
 from symad.verification.checker.terms import DEFINITIONS, Refused, Term
 from symad.verification.proof.cut_points import Cuts
 
-MOST_SUMMANDS = 24
-"""Longer arguments of exp, sin and cos are not taken apart."""
+MAX_SUMMANDS = 24
+"""The maximum number of summands of an argument of exp, sin or cos that is taken apart."""
 
 
 UNUSABLE = (Refused, *DAMAGE)
 """What the checker says of a claim that it cannot take."""
-
-MOST_RESTARTS = 4
-"""How often one attempt starts again because the argument of an exponential has a smaller unit."""
 
 EXHAUSTED = "the work allowed was used up"
 
@@ -154,7 +151,7 @@ class Finder(Values):
 
     def _as_sum(self, name: str, argument: Quotient) -> Parts:
         """Integer multiples of monomials in common units; nothing if the argument is one of them."""
-        if argument.under or len(argument.over) > MOST_SUMMANDS:
+        if argument.under or len(argument.over) > MAX_SUMMANDS:
             if argument.over and poly.content(argument.over) < 0:
                 return [(-1, self.field.times(argument, -1))]
             return []
@@ -169,21 +166,21 @@ class Finder(Values):
         """The unit of a monomial, of which q is a multiple; a smaller one makes the attempt start again."""
         unit = self.units.get((name, m))
         if unit is None:
-            small = q.denominator <= MOST_ORDER and abs(q.numerator) <= MOST_ORDER
+            small = q.denominator <= MAX_ROOT_ORDER and abs(q.numerator) <= MAX_ROOT_ORDER
             unit = Fraction(1, q.denominator) if small else abs(q)
             if self._is_pi(m):
                 unit = Fraction(1, lcm(2, q.denominator))
         k = q / unit
         if k.denominator > 1 and name == "exp":
             self.divide_unit(m, k.denominator)
-        if k.denominator > 1 or abs(k) > MOST_ORDER:
+        if k.denominator > 1 or abs(k) > MAX_ROOT_ORDER:
             unit = abs(q)
         self.units[name, m] = unit
         return unit
 
     def divide_unit(self, m: Monomial, n: int) -> None:
         """Start again with a smaller unit, if it is not too small."""
-        if ("exp", m) in self.units and self.units["exp", m].denominator * n <= MOST_ORDER:
+        if ("exp", m) in self.units and self.units["exp", m].denominator * n <= MAX_ROOT_ORDER:
             self.units["exp", m] /= n
             raise SmallerUnit
 
@@ -230,13 +227,13 @@ class Finder(Values):
                 self.divide_unit(next(iter(argument.over)), n)
 
 
-MOST_FACTORED = 64
-"""Polynomials of more terms are not factored: nothing bounds how long that takes."""
+MAX_TERMS_FACTORED = 64
+"""The maximum number of terms of polynomials that are factored: nothing bounds how long that takes."""
 
 
 def factors_of(p: Poly) -> list[tuple[int, Poly]]:
     """The irreducible factors of a polynomial and their exponents, the sign with one of them."""
-    if len(p) > MOST_FACTORED or max(map(len, p)) > MOST_FACTORED:
+    if len(p) > MAX_TERMS_FACTORED or max(map(len, p)) > MAX_TERMS_FACTORED:
         return [(1, p)]
     names = sorted({k for m in p for k in m})
     ring = flint.fmpz_mpoly_ctx.get(tuple(f"g{k}" for k in names), "lex")

@@ -18,8 +18,8 @@ from symad.verification.checker.quotients import Factor, Monomial, Poly
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Refused
 
-MOST_TERMS = 2000
-"""Differences of more terms are not looked at."""
+MAX_TERMS = 2000
+"""The maximum number of terms of differences that are looked at."""
 
 SMALL = 1e-9
 """A sum of floats that is smaller than this part of its terms is 0."""
@@ -80,7 +80,7 @@ def hidden_names(gap: Poly, values: Values, point: Point) -> list[int] | None:
     """
     found = list[int]()
     while gap:
-        if len(gap) > MOST_TERMS:
+        if len(gap) > MAX_TERMS:
             return None
         terms = point.terms(gap.items())
         if not all(map(math.isfinite, terms)) or not _is_zero(terms):

@@ -27,9 +27,12 @@ UNIT = -1
 DELTA = ("delta",)
 CONDITION, CHOICE = "condition", "choice"
 """Kinds of atoms that are 0 or 1, with more about them."""
-MOST_TERMS = 400
-MOST_MULTIPLIED = 200
-"""Products of more sums are not multiplied out: the terms would be as many, and so would calls be nested."""
+
+MAX_TERMS = 400
+"""The maximum number of terms of a normal form."""
+
+MAX_SUMS_MULTIPLIED = 200
+"""The maximum number of sums in a product that is multiplied out: calls would be nested as deeply."""
 
 STEPS_OF_EDGE = 20
 """Steps to draw an edge and hash it, and those of one comparison in the search for an isomorphism."""
@@ -117,8 +120,8 @@ class Networks:
                     bound[renamed[index]] = dim
                 factors.extend((atom, tuple(renamed[i] for i in at), e) for atom, at, e in network.factors)
             total.extend(self.simplify(coefficient, factors, bound))
-            if len(total) > 4 * MOST_TERMS:
-                raise OutOfBudget(f"more than {MOST_TERMS} contraction networks")
+            if len(total) > 4 * MAX_TERMS:
+                raise OutOfBudget(f"more than {MAX_TERMS} contraction networks")
         return self.collect(total)
 
     def add(self, parts: Iterable[tuple[Fraction, Form]]) -> Form:
@@ -143,8 +146,8 @@ class Networks:
             else:
                 factors.extend((("dim", base), (), Fraction(int(e))) for base, e in _powers_of(dim))
         factors = self._merged(factors)
-        if sum(e for atom, _, e in factors if _is_power(atom) and e >= 1) > MOST_MULTIPLIED:
-            raise OutOfBudget(f"a product of more than {MOST_MULTIPLIED} sums")
+        if sum(e for atom, _, e in factors if _is_power(atom) and e >= 1) > MAX_SUMS_MULTIPLIED:
+            raise OutOfBudget(f"a product of more than {MAX_SUMS_MULTIPLIED} sums")
         for k, (atom, at, e) in enumerate(factors):
             if _is_power(atom) and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest: Form = [
@@ -263,8 +266,8 @@ class Networks:
             else:
                 bucket.append((c, network))
         kept = [(c, network) for bucket in buckets.values() for c, network in bucket if c]
-        if len(kept) > MOST_TERMS:
-            raise OutOfBudget(f"more than {MOST_TERMS} contraction networks")
+        if len(kept) > MAX_TERMS:
+            raise OutOfBudget(f"more than {MAX_TERMS} contraction networks")
         return kept
 
     def is_unordered(self, atom: Hashable) -> bool:

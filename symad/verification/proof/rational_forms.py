@@ -27,18 +27,18 @@ from symad.verification.rewriting.terms.linear_terms import Terms, moves_element
 if TYPE_CHECKING:
     from sympy.polys.rings import PolyElement
 
-MOST_ATOMS, MOST_NODES, MOST_TERMS, MOST_DEGREE = 12, 64, 24, 32
-"""Larger expressions are not written as rational functions."""
+MAX_ATOMS, MAX_NODES, MAX_TERMS, MAX_DEGREE = 12, 64, 24, 32
+"""The maximum sizes of expressions that are written as rational functions."""
 
-MOST_BITS = 64
-"""Nor are those with larger coefficients, such as floats."""
+MAX_COEFFICIENT_BITS = 64
+"""The maximum number of bits of their coefficients; those of floats have more."""
 
 
 class TooLarge(Exception):
     """An expression is beyond the limits."""
 
 
-@lru_cache(MOST_ATOMS)
+@lru_cache(MAX_ATOMS)
 def _field(count: int) -> FracField:
     return FracField([f"a{k}" for k in range(count)], ZZ, lex)
 
@@ -47,14 +47,14 @@ def _field(count: int) -> FracField:
 class _Reading:
     """One expression on its way to a rational function."""
 
-    ring: FracField = field(default_factory=lambda: _field(MOST_ATOMS))
+    ring: FracField = field(default_factory=lambda: _field(MAX_ATOMS))
     atoms: dict[Node, int] = field(default_factory=dict)
     read: dict[Any, Any] = field(default_factory=dict)
 
     def element(self, n: Node, moves: tuple[Node, ...] = ()) -> FracElement:
         """A node as a rational function; the moves are those of its elements on the way to the whole."""
         if (n, moves) not in self.read:
-            if len(self.read) >= MOST_NODES:
+            if len(self.read) >= MAX_NODES:
                 raise TooLarge
             self.read[n, moves] = self._small(self._element(n, moves))
         return self.read[n, moves]
@@ -77,7 +77,7 @@ class _Reading:
                 total = self._small(total * part if p == 1 else total / part)
             return total
         exponent = number(n.args[1]) if isinstance(n.op, Pow) else None
-        if exponent is not None and exponent.denominator == 1 and abs(exponent) <= MOST_DEGREE:
+        if exponent is not None and exponent.denominator == 1 and abs(exponent) <= MAX_DEGREE:
             return self.element(n.args[0], moves) ** int(exponent)
         return self._atom(n, moves)
 
@@ -86,15 +86,15 @@ class _Reading:
             if n.shape == move.args[0].shape:
                 n = Node.of(move.op, (n,))
         position = self.atoms.setdefault(n, len(self.atoms))
-        if position >= MOST_ATOMS:
+        if position >= MAX_ATOMS:
             raise TooLarge
         return self.ring.gens[position]
 
     def _small(self, element: FracElement) -> FracElement:
         for poly in (element.numer, element.denom):
-            if len(poly) > MOST_TERMS or any(sum(m) > MOST_DEGREE for m in poly.itermonoms()):
+            if len(poly) > MAX_TERMS or any(sum(m) > MAX_DEGREE for m in poly.itermonoms()):
                 raise TooLarge
-            if any(int(c).bit_length() > MOST_BITS for c in poly.itercoeffs()):
+            if any(int(c).bit_length() > MAX_COEFFICIENT_BITS for c in poly.itercoeffs()):
                 raise TooLarge
         return element
 

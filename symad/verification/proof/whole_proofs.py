@@ -13,7 +13,7 @@ from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, re
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused, needed
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.cut_points import MOST_GIVEN_UP, Cuts
+from symad.verification.proof.cut_points import MAX_STARTS_WITHOUT_NAMES, Cuts
 from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Limits, SmallerUnit, Strategy
 
 DIFFER = "the normal forms differ"
@@ -27,13 +27,13 @@ WORK_OF_A_TERM, WORK_OF_ANOTHER = 4, 20
 """Steps that a term of a claim that is cut counts for, of those that an attempt may take. The second is
 for other forms of a second derivative of which one has a proof: a test takes less."""
 
-MOST_GOALS = 4
-"""Claims about more elements are not cut: a product with a direction says as much of all of them."""
+MAX_GOALS_CUT = 4
+"""The maximum number of elements of a claim that is cut: a product with a direction says as much of all."""
 
 NO_SWEEPS: Mapping[int, str] = {}
 
-MOST_RESTARTS = 4
-"""How often one attempt starts again because the argument of an exponential has a smaller unit."""
+MAX_RESTARTS = 4
+"""The maximum number of new starts of one attempt: an argument of an exponential had a smaller unit."""
 
 STRATEGIES = (
     Strategy(False, 0, 60_000),
@@ -187,7 +187,7 @@ def _groups(claims: Sequence[Claim], goals: Sequence[Goal], sweeps: Mapping[int,
     """
     found = dict[tuple[Derivative, bool], list[int]]()
     for k, count in Counter(k for k, _, _ in goals).items():
-        if count <= MOST_GOALS:
+        if count <= MAX_GOALS_CUT:
             found.setdefault((claims[k].derivative, sweeps.get(k, "").islower()), []).append(k)
     return [(tuple(group), min((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
 
@@ -265,12 +265,12 @@ def _attempt(
                     why.append(str(problem))
         except SmallerUnit:
             restarts += 1
-            if restarts > MOST_RESTARTS:
+            if restarts > MAX_RESTARTS:
                 return None, [*why, "the units of exponentials do not settle"], board
             continue
         if finder.cuts and finder.cuts.gave_up:
             given_up, work = given_up + 1, work + finder.field.work
-            if given_up > MOST_GIVEN_UP or work > limits.work / len(chosen):
+            if given_up > MAX_STARTS_WITHOUT_NAMES or work > limits.work / len(chosen):
                 return None, [*why, EXHAUSTED], board
             continue
         if not done:

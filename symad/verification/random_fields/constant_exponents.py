@@ -38,7 +38,7 @@ def is_never_whole(node: Node) -> bool:
     if isinstance(node.op, Input):
         return not getattr(node.op.symbol, "is_integer", False)
     seen = False
-    if operations(topological([node])) > MOST_STEPS:
+    if operations(topological([node])) > MAX_OPERATIONS:
         return False
     for point in points(inputs, {}, POINTS if inputs else 1, seed=7):
         try:
@@ -75,8 +75,8 @@ def _near(point: Mapping[Node, Number]) -> dict[Node, Number]:
     return {n: moved(v) for n, v in point.items()}
 
 
-MOST_STEPS = 20_000
-"""Nodes of more scalar operations are not looked at: nothing is known of them."""
+MAX_OPERATIONS = 20_000
+"""The maximum number of scalar operations of a node that is looked at; of others nothing is known."""
 
 FEW_STEPS = 2_000
 WITNESSES, PIECES = 8, 32
@@ -122,7 +122,7 @@ def is_nonzero_somewhere(node: Node) -> bool:
     """
     order = topological([node])
     steps = operations(order)
-    if steps > MOST_STEPS:
+    if steps > MAX_OPERATIONS:
         return False
     inputs = [n for n in order if isinstance(n.op, Input)]
     pieced = any(map(_branches, order))

@@ -24,8 +24,8 @@ from symad.ops.arrays.sources import Input, constant_value
 from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
 
-MOST_ORDER = 12
-"""Roots of other orders together, as one power, are not cut beyond this one."""
+MAX_JOINT_ORDER = 12
+"""The maximum order of the one power that stands for roots of several orders together."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def cuts_at_radicands(outputs: Sequence[Node]) -> Cuts:
             if base in varies and not isinstance(base.op, Input):
                 found.add(base)
                 orders.add(constant_value(node.args[1]).denominator)
-    if not found or lcm(*orders) > MOST_ORDER:
+    if not found or lcm(*orders) > MAX_JOINT_ORDER:
         return NO_CUTS
     return Cuts(frozenset(found), tuple(sorted(orders)))
 

@@ -35,8 +35,8 @@ from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.rewriting.facts.discontinuities import SIGNS
 
-MOST_FACTORS = 300
-"""Denominators of more factors are merged into one: a coarser bound, in linear time."""
+MAX_DENOMINATOR_FACTORS = 300
+"""The maximum number of factors of a denominator; more are merged: a coarser bound, in linear time."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Growths:
 
     def _merged(self, node: Node, value: Growth) -> Growth:
         """A growth whose long denominator is replaced by one factor."""
-        if len(value.under) <= MOST_FACTORS:
+        if len(value.under) <= MAX_DENOMINATOR_FACTORS:
             return value
         return self.over(("merged", node), value.under_deg, value.under_bits, value.deg, value.bits)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import inf, log2
 
 from symad.verification.random_fields.degree_bounds import Growth, Growths
-from symad.verification.random_fields.known_values import MOST_COMBINED
+from symad.verification.random_fields.known_values import MAX_COMBINED_EXPONENTIALS
 from symad.verification.random_fields.primes import log2_prime_count
 
 TARGET = -64.0
@@ -93,7 +93,7 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     for kind, (count, deg, bits) in growths.arguments.items():
         name = getattr(kind, "__name__", kind)
         if name == "log":
-            products_of_two = min(powers[0], MOST_COMBINED) ** 2
+            products_of_two = min(powers[0], MAX_COMBINED_EXPONENTIALS) ** 2
             count += powers[0] + products_of_two + 1
             deg, bits = max(deg, 2 * powers[1]), max(bits, 2 * powers[2])
         elif name == "value of exp":

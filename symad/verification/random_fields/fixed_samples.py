@@ -20,8 +20,8 @@ from symad.verification.rewriting.facts.vanishing import SAMPLES
 PRIMES = (2147483647, 2147483587)
 """Both 3 mod 4 and below 2³¹. They are fixed: an unlucky one only makes answers more cautious."""
 
-MOST_ELEMENTS = 1 << 21
-"""More elements than this are not evaluated."""
+MAX_SAMPLED_ELEMENTS = 1 << 21
+"""The maximum number of elements that are evaluated."""
 
 
 class Samples:
@@ -50,7 +50,7 @@ class Samples:
     def _value(self, node: Node) -> Array | None:
         self.elements += int(np.prod(node.shape))
         arguments = [v for v in map(self.values.get, node.args) if v is not None]
-        if self.elements > MOST_ELEMENTS or len(arguments) < len(node.args):
+        if self.elements > MAX_SAMPLED_ELEMENTS or len(arguments) < len(node.args):
             return None
         try:
             return self.run.value(node, arguments)

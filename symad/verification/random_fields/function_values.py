@@ -21,7 +21,7 @@ import numpy as np
 from symad.errors import SymadError
 from symad.verification.random_fields.atoms import Atoms, keys_of
 from symad.verification.random_fields.exponent_relations import Relations, rotation_by
-from symad.verification.random_fields.known_values import MOST_ROOTS, Logarithms, Signs, same
+from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.sign_regions import Regions, small_rational
 
@@ -322,7 +322,7 @@ class Signatures:
         """A root that follows from one or two old ones, by √|uv| = √|u| √|v| and √|v u²| = √|v| |u|."""
         mul = self.field.mul
         old = self.roots.get(order, [])
-        if len(old) > MOST_ROOTS:
+        if len(old) > MAX_PAIRED_ROOTS:
             return None
         for k, (u, root) in enumerate(old):
             for v, other in old[: k + 1]:

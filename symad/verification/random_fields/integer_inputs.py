@@ -31,8 +31,8 @@ def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
     return found
 
 
-MOST_CHOICES = 128
-"""Integer inputs of at most so many values together are given all of them."""
+MAX_INTEGER_CHOICES = 128
+"""The maximum number of values that integer inputs have together, so that all are tried."""
 
 
 def all_choices(ranges: Mapping[Node, tuple[int, int]]) -> list[dict[Node, Array]] | None:
@@ -41,7 +41,7 @@ def all_choices(ranges: Mapping[Node, tuple[int, int]]) -> list[dict[Node, Array
     total = 1
     for node, (low, high) in ranges.items():
         total *= max(1, high - low) ** counts[node]
-        if total > MOST_CHOICES:
+        if total > MAX_INTEGER_CHOICES:
             return None
     spans = [[range(low, max(high, low + 1))] * counts[n] for n, (low, high) in ranges.items()]
     columns = [list(product(*span)) for span in spans]

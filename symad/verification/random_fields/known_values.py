@@ -14,14 +14,14 @@ import numpy as np
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.sign_regions import small_rational
 
-MOST_SIGNS = 10
-"""With more signs than this, products of two are no longer looked for."""
+MAX_PAIRED_SIGNS = 10
+"""The maximum number of signs of which products of two are looked for."""
 
-MOST_ROOTS = 24
-"""With more roots than this, products of two are no longer looked for."""
+MAX_PAIRED_ROOTS = 24
+"""The maximum number of roots of which products of two are looked for."""
 
-MOST_COMBINED = 5
-"""With more exponentials than this, their products are not looked for in the arguments of logarithms."""
+MAX_COMBINED_EXPONENTIALS = 5
+"""The maximum number of exponentials whose products are looked for in arguments of logarithms."""
 
 
 def same(a: Array, b: Array) -> bool:
@@ -54,8 +54,8 @@ class Logarithms:
     def _of_two(self, column: Array, value: Array) -> Array | None:
         """log|uv| = log|u| + log|v|, log|u/v| = log|u| - log|v|."""
         field = self.field
-        old = self.drawn if len(self.drawn) <= MOST_ROOTS else []
-        if len(old) + len(self.exponentials) <= MOST_ROOTS:
+        old = self.drawn if len(self.drawn) <= MAX_PAIRED_ROOTS else []
+        if len(old) + len(self.exponentials) <= MAX_PAIRED_ROOTS:
             unit = np.broadcast_to(field.unit(column.ndim), column.shape)
             old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
         for k, (u, first) in enumerate(old):
@@ -71,7 +71,7 @@ class Logarithms:
     def _of_three(self, column: Array) -> Array | None:
         """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
         field, old = self.field, self.drawn
-        if not 3 <= len(old) <= MOST_COMBINED:
+        if not 3 <= len(old) <= MAX_COMBINED_EXPONENTIALS:
             return None
         for k, (u, first) in enumerate(old):
             for j, (v, second) in enumerate(old[:k]):
@@ -88,7 +88,7 @@ class Logarithms:
         """The exponentials, with their products and quotients if they are few, and their logarithms."""
         field, few = self.field, self.exponentials
         found = list(few)
-        for k, (u, first) in enumerate(few if len(few) <= MOST_COMBINED else ()):
+        for k, (u, first) in enumerate(few if len(few) <= MAX_COMBINED_EXPONENTIALS else ()):
             for v, second in few[:k]:
                 found.append((field.mul(u, v), field.add(first, second)))
                 found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
@@ -108,7 +108,7 @@ class Signs:
     def of(self, column: Array, related: bool) -> Array | None:
         """A sign that follows from others; None if there is none."""
         value = self._of_proportional(column)
-        if value is None and related and len(self.drawn) <= MOST_SIGNS:
+        if value is None and related and len(self.drawn) <= MAX_PAIRED_SIGNS:
             value = self._of_product(column)
         return value
 
@@ -118,7 +118,7 @@ class Signs:
 
     def _of_proportional(self, column: Array) -> Array | None:
         """The sign of another argument of which this one, or its reciprocal, is a rational multiple."""
-        old = self.drawn[:MOST_ROOTS] + self.weak[:MOST_ROOTS]
+        old = self.drawn[:MAX_PAIRED_ROOTS] + self.weak[:MAX_PAIRED_ROOTS]
         over = self.field.inverse(column)[0] if old else column
         for other, value in old:
             for mine in (over, column):

@@ -40,14 +40,20 @@ from symad.verification.random_fields.sign_regions import Regions, sign_support
 LANES = 6
 """Lanes of a first run."""
 
-MOST_LANES = 400
+MAX_LANES = 400
+"""The maximum number of lanes, which one run evaluates side by side."""
+
 FEW_ROOTS = 32
 """With more roots than this it is first seen in a few lanes whether anything is equal."""
 
-MOST_REGIONS = 64
-MOST_LEVELS = 3
-MOST_RELATED = 150
-"""More exponents or angles than this are not searched for relations."""
+MAX_REGIONS = 64
+"""The maximum number of regions of signs that one claim is cut into."""
+
+MAX_CUT_LEVELS = 3
+"""The maximum depth of roots inside of roots that are taken exactly."""
+
+MAX_RELATED_EXPONENTS = 150
+"""The maximum number of exponents or angles that are searched for relations."""
 
 
 @dataclass(frozen=True)
@@ -165,12 +171,12 @@ class Sampler:
                 runs = _until_hopeless(runs_in(self._field(sampling, levels)))
             except NeedsLevel:
                 levels += 1
-                if levels > MOST_LEVELS:
-                    raise Unsupported(f"roots are nested deeper than {MOST_LEVELS}") from None
+                if levels > MAX_CUT_LEVELS:
+                    raise Unsupported(f"roots are nested deeper than {MAX_CUT_LEVELS}") from None
                 continue
             results = _together(runs)
             rooted = max((s for s, _ in runs), key=lambda s: len(s.radicands))
-            wanted = min(len(rooted.radicands) + 16, MOST_LANES)
+            wanted = min(len(rooted.radicands) + 16, MAX_LANES)
             if rooted.radicands and sampling.lanes < wanted and any(r.equal.any() for r in results):
                 sampling = replace(sampling, lanes=wanted)
                 continue
@@ -203,7 +209,7 @@ class Sampler:
         self._run(probe)
         counts = {k: len(atoms.values) for k, atoms in probe.kinds.items() if k in ("exp", "log", "rotation")}
         count = max(counts.get("exp", 0) + counts.get("log", 0), counts.get("rotation", 0))
-        if count > MOST_RELATED:
+        if count > MAX_RELATED_EXPONENTS:
             raise Unsupported(f"{count} exponents or angles are too many to search for relations")
         roots = sum(map(len, probe.roots.values()))
         return Sampling(128, max(count + 8, roots + 16), self.odd_roots, common_prime=True)
@@ -241,7 +247,7 @@ class Sampler:
     def _regions(self, fields: Field, domains: bool = False, related: bool = False) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
-        for _ in range(MOST_REGIONS):
+        for _ in range(MAX_REGIONS):
             regions = Regions(fields, self.rng, choices)
             relations = relations_for(fields) if related else None
             signatures = Signatures(fields, self.rng, True, regions, domains=domains, relations=relations)
@@ -254,7 +260,7 @@ class Sampler:
             if not choices:
                 return
             choices = [*choices[:-1], False]
-        raise Unsupported(f"more than {MOST_REGIONS} regions")
+        raise Unsupported(f"more than {MAX_REGIONS} regions")
 
     @cached_property
     def _selects(self) -> bool:
@@ -305,10 +311,10 @@ class Sampler:
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
         if sampling.coins and lane < -8:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
-        lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MOST_LANES + 1
+        lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MAX_LANES + 1
         if (
             not sampling.common_prime
-            and sampling.lanes < lanes <= MOST_LANES
+            and sampling.lanes < lanes <= MAX_LANES
             and (lane < -6 or sampling.coins)
         ):
             return replace(sampling, lanes=lanes)

@@ -43,8 +43,8 @@ MANY = 4096
 SOME = 48
 """Points tried one by one where inputs are arrays."""
 
-LARGEST = 20_000
-"""Graphs of more nodes are not scouted."""
+MAX_SCOUTED_NODES = 20_000
+"""The maximum number of nodes of graphs that are scouted."""
 
 FOUND = 6
 """So many points are handed on."""
@@ -61,7 +61,8 @@ STEPS = 16
 VISIBLE = 1e-6
 """A relative difference that rounding hardly makes at two points."""
 
-LARGEST_FLOAT = 2**1023
+MAX_FLOAT = 2**1023
+"""The largest power of 2 that is a double."""
 
 SUSPICIOUS = 1e-11
 """Relative differences beyond this are looked at; the largest ones first."""
@@ -76,7 +77,7 @@ def scout(
     meter: Meter,
 ) -> Iterator[dict[Node, Number]]:
     """Rational points at which floats suggest that two nodes differ in a watched element."""
-    if len(topological([a, b])) > LARGEST or not inputs:
+    if len(topological([a, b])) > MAX_SCOUTED_NODES or not inputs:
         return
     slow = any(is_numerical(n) or _is_called(n) for n in topological([a, b]))  # a column would take seconds
     if any(n.shape for n in inputs) or integers or slow:
@@ -185,7 +186,7 @@ def _column(symbol: sp.Symbol, rng: np.random.Generator) -> Array:
 
 def _numbers(nodes: Sequence[Node]) -> Array:
     """The sizes of the numbers in a graph: branches begin and end there."""
-    found = {float(abs(c)) for c in map(number, nodes) if c and abs(c) < LARGEST_FLOAT}
+    found = {float(abs(c)) for c in map(number, nodes) if c and abs(c) < MAX_FLOAT}
     return np.array(sorted(v for v in found if np.isfinite(v)) or [1.0])
 
 

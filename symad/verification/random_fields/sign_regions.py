@@ -26,14 +26,14 @@ from symad.verification.random_fields.exponent_relations import reconstruct
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.rewriting.facts.discontinuities import SIGNS
 
-MOST_LINKED = 40
-"""With more signs than this, implications are no longer looked for."""
+MAX_LINKED_SIGNS = 40
+"""The maximum number of signs between which implications are looked for."""
 
 SCALES = (Fraction(1), Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 3))
 """By which known arguments are multiplied: x > 1/2 implies 2x > 0."""
 
-MOST_SUPPORT = 8
-"""An element that depends on more signs than this counts as depending on all."""
+MAX_SIGNS_OF_AN_ELEMENT = 8
+"""The maximum number of signs that are kept for an element; beyond it counts as depending on all."""
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class Regions:
         lanes = self.field.lanes
         known, positive = np.zeros(lanes, dtype=bool), np.zeros(lanes, dtype=bool)
         self._small_numbers(column, known, positive)
-        if len(self.settled) > MOST_LINKED:
+        if len(self.settled) > MAX_LINKED_SIGNS:
             return known, positive
         signed = [
             (a, truths) for b, plus in self.settled for a, truths in ((b, plus), (self.field.neg(b), ~plus))
@@ -157,11 +157,11 @@ def sign_support(outputs: Sequence[Node]) -> int | None:
     for node in topological(outputs):
         found[node] = _support(node, [found[a] for a in node.args])
         own = found[node]
-        if own is not None and len(own) > MOST_SUPPORT:
+        if own is not None and len(own) > MAX_SIGNS_OF_AN_ELEMENT:
             found[node] = None
     total = [found[o] for o in outputs]
     union = None if any(t is None for t in total) else frozenset().union(*[t for t in total if t is not None])
-    return None if union is None or len(union) > MOST_SUPPORT else len(union)
+    return None if union is None or len(union) > MAX_SIGNS_OF_AN_ELEMENT else len(union)
 
 
 def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
@@ -186,7 +186,7 @@ def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
             for k, d in zip(at, a.shape, strict=True)
         }
         count = int(np.prod([d for k, d in dims.items() if k not in node.op.output]))
-        if count * len(union) > MOST_SUPPORT:
+        if count * len(union) > MAX_SIGNS_OF_AN_ELEMENT:
             return None
         return frozenset((node, term, name) for term in range(count) for name in union)
     return None

@@ -98,7 +98,7 @@ def test_claims_that_are_too_long_together_are_proved_one_by_one(monkeypatch):
     alone = [len(written([claim], (0,), how)[0].terms.known) for claim, how in ways]
     together = len(written(claims, range(len(claims)), "")[0].terms.known)
     assert max(alone) < together - 1
-    monkeypatch.setattr(terms, "MOST_TERMS", max(alone) + 1)
+    monkeypatch.setattr(terms, "MAX_TERMS", max(alone) + 1)
     goals = [(k, 0, 0) for k in range(len(claims))]
     assert find(claims, goals, LIMITS, dict(enumerate(SWEEPS.values()))).goals == set(goals)
 

@@ -35,7 +35,7 @@ def bends():
 
 
 def test_hessians_of_norms_in_norms_agree_without_extensions_of_the_field(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_LEVELS", 0)  # no root is taken exactly
+    monkeypatch.setattr(runs, "MAX_CUT_LEVELS", 0)  # no root is taken exactly
     first, second, inputs = bends()
     assert compare_nodes([(first, second)], 1, Budget(), Meter(Budget())).pairs[0].certain.all()
     changed = [Graph(inputs, (side,)) for side in (first, mul(second, constant(Rational(1000001, 1000000))))]

@@ -48,8 +48,8 @@ SAMPLES: list[Callable[[], Samples]] = []
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
 ZERO_AT_ZERO = {*ODD, sympy.Abs}
 
-MOST_SIGNS = 4
-"""Scalars of more signs may vanish without being looked at."""
+MAX_SIGNS_CONSIDERED = 4
+"""The maximum number of signs of a scalar that is looked at; others count as vanishing."""
 
 
 class Vanishing:
@@ -59,7 +59,7 @@ class Vanishing:
         """``weak_sign`` is 1 for what is nowhere negative, −1 for what is nowhere positive, or 0."""
         self._weak_sign = weak_sign
         self._jumps: dict[Node, frozenset[Node]] = {}
-        """The jumps below each node, but no more than one beyond `MOST_SIGNS`."""
+        """The jumps below each node, but no more than one beyond `MAX_SIGNS_CONSIDERED`."""
         self._loose: dict[Node, bool] = {}
         self._may: dict[Node, bool] = {}
         self._answers: dict[Node, bool] = {}
@@ -92,7 +92,7 @@ class Vanishing:
         for node in unseen(root, self._may):
             own = frozenset([node] if is_jump(node) else [])
             found = own.union(*[self._jumps[a] for a in node.args])
-            self._jumps[node] = frozenset(list(found)[: MOST_SIGNS + 1])
+            self._jumps[node] = frozenset(list(found)[: MAX_SIGNS_CONSIDERED + 1])
             self._loose[node] = is_loose(node) or any(self._loose[a] for a in node.args)
             self._may[node] = self._by_structure(node)
 
@@ -143,7 +143,7 @@ class Vanishing:
         """
         signs = self._jumps[node]
         several = any(np.prod(n.shape) > 1 for n in signs)
-        if len(signs) > MOST_SIGNS or (several and not self._is_elementwise_in(signs, node)):
+        if len(signs) > MAX_SIGNS_CONSIDERED or (several and not self._is_elementwise_in(signs, node)):
             return False
         if not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
             return False

@@ -13,8 +13,8 @@ from symad.ops.elementwise.arithmetic import add, mul, sub
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import sign, steps
 
-MOST_PAIRED = 6
-"""Of more arguments of a maximum it is not asked whether one is never below another."""
+MAX_COMPARED_ARGUMENTS = 6
+"""The maximum number of arguments of an extreme that are compared: whether one is never below another."""
 
 
 def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
@@ -30,7 +30,7 @@ def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
 
 def _undominated(args: Sequence[Node], basis: Basis) -> list[int]:
     """The positions of the arguments that are not known to be below another one."""
-    if not 2 < len(args) <= MOST_PAIRED:
+    if not 2 < len(args) <= MAX_COMPARED_ARGUMENTS:
         return list(range(len(args)))
     below = {k for k, a in enumerate(args) for b in args if constant_value(sign(sub(a, b), basis)) == -1}
     return [k for k in range(len(args)) if k not in below]

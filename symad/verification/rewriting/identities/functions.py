@@ -208,15 +208,15 @@ def sinc_alias(args: Nodes, basis: Basis) -> Node:
     return div(sin_alias(args, basis), args[0])
 
 
-MOST_SPHERICAL = 6
-"""Spherical Bessel functions of higher orders are functions of their own."""
+MAX_SPHERICAL_ORDER = 6
+"""The maximum order of spherical Bessel functions that are written by sines; others remain."""
 
 
 @aliased(sympy.jn)
 def jn_alias(args: Nodes, basis: Basis) -> Node:
     """j₀ = sin x/x, j₁ = sin x/x² − cos x/x, j_{k+1} = (2k + 1) j_k/x − j_{k−1} (DLMF 10.49.3, 10.51.1)."""
     order, x = constant_value(args[0]), args[1]
-    if not isinstance(order, int) or not 0 <= order <= MOST_SPHERICAL:
+    if not isinstance(order, int) or not 0 <= order <= MAX_SPHERICAL_ORDER:
         return apply(sympy.jn, *args)
     below, here = div(cos_alias((x,), basis), x), div(sin_alias((x,), basis), x)  # j₋₁ and j₀
     for k in range(order):

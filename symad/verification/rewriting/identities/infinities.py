@@ -40,8 +40,8 @@ from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.facts.signs import known_signs
 from symad.verification.rewriting.terms.linear_terms import moves_elements
 
-MOST_ELEMENTS = 1024
-"""A masked maximum over more elements than this is left alone."""
+MAX_MASKED_ELEMENTS = 1024
+"""The maximum number of elements of a masked maximum that is rewritten."""
 
 LIMITS: dict[sympy.FunctionClass, tuple[sympy.Expr, sympy.Expr]] = {
     sympy.exp: (0, None), sigmoid: (0, 1), sympy.tanh: (-1, 1), sympy.erf: (-1, 1), sympy.sign: (-1, 1),
@@ -274,7 +274,7 @@ def _extreme(node: Node, part: Masked | None) -> Node | None:
     op: Any = node.op
     assert part is not None
     shape = tuple(int(d) for d in node.args[0].shape)
-    if (op.kind == "max") == (part.sign > 0) or int(np.prod(shape)) > MOST_ELEMENTS:
+    if (op.kind == "max") == (part.sign > 0) or int(np.prod(shape)) > MAX_MASKED_ELEMENTS:
         return None
     if not is_constant(part.where):
         return None

@@ -17,14 +17,14 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
 from symad.verification.rewriting.basis import Basis
 
-DEEPEST, MOST = 6, 64
-"""Selections further inside, or beyond so many nodes, are left."""
+MAX_DEPTH, MAX_NODES = 6, 64
+"""The maximum depth of a selection inside another, and of nodes between, that is rewritten."""
 
 
 def taken(node: Node, condition: Node, holds: bool, basis: Basis) -> Node:
     """A branch in which selections by the condition, element for element, are what they are there."""
     made: dict[Node, Node] = {}
-    return _taken(node, condition, holds, basis, made, DEEPEST)
+    return _taken(node, condition, holds, basis, made, MAX_DEPTH)
 
 
 def _taken(
@@ -38,7 +38,8 @@ def _taken(
         made[node] = node if found is inner else Node.of(node.op, (found,))
         return made[node]
     elementwise = node.shape == condition.shape or not condition.shape
-    if not elementwise or not isinstance(node.op, (Add, Mul, Select, Apply)) or not depth or len(made) > MOST:
+    taken_apart = elementwise and isinstance(node.op, (Add, Mul, Select, Apply))
+    if not taken_apart or not depth or len(made) > MAX_NODES:
         return node
     if isinstance(node.op, Select):
         same = node.args[0] is condition

@@ -22,7 +22,7 @@ from symad.verification.rewriting.identities.elementary import (
     rational_power,
     sine_and_cosine,
 )
-from symad.verification.rewriting.identities.functions import ALIASES, MOST_SPHERICAL, Alias, aliased
+from symad.verification.rewriting.identities.functions import ALIASES, MAX_SPHERICAL_ORDER, Alias, aliased
 from symad.verification.rewriting.terms.linear_terms import linear_terms
 
 
@@ -144,7 +144,8 @@ def polygamma_alias(args: Nodes, basis: Basis) -> Node:
     return add(*terms, *([] if n else [logarithm(constant(len(parts)), basis)]))
 
 
-MOST_PARTS = 4
+MAX_PARTS = 4
+"""The maximum factor k of an argument k z that is divided by a multiplication theorem."""
 
 
 def _parts_of_multiple(argument: Node) -> list[Node]:
@@ -152,7 +153,7 @@ def _parts_of_multiple(argument: Node) -> list[Node]:
     found = [c for c, m in linear_terms(argument) if constant_value(m) != 1]
     whole = all(c.denominator == 1 for c in found)
     k = gcd(*[c.numerator for c in found]) if found and whole else 1
-    if not 1 < k <= MOST_PARTS:
+    if not 1 < k <= MAX_PARTS:
         return []
     return [div(add(argument, constant(j)), constant(k)) for j in range(k)]
 
@@ -301,7 +302,7 @@ def e1_alias(args: Nodes, basis: Basis) -> Node:
 def spherical_in_alias(args: Nodes, basis: Basis) -> Node:
     """i₋₁ = cosh x/x, i₀ = sinh x/x, i_{k+1} = i_{k−1} − (2k + 1) i_k/x (DLMF 10.49.8, 10.51.4)."""
     order, x = constant_value(args[0]), args[1]
-    if not isinstance(order, int) or not 0 <= order <= MOST_SPHERICAL:
+    if not isinstance(order, int) or not 0 <= order <= MAX_SPHERICAL_ORDER:
         return apply(spherical_in, *args)
     below, here = (div(ALIASES[head]((x,), basis), x) for head in (sympy.cosh, sympy.sinh))
     for k in range(order):

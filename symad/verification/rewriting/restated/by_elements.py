@@ -19,8 +19,8 @@ from symad.ops.arrays.stacking import element
 from symad.transforms.values import unchecked
 from symad.verification.rewriting.rewrite import expand_definitions
 
-MOST_OPERATIONS, MOST_ELEMENTS = 3000, 64
-"""Graphs of more scalar operations, and outputs of more elements, are not written out."""
+MAX_OPERATIONS, MAX_ELEMENTS = 3000, 64
+"""The maximum numbers of scalar operations of graphs, and elements of outputs, that are written out."""
 
 
 def flat_elements(node: Node) -> list[Node]:
@@ -50,9 +50,9 @@ def by_elements(outputs: Sequence[Node]) -> list[list[Node]] | None:
     """The elements of each output as scalar nodes; None where there are no arrays, or too large ones."""
     outputs = expand_definitions(outputs)
     nodes = topological(outputs)
-    if not any(n.shape for n in nodes) or max(int(np.prod(o.shape)) for o in outputs) > MOST_ELEMENTS:
+    if not any(n.shape for n in nodes) or max(int(np.prod(o.shape)) for o in outputs) > MAX_ELEMENTS:
         return None
-    if scalar_operations(outputs) > MOST_OPERATIONS:
+    if scalar_operations(outputs) > MAX_OPERATIONS:
         return None
     point = {n: as_numbers(n) for n in nodes if isinstance(n.op, Input)}
     try:

@@ -26,11 +26,11 @@ from symad.verification.rewriting.facts.signs import known_signs
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.rewriting.terms.linear_terms import number
 
-MOST_INPUTS = 3
-"""With more inputs there are too many cases of signs."""
+MAX_INPUTS = 3
+"""The maximum number of inputs: with more there are too many cases of signs."""
 
-MOST_STEPS = 2
-"""So many functions are applied, one after the other."""
+MAX_FUNCTIONS_APPLIED = 2
+"""The maximum number of functions that are applied one after the other."""
 
 ANGLES = {sympy.asin, sympy.acos, sympy.atan, sympy.atan2, sympy.acot}
 
@@ -45,7 +45,7 @@ def by_signs(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     sides = expand_definitions(outputs)
     nodes = topological(sides)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
-    if len(inputs) > MOST_INPUTS or any(n.shape for n in (*sides, *inputs)):
+    if len(inputs) > MAX_INPUTS or any(n.shape for n in (*sides, *inputs)):
         return []
     ways = [_signed(n) for n in inputs]
     if not all(ways):
@@ -73,7 +73,7 @@ Box = Mapping[Node, Interval]
 NO_BOX: Box = {}
 
 
-def by_injective(a: Node, b: Node, box: Box = NO_BOX, steps: int = MOST_STEPS) -> Iterator[Pairs]:
+def by_injective(a: Node, b: Node, box: Box = NO_BOX, steps: int = MAX_FUNCTIONS_APPLIED) -> Iterator[Pairs]:
     """Claims of each of which it follows that two scalars are equal where both are defined.
 
     ``box`` bounds inputs, beside what their symbols promise.

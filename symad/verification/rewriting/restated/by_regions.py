@@ -27,8 +27,8 @@ from symad.verification.rewriting.restated.by_injective import Box
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.rewriting.terms.linear_terms import linear_terms, number
 
-MOST_CUTS = 6
-"""More points are not looked at."""
+MAX_CUTS = 6
+"""The maximum number of points that cut the line of one input."""
 
 
 class Case(NamedTuple):
@@ -48,7 +48,7 @@ def by_regions(outputs: Sequence[Node]) -> list[Case]:
         return []
     (x,) = inputs
     cuts = {cut for n in nodes if isinstance(n.op, Compare) for cut in _cuts(n, x)}
-    if getattr(symbol_of(x), "is_integer", False) or not 0 < len(cuts) <= MOST_CUTS:
+    if getattr(symbol_of(x), "is_integer", False) or not 0 < len(cuts) <= MAX_CUTS:
         return []
     ends = sorted(cuts | {Fraction(0)})
     line = promised([x]).get(x)

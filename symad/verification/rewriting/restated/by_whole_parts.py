@@ -27,9 +27,9 @@ from symad.verification.rewriting.terms.linear_terms import number
 
 STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
 
-MOST_CASES = 24
-LARGEST = 10_000
-"""Cases of one input, and the least common multiple of the numbers in whole parts."""
+MAX_CASES = 24
+MAX_COMMON_MULTIPLE = 10_000
+"""The maximum numbers of cases of one input, and of the least common multiple of numbers in whole parts."""
 
 
 class Affine(NamedTuple):
@@ -67,10 +67,10 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     (x,) = inputs
     numbers = [q for q in map(number, below) if q]
     unit = lcm(*[k for q in numbers for k in (q.numerator, q.denominator)])
-    if unit > LARGEST:
+    if unit > MAX_COMMON_MULTIPLE:
         return []
     whole = getattr(symbol_of(x), "is_integer", False)
-    choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MOST_CASES]
+    choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MAX_CASES]
     for L, M in sorted(choices, key=prod):
         tried = [
             _written_out(below, {x: Affine(Fraction(L), Fraction(0 if whole else 1, M), Fraction(j, M))})

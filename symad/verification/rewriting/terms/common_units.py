@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-LARGEST = 64
-"""Multiples and refinements beyond this open a new class."""
+MAX_REFINEMENT = 64
+"""The maximum multiple of a unit, and refinement of it; beyond it a new class is opened."""
 
 
 class Units:
@@ -25,7 +25,7 @@ class Units:
         """(k, u) with coefficient = k·u and u the unit of its class, positive."""
         for position, unit in enumerate(self.found):
             ratio = coefficient / unit
-            if max(abs(ratio.numerator), ratio.denominator) > LARGEST:
+            if max(abs(ratio.numerator), ratio.denominator) > MAX_REFINEMENT:
                 continue
             if ratio.denominator > 1:
                 self.found[position] = unit / ratio.denominator

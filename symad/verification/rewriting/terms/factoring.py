@@ -14,7 +14,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.proof.rational_forms import rational_factors
-from symad.verification.rewriting.terms.linear_terms import MOST, Terms, merged, multiple, number
+from symad.verification.rewriting.terms.linear_terms import MAX_TERMS_APART, Terms, merged, multiple, number
 
 
 def power_factors(
@@ -36,7 +36,7 @@ def power_factors(
         if rational and n not in known:
             parts = _rational(n, sign, absolutes)
             known.update(part for _, part in parts or ())
-        if parts is None and len(found) + len(todo) < MOST:
+        if parts is None and len(found) + len(todo) < MAX_TERMS_APART:
             parts = _factors(n, sign, absolutes)
         if parts is None:
             found.append((e, n))

@@ -19,8 +19,8 @@ from symad.ops.elementwise.selection import Select
 
 Terms = list[tuple[Fraction, Node]]
 
-MOST = 64
-"""More terms or factors than this are left together."""
+MAX_TERMS_APART = 64
+"""The maximum number of terms or factors that are taken apart; more are left together."""
 
 
 def moves_elements(node: Node) -> bool:
@@ -51,7 +51,7 @@ def linear_terms(node: Node) -> Terms:
         if value is not None:
             found.append((c * value, constant(1)))
             continue
-        parts = _summands(n) if len(found) + len(todo) < MOST else None
+        parts = _summands(n) if len(found) + len(todo) < MAX_TERMS_APART else None
         if parts is None:
             found.append((c, n))
         else:

@@ -19,8 +19,8 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.selection import Compare
 
-LARGEST = 1000
-"""The largest denominator of a simple number."""
+MAX_SIMPLE_DENOMINATOR = 1000
+"""The maximum denominator of a simple number."""
 
 ULPS = 4
 """How far off in units of the last place a rounded number may be."""
@@ -77,7 +77,7 @@ def _float(node: Node) -> float | None:
 
 
 def _is_float(value: Fraction) -> bool:
-    return value.denominator > LARGEST and Fraction(float(value)) == value
+    return value.denominator > MAX_SIMPLE_DENOMINATOR and Fraction(float(value)) == value
 
 
 def simple_number(value: float) -> sympy.Expr | None:
@@ -85,13 +85,13 @@ def simple_number(value: float) -> sympy.Expr | None:
     if not isfinite(value) or value == 0:
         return None
     for size, exact in FACTORS:
-        ratio = Fraction(value / size).limit_denominator(LARGEST)
+        ratio = Fraction(value / size).limit_denominator(MAX_SIMPLE_DENOMINATOR)
         if ratio and abs(float(ratio) * size - value) <= ULPS * 2.0**-53 * abs(value) * (
             1 if size == 1 else 2
         ):
             if size == 1.0 and ratio.denominator == 1 and float(ratio) == value:
                 return None
-            if abs(ratio.numerator) <= LARGEST:
+            if abs(ratio.numerator) <= MAX_SIMPLE_DENOMINATOR:
                 return sympy.Rational(ratio.numerator, ratio.denominator) * exact
     return None
 
