@@ -42,7 +42,8 @@ def lstm() -> Graph:
             h, c = state
             z = W @ h + U @ x + b
             i, f, o = (functions.sigmoid(z[k : k + 4]) for k in (0, 4, 8))
-            c = f * c + i * np.tanh(z[12:])
+            g = np.tanh(z[12:])
+            c = f * c + i * g
             return o * np.tanh(c), c
 
         h, _ = functions.scan(step, (np.zeros(4), np.zeros(4)), xs)
@@ -87,7 +88,7 @@ are one product each over all steps.""",
     ),
     "lstm": (
         "A recurrence of two states",
-        """`z = W h + U x + b`, gates i, f, o = σ(z), `c = f c + i tanh(z)`, `h = o tanh(c)`; `loss = |h_T|²`.
+        """`z = W h + U x + b`, gates i, f, o = σ(z), `g = tanh(z)`, `c = f c + i g`, `h = o tanh(c)`; `loss = |h_T|²`.
 What the backward loop needs of each step is kept on the way.""",
     ),
     "attention": ("Attention", "`loss = |P V|²` with P = softmax(Q Kᵀ/√d) by rows."),
@@ -102,11 +103,12 @@ HEAD = """\
 # What printed code reads like
 
 `lower(f, style="plain")` prints one line for each mathematical step, and nothing for speed: code to read,
-to teach, and to check the fast code against. Names say what a value is: `W_bar` is the gradient of W,
-`x_dot` a tangent, `h` a state, P the probabilities of a softmax. The first listing is a whole file; the
-others show the last function, which is the entry point. `python docs/make_listings.py` writes this page,
-and the tests compare it with what is printed. [Lowering, stage by stage](lowering.md) says how the text
-is made.
+to teach, and to check the fast code against. A value that a variable of the traced function holds has the
+name of this variable: the gates of the LSTM below are i, f and o, as in its Python function. Other names say
+what a value is: `W_bar` is the gradient of W, `x_dot` a tangent, `h` a state, P the probabilities of a
+softmax. The first listing is a whole file; the others show the last function, which is the entry point.
+`python docs/make_listings.py` writes this page, and the tests compare it with what is printed.
+[Lowering, stage by stage](lowering.md) says how the text is made.
 """
 
 

@@ -40,6 +40,7 @@ from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.program.expressions import Value
+from symad.numeric.scheduling.roles import Roles
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import constant_value, symbol_of
@@ -296,13 +297,13 @@ def _is_condition(node: Node) -> bool:
     return isinstance(node.op, BOOLEAN)
 
 
-def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
+def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
     fused = fuse(graph)
     printer = CuPyPrinter(fused, dtype)
     entry = printer.names.unique(graph.name)
     printer.needed = needed_sizes(graph)
-    inputs = printer.begin(fused, ())
+    inputs = printer.begin(fused, roles)
     for name, node in zip(inputs, fused.input_nodes, strict=True):
         printer.text[node] = name
     door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)

@@ -24,6 +24,7 @@ from symad.gpu.printers.library import DTYPES
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare
+from symad.numeric.scheduling.roles import roles_of
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array
@@ -43,9 +44,12 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     if dtype not in DTYPES:
         raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
-    prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
-    print_module = print_scalar_kernel if is_kernel(prepared) else print_cupy_module
-    name, source = print_module(prepared, dtype, packed)
+    with roles_of(graph, inner=False).followed() as roles:
+        prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
+        if is_kernel(prepared):
+            name, source = print_scalar_kernel(prepared, dtype, packed)
+        else:
+            name, source = print_cupy_module(prepared, dtype, packed, roles)
 
     @lru_cache(maxsize=1)
     def compiled() -> Kernel:

@@ -25,10 +25,9 @@ from symad.numeric.targets.module import print_module
 def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Program:
     """The program that the plain text prints."""
     notes = report if report is not None else []
-    roles = roles_of(graph)
-    prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
-    roles = roles.after(prepared, lambda named: run_graph_passes(named, PLAIN_GRAPH))
-    program = replace(schedule(prepared, roles), needed=needed_sizes(graph))
+    with roles_of(graph).followed() as roles:
+        prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
+    program = replace(schedule(prepared, roles.of_results(prepared)), needed=needed_sizes(graph))
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 
 

@@ -37,10 +37,10 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
         made.append(NativePrinter(graph, library, dtype))
         return made[0]
 
-    fused = fuse(run_graph_passes(graph, passes, report), dtype)
-    labels = roles_of(graph, inner=False).labels
+    with roles_of(graph, inner=False).followed() as roles:
+        fused = fuse(run_graph_passes(graph, passes, report), dtype)
     needed = needed_sizes(graph)
-    name, source = print_array_module(fused, NUMPY, dtype, printing, labels, needed, report)
+    name, source = print_array_module(fused, NUMPY, dtype, printing, roles, needed, report)
     loops = LOOPS_ALONE.format(name=name) + made[0].c_source()
     try:
         return replace(compile_source(name, source), c_source=loops)

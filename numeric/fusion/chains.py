@@ -16,6 +16,7 @@ from itertools import islice
 import numpy as np
 
 from symad.core.dims import Shape, same_shape
+from symad.core.following import tell
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.fusion.bodies import BodyOp, body_nodes, body_shape, body_values
@@ -264,6 +265,7 @@ class _Groups:
                 new |= self._kernel(groups[key], members, new)
             else:
                 new[members[0]] = opened(members[0], tuple(new[a] for a in members[0].args))
+        tell(new)
         return tuple(new[o] for o in self.outputs)
 
     def _is_read(self, node: Node) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from symad.core.dims import Shape, same_shape
+from symad.core.following import tell
 from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.bodies import BodyOp, body_shape
@@ -303,4 +304,5 @@ def fuse_rows(
         for m in members:
             if m in users and isinstance(m.op, Broadcast):
                 new[m] = Node.of(m.op, (new[m.args[0]],))
+    tell(new)
     return tuple(new[o] for o in outputs)

@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
-from symad.numeric.numpy_arrays.elementwise_statements import RULES, step_lines
+from symad.numeric.numpy_arrays.elementwise_statements import step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import laid_out
@@ -135,14 +135,13 @@ class InPlacePrinter(ArrayPrinter):
             end = heir
         if end is node:
             return super().stem(node)
-        return self.labels.get(end) or stem_of(end, ("",) * len(end.args))
+        return self.label(end) or stem_of(end, ("",) * len(end.args))
 
     def _heir(self, node: Node) -> Node | None:
-        """The node that probably overwrites the array of a node: its only reader, if elementwise."""
+        """The node that overwrites the array of a node, if it is the only one that reads it."""
         readers = {*self.users.get(node, ())}
         heir = readers.pop() if len(readers) == 1 else node
-        written = type(heir.op) in RULES and heir.shape == node.shape and bool(node.shape)
-        return heir if heir is not node and written else None
+        return heir if heir is not node and self.over.get(heir) is node else None
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The order of the nodes, chosen to keep the largest number of live bytes small."""

@@ -18,10 +18,11 @@ from symad.numeric.scheduling.roles import roles_of
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
     """Print and compile a graph for NumPy; each pass appends a line to ``report``."""
     straight = is_straight(graph)
-    prepared = graph if straight else run_graph_passes(graph, ARRAY_GRAPH, report)
-    if straight or is_scalar(prepared):
-        name, source = print_scalars(prepared, dtype, packed, report)
-        return compile_source(name, source, packed)
-    made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH), report)
-    labels, needed = roles_of(graph, inner=False).labels, needed_sizes(graph)
-    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, labels, needed, report))
+    with roles_of(graph, inner=False).followed() as roles:
+        prepared = graph if straight else run_graph_passes(graph, ARRAY_GRAPH, report)
+        if straight or is_scalar(prepared):
+            name, source = print_scalars(prepared, dtype, packed, roles, report)
+            return compile_source(name, source, packed)
+        made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH), report)
+    needed = needed_sizes(graph)
+    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, roles, needed, report))

@@ -15,6 +15,7 @@ from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.pipelines import PassReport
+from symad.numeric.scheduling.roles import NO_ROLES, Roles
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
@@ -39,7 +40,7 @@ def print_array_module(
     library: ArrayLibrary,
     dtype: str,
     printing: Callable[[Graph, ArrayLibrary, str], ArrayPrinter] = ArrayPrinter,
-    labels: Sequence[str] = (),
+    roles: Roles = NO_ROLES,
     needed: Sequence[sympy.Expr] = (),
     report: list[PassReport] | None = None,
 ) -> tuple[str, str]:
@@ -50,14 +51,14 @@ def print_array_module(
         library: the library of the arrays.
         dtype: the floating-point type.
         printing: the printer.
-        labels: the names of the results.
+        roles: the names of results and values.
         needed: the sizes that must not be negative, see `needed_sizes`.
         report: a list to which each pass appends a line.
     """
     printer = printing(graph, library, dtype)
     printer.needed, printer.report = needed, report
     entry = printer.names.unique(graph.name)
-    inputs = printer.begin(graph, labels)
+    inputs = printer.begin(graph, roles)
     door = _unpack_lines(graph, printer, inputs)
     printer.sizes.clear()
     body = printer.statements(graph.output_nodes)
@@ -75,7 +76,7 @@ def print_array_module(
         *([*_checked(inputs, door, known), "", ""] if inputs else []),
         *printer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
-        f'    """{summary(graph, inputs, labels)}."""',
+        f'    """{summary(graph, inputs, roles.labels)}."""',
         *(f"    {line}" if line else "" for line in body),
         f"    return {result}",
     ]

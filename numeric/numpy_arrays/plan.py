@@ -11,6 +11,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import keeping
 from symad.numeric.scheduling.blocks import NodeBlock
+from symad.numeric.scheduling.roles import Roles
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Plan:
         users: for each node the nodes that read it; a result counts as read by itself.
         lasting: nodes whose memory is never overwritten: results, and values from outside.
         outputs: the results.
+        roles: the names of values that variables of the user hold.
     """
 
     block: NodeBlock
@@ -34,6 +36,7 @@ class Plan:
     users: dict[Node, list[Node]]
     lasting: set[Node]
     outputs: Sequence[Node]
+    roles: Roles
 
     @cached_property
     def lives(self) -> Lifetimes:

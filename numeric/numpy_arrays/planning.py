@@ -39,7 +39,7 @@ def plan_of(
         users.setdefault(node, []).append(node)
     numbers = printer.row_numbers | only_indices(outputs)
     lasting = {owner(node) for node in (*outputs, *given)}
-    plan = Plan(block, block.program, block.program, numbers, users, lasting, outputs)
+    plan = Plan(block, block.program, block.program, numbers, users, lasting, outputs, printer.roles)
     printer.know(plan)
     program = sharing(block, printer.laid_out_together(order))
     made = run_program_passes(program, printer.passes(places), report, check=False)
@@ -58,6 +58,7 @@ def plan_inside(
     around = printer.bounds
     with printer.as_before(), printer.inside({}, repeated):
         printer.bounds = around if bounds is None else bounds
+        printer.roles = printer.roles.inside(results[0])
         plan = plan_of(printer, results, given, places)
     printer.bounds = around
     printer.steps[next(iter(given.values()))] = plan

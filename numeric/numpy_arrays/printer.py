@@ -37,7 +37,7 @@ from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_long, is_view
 from symad.numeric.scheduling.blocks import NodeBlock, block_of
-from symad.numeric.scheduling.roles import stem_of
+from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
@@ -62,6 +62,8 @@ class ArrayPrinter(ModuleParts):
         """The numbers of the module's score functions of attention."""
         self.labels: dict[Node, str] = {}
         """The names of results by their roles."""
+        self.roles = NO_ROLES
+        """The names of values that variables of the user hold; see `Plan`."""
         self.before: list[str] = []
         """Statements that must precede the statement of the expression being printed."""
         self.bounds: Mapping[sympy.Symbol, int] = {}
@@ -113,10 +115,11 @@ class ArrayPrinter(ModuleParts):
 
         return prepare(graph)
 
-    def begin(self, graph: Graph, labels: Sequence[str]) -> list[Name]:
-        """The names of a graph's inputs. The labels of its results are noted."""
-        pairs = zip(graph.output_nodes, labels, strict=False)
+    def begin(self, graph: Graph, roles: Roles) -> list[Name]:
+        """The names of a graph's inputs. The names of its results and of the user's variables are noted."""
+        pairs = zip(graph.output_nodes, roles.labels, strict=False)
         self.labels = {node: label for node, label in pairs if label and node.args}
+        self.roles = roles
         self.names.taken |= MODULES
         texts = [self.symbols[symbol] for symbol in graph.inputs]
         return [Name(text, stem=text) for text in texts]
@@ -140,7 +143,8 @@ class ArrayPrinter(ModuleParts):
 
     def stem(self, node: Node) -> str:
         """The name stem of a node's value; may be empty."""
-        return self.labels.get(node) or stem_of(node, tuple([self.stem_of_text(a) for a in node.args]))
+        names = tuple([self.stem_of_text(a) for a in node.args])
+        return self.label(node) or stem_of(node, names)
 
     def stem_of_text(self, node: Node) -> str:
         """The name stem in the text of a node; empty if the text is no name."""
@@ -194,14 +198,18 @@ class ArrayPrinter(ModuleParts):
     def know(self, plan: Plan) -> None:
         """Set the attributes that describe the nodes of a plan."""
         self.plan, self.block, self.row_numbers = plan, plan.block, plan.numbers
-        self.users, self.lasting = plan.users, plan.lasting
+        self.users, self.lasting, self.roles = plan.users, plan.lasting, plan.roles
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
         """Restore the attributes of the current plan at the end."""
-        around = self.own, self.ended, self.block, self.given, self.plan, self.at, self.users, self.lasting
+        around = self.own, self.ended, self.given, self.at, self.plan, self.roles
         yield
-        self.own, self.ended, self.block, self.given, self.plan, self.at, self.users, self.lasting = around
+        self.own, self.ended, self.given, self.at, plan, self.roles = around
+        if plan is None:
+            self.plan, self.block, self.users, self.lasting = None, block_of((), ()), {}, set()
+        else:
+            self.know(plan)
 
     def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
         """Groups of nodes that share an array; the passes may find others."""
@@ -219,8 +227,10 @@ class ArrayPrinter(ModuleParts):
 
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""
-        loop = isinstance(node.op, (Scan, Loop))
-        return self.labels.get(node) or (stem_of(node, ()) if loop else "")
+        label = self.labels.get(node) or self.roles.variable(node)
+        if label or not isinstance(node.op, (Scan, Loop)):
+            return label
+        return self.roles.of_loop(node.op) or stem_of(node, ())
 
     def lines_of(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
         """The lines of a plan. ``rooms``: the names of the arrays that results are written to."""

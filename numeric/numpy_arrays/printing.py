@@ -23,6 +23,7 @@ from symad.numeric.pipelines import ProgramPass
 from symad.numeric.program.expressions import Expression, Index, Interval, Position, Value
 from symad.numeric.program.statements import Assign
 from symad.numeric.scheduling.blocks import NodeBlock
+from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.target import MatrixProduct, Text
 from symad.ops.sparse.csr import IntArray
 
@@ -106,6 +107,8 @@ class Printing(Protocol):
     """The numbers of the module's score functions of attention."""
     labels: dict[Node, str]
     """The names of results by their roles."""
+    roles: Roles
+    """The names of values that variables of the user hold."""
     before: list[str]
     """Statements that must precede the statement of the expression being printed."""
     bounds: Mapping[sympy.Symbol, int]

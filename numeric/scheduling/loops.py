@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import Dim, plus
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.loops.loop import pieces, values
 from symad.numeric.program.expressions import (
@@ -30,7 +30,6 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.statements import Allocate, Store
-from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.arrays.shaping import Broadcast, Reshape, reshape, slice_axis
 from symad.ops.arrays.sources import ArrayConstant, Iota, constant_value
@@ -125,7 +124,7 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
     used = [node for node in nodes if node in scope.readers]
     clock = Clock(Value("t", ()), xs[0].shape[0], any(map(_reversed, xs)))
     local_states, local_xs, local_constants = pieces(op, op.body.input_nodes)
-    inside = Scope({}, NO_ROLES)
+    inside = Scope({}, scope.roles.inside(op.body.output_nodes[0]))
     inside.known |= {here: scope.known[c] for here, c in zip(local_constants, constants, strict=True)}
     inside.known |= {here: clock.at_step(x, scope) for here, x in zip(local_xs, xs, strict=True)}
     carried: list[tuple[Value, Expression, Node]] = []
@@ -133,7 +132,7 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
     stored: list[tuple[Node, Value, Position]] = []
     for k, (start, here) in enumerate(zip(initial, local_states, strict=True)):
         node = next((n for n in used if number_of(n) == k), None)
-        stem = state_stem(clock, scope, nodes)
+        stem = inside.roles.variable(here) or state_stem(clock, scope, nodes)
         if node is not None and not _last_only(node, scope):
             array = _all_states(node, start, stem, clock, scope)
             inside.known[here] = row(Read(array), clock.before)
@@ -195,9 +194,10 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
 
 def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
     """Allocate the array of a value that is stored in each step."""
-    inner = node.op.body.output_nodes[number_of(node)].op  # type: ignore[attr-defined]  # a loop's
+    op = op_of(node, LoopOp)
+    inner = op.body.output_nodes[op.k].op
     function = inner.head.__name__ if isinstance(inner, Apply) else "a"
-    array = scope.value_of(node, "a_bar" if clock.turned else function)
+    array = scope.value_of(node, "a_bar" if clock.turned else function, scope.roles.of_loop(op))
     scope.statements.append(Allocate(array))
     scope.known[node] = clock.in_steps(Read(array))
     return array

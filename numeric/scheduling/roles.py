@@ -3,15 +3,18 @@
 The gradient of W is W_bar, a tangent is x_dot, and the value has the name of its function. To find inner
 cotangents, the cotangents of all nodes are computed once more: equal nodes are one object, so that cotangents
 in the graph are recognized. Other values are named after their op and arguments: P for a softmax, cos_a for
-the cosine of a, QK for a product of Q and K.
+the cosine of a, QK for a product of Q and K. A variable of the traced function that holds the value
+comes before all of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import Word, question
 from symad.numeric.passes.loops.loop import Loop, pieces
@@ -41,48 +44,78 @@ MAX_STEM_CHARACTERS = 12
 
 @dataclass(frozen=True)
 class Roles:
-    """The names of results and cotangents.
+    """The names of results, of cotangents and of the values that variables of the traced function hold.
 
     Attributes:
         labels: the names of the flat results, in order; empty if they have no roles.
         value: the name of the first result, if the others are its derivatives by reverse mode.
         results: the names of the nodes that compute the results.
-        primals: for each cotangent the node whose cotangent it is.
+        primals: for each cotangent of the function the node whose cotangent it is.
+        variables: the names of nodes that variables of the traced function hold.
+        bodies: the same for the bodies of its loops, by the first output of each and by the parts of that.
+        originals: for each node that stands for a node of the function after graph passes, the latter.
     """
 
     labels: tuple[str, ...] = ()
     value: str = ""
     results: Mapping[Node, str] = field(default_factory=dict)
     primals: Mapping[Node, Node] = field(default_factory=dict)
+    variables: Mapping[Node, str] = field(default_factory=dict)
+    bodies: Mapping[Node, Mapping[Node, str]] = field(default_factory=dict)
+    originals: Mapping[Node, Node] = field(default_factory=dict)
 
-    def after(self, prepared: Graph, passes: Callable[[Graph], Graph]) -> Roles:
-        """The roles in a graph after graph passes.
+    @contextmanager
+    def followed(self) -> Iterator[Roles]:
+        """A context for graph passes; the roles that it yields have names for the nodes which these make."""
+        inside = (node for scope, names in self.bodies.items() for node in (scope, *names))
+        with following((*self.variables, *inside, *self.primals, *self.primals.values())) as originals:
+            yield replace(self, originals=originals)
 
-        Args:
-            prepared: the graph after the passes.
-            passes: the same passes, for the graph of all cotangents and their primals.
-        """
+    def of_results(self, prepared: Graph) -> Roles:
+        """The roles in a graph after all passes."""
         pairs = zip(prepared.output_nodes, self.labels, strict=False)
-        results = {node: label for node, label in pairs if label and node.args}
-        if not self.primals:
-            return replace(self, results=results)
-        named = (*self.primals, *self.primals.values())
-        made = passes(Graph(prepared.input_nodes, named)).output_nodes
-        count = len(self.primals)
-        return replace(self, results=results, primals=dict(zip(made[:count], made[count:], strict=True)))
+        return replace(self, results={node: label for node, label in pairs if label and node.args})
+
+    def inside(self, first: Node) -> Roles:
+        """The roles in the body of a loop, given its first output."""
+        names = self.bodies.get(self.originals.get(first, first), {})
+        return Roles(variables=names, bodies=self.bodies, originals=self.originals)
+
+    def of_loop(self, op: Scan | Loop) -> str:
+        """The name of the variable that holds a state or value of a loop inside its step; may be empty."""
+        inside, (states, _, _) = self.inside(op.body.output_nodes[0]), pieces(op, op.body.input_nodes)
+        k = op.k if isinstance(op, Loop) else 0
+        before = inside.variable(states[k]) if k < len(states) else ""
+        return before or inside.variable(op.body.output_nodes[k])
+
+    def variable(self, node: Node) -> str:
+        """The name of the variable that holds a node; empty if there is none."""
+        return self.variables.get(self.originals.get(node, node), "")
+
+    def primals_of(self, node: Node) -> list[Node]:
+        """The nodes of which one has the cotangent ``node``; they stand for the same value."""
+        primal = self.primals.get(self.originals.get(node, node))
+        return [made for made, original in self.originals.items() if original is primal]
 
 
 NO_ROLES = Roles()
-"""The roles of graphs without a known origin, and of bodies of loops."""
+"""The roles of graphs without a known origin."""
 
 
 def roles_of(graph: Graph, inner: bool = True) -> Roles:
     """The roles in a graph, by the transformation that made it; if ``inner``, also of inner cotangents."""
+    scopes: dict[Node | None, dict[Node, str]] = {None: {}}
+    for scope, node, name in graph.variables:
+        scopes.setdefault(scope, {})[node] = name
+    variables = scopes.pop(None)
+    bodies: dict[Node, dict[Node, str]] = {}
+    for first, names in scopes.items():  # a pass may split the state: its parts become the outputs
+        bodies |= {node: names for node in (first, *first.args)} if first is not None else {}
     if graph.origin is None:
-        return NO_ROLES
+        return Roles(variables=variables, bodies=bodies)
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
     value = labels[0] if graph.output_nodes[:1] == (graph.origin.value,) else ""
-    return Roles(labels, value, {}, _primals(graph.origin) if inner else {})
+    return Roles(labels, value, {}, _primals(graph.origin) if inner else {}, variables, bodies)
 
 
 def _primals(origin: Origin) -> dict[Node, Node]:

@@ -87,13 +87,15 @@ class Scope:
         self.statements.append(Assign(value, expression))
         self.known[node] = Read(value)
 
-    def value_of(self, node: Node, default: str = "") -> Value:
-        """A new value for a node, with the name stem of its role, or of its op, or ``default``."""
+    def value_of(self, node: Node, default: str = "", variable: str = "") -> Value:
+        """A new value for a node, named by its role, a variable, its op, or ``default``."""
         label = self.roles.results.get(node)
         if label:
             return Value(label, node.shape, True)
-        primal = self.roles.primals.get(node)
-        bar = name_of(self.known.get(primal)) if primal is not None else ""
+        if variable := variable or self.roles.variable(node):
+            return Value(variable, node.shape)
+        primals = (name_of(self.known.get(primal)) for primal in self.roles.primals_of(node))
+        bar = next(filter(None, primals), "")
         if bar or node in self.scores:
             return Value(f"{bar}_bar" if bar else "S", node.shape)
         names = tuple([name_of(self.known[a]) for a in node.args])

@@ -1,167 +1,30 @@
-"""The graph: immutable nodes, hash-consed, each with an op, arguments and a shape.
-
-This module depends on no particular op. A node is built by `Node.of(op, args)`; building an equal node
-returns the same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
-"""
+"""The graph: a function with inputs, outputs and their structure, and how its nodes are rewritten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
+from typing import Any
 
 import sympy
 
 from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
-from symad.core.dims import Dim, Shape, bind, dim_symbols
+from symad.core.dims import Dim, bind, dim_symbols
 from symad.core.documents import Drawing, Explanation
 from symad.core.escaping import visible
-from symad.core.interning import LOCK, Interned, WeakTable
+from symad.core.following import tell
+from symad.core.interning import Interned
+from symad.core.nodes import SHAPE, ZERO, Node, Op, Tangent, Zero, op_of, shape, topological
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
+from symad.core.variables import Variable, Variables, held
 from symad.errors import ShapeError
 
 __all__ = [
     "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
     "bind_op", "dims_of", "leaves", "op_of", "pack", "rebuild", "shape", "topological",
 ]  # fmt: skip
-
-
-OpKind = TypeVar("OpKind", bound="Op")
-
-
-@dataclass(frozen=True, eq=False)
-class Op(metaclass=Interned):
-    """The operation of a node. Subclasses are frozen dataclasses with hashable fields."""
-
-    linear: ClassVar[bool] = False
-    """True if the op is linear in all its arguments jointly."""
-
-    repeats: ClassVar[bool] = False
-    """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
-
-    def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
-
-
-class Tangent:
-    """A tangent or cotangent: a `Node`, or the structural `ZERO`."""
-
-    __slots__ = ()
-
-
-class Zero(Tangent):
-    """The zero that follows from structure; no node is ever built for it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ZERO"
-
-
-ZERO = Zero()
-
-
-class Node(Tangent):
-    """One value of the graph: ``op`` applied to ``args``, an array of ``shape``."""
-
-    __slots__ = ("__weakref__", "args", "op", "shape")
-
-    op: Op
-    args: tuple[Node, ...]
-    shape: Shape
-
-    _nodes: ClassVar[WeakTable] = WeakTable()
-
-    @staticmethod
-    def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
-        """The node ``op(*args)``, existing or new. Shapes are checked when it is new."""
-        key = (op, args)
-        with LOCK:
-            entry = Node._nodes.get(key)
-            node: Node | None = None if entry is None else entry()
-            if node is None:
-                node = object.__new__(Node)
-                node.op = op
-                node.args = args
-                node.shape = _shape_question(op, args)
-                Node._nodes.keep(key, node)
-            return node
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("nodes are saved with symad.save, not pickled")
-
-    def __copy__(self) -> Node:
-        return self  # it is immutable
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Node:
-        return self
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    def __repr__(self) -> str:
-        return f"<{self.op} shape {self.shape}>"
-
-
-def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
-    rule = SHAPE.get(type(op))
-    if rule is None:
-        name = type(op).__name__
-        raise TypeError(f"the op {name} has no shape: register a rule with symad.core.graph.shape")
-    return rule(op, args)
-
-
-ShapeRule: TypeAlias = Callable[[Any, tuple[Node, ...]], Shape]
-"""The shape of an op's value, from the op and its arguments; each rule is for one class of ops."""
-
-SHAPE: dict[type[Op], ShapeRule] = {}
-"""The rules for shapes, a plain table because a shape is computed for every node; `shape` fills it."""
-
-
-def shape(
-    op_class: type[Op],
-) -> Callable[[ShapeRule], ShapeRule]:
-    """Register the shape of an op's value, from its argument nodes; the rule checks the arguments."""
-
-    def register(rule: ShapeRule) -> ShapeRule:
-        if SHAPE.get(op_class, rule) is not rule:
-            raise TypeError(f"the op {op_class.__name__} has a shape already: {SHAPE[op_class].__qualname__}")
-        SHAPE[op_class] = rule
-        return rule
-
-    return register
-
-
-def op_of(node: Node, kind: type[OpKind]) -> OpKind:
-    """The op of a node, for the type checker; the caller knows that it is of this kind."""
-    assert isinstance(node.op, kind), node
-    return node.op
-
-
-def topological(outputs: Iterable[Node]) -> list[Node]:
-    """All nodes on which the outputs depend, arguments first; the order depends on the graph alone."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    for output in outputs:
-        if output in seen:
-            continue
-        seen.add(output)
-        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
-        while stack:
-            node, rest = stack[-1]
-            for arg in rest:
-                if arg not in seen:
-                    seen.add(arg)
-                    stack.append((arg, iter(arg.args)))
-                    break
-            else:
-                order.append(node)
-                stack.pop()
-    return order
 
 
 def rebuild(
@@ -185,6 +48,7 @@ def rebuild(
             new[node] = make(node, args)
         else:
             new[node] = node if args == node.args else Node.of(node.op, args)
+    tell(new)
     return tuple(new[o] for o in outputs)
 
 
@@ -227,6 +91,8 @@ class Graph(metaclass=Interned):
     """The arguments, if some of them hold several inputs; empty if each input is one argument."""
     packing: Packing | None = None
     """The inputs that packed code of this derivative flattens; None if the graph is not a derivative."""
+    variables: Variables = ()
+    """The names that the traced function gives to values."""
 
     __signature__ = SignatureOf()
 
@@ -278,16 +144,15 @@ class Graph(metaclass=Interned):
         if not dims:
             return self
         values = {symbol: _length(symbol, number) for symbol, number in dims.items()}
-        made = rebuild(
-            self.input_nodes + self.output_nodes,
-            {},
-            lambda node, args: Node.of(bind_op(node.op, values), args),
-        )
-        count = len(self.input_nodes)
-        inputs, outputs = made[:count], made[count:]
+        inside = [n for v in self.variables for n in (v.scope, v.node) if n is not None]
+        old = (*self.input_nodes, *self.output_nodes, *inside)
+        made = rebuild(old, {}, lambda node, args: Node.of(bind_op(node.op, values), args))
+        new = dict(zip(old, made, strict=True))
         return Graph(
-            inputs, outputs, self.structure, self.name, self.report, None, self.grouping, self.packing
-        )
+            tuple(new[n] for n in self.input_nodes), tuple(new[n] for n in self.output_nodes), self.structure,
+            self.name, self.report, None, self.grouping, self.packing,
+            tuple(Variable(v.scope and new[v.scope], new[v.node], v.name) for v in self.variables),
+        )  # fmt: skip
 
     def with_outputs(
         self,
@@ -301,16 +166,18 @@ class Graph(metaclass=Interned):
         """A graph of the same arguments with other outputs."""
         made = tuple(outputs)
         return Graph(
-            self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing
-        )
+            self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing,
+            held(self.variables, made),
+        )  # fmt: skip
 
     def grouped(self, grouping: tuple[Argument, ...]) -> Graph:
         """The same graph with its inputs grouped in other arguments; empty: each input is an argument."""
         if grouping == self.grouping:
             return self
         return Graph(
-            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin, grouping
-        )
+            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin,
+            grouping, None, self.variables,
+        )  # fmt: skip
 
     def ungrouped(self) -> Graph:
         """The same graph with each input as a separate argument."""

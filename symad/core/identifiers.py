@@ -6,6 +6,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 import sympy
 from sympy import MatrixSymbol
@@ -24,6 +25,16 @@ def identifier(name: str) -> str:
     if not plain or not plain.isidentifier():
         plain = f"x_{plain}" if plain else "x"
     return plain
+
+
+MAX_VARIABLE_CHARACTERS = 24
+"""Characters of a variable's name up to which generated code uses it. This keeps lines short."""
+
+
+@lru_cache(maxsize=4096)
+def is_variable(name: str) -> bool:
+    """True if generated code may use the name of a variable of the user."""
+    return len(name) <= MAX_VARIABLE_CHARACTERS and name.isidentifier() and name == identifier(name)
 
 
 def ascii_identifier(name: str) -> str:

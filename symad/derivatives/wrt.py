@@ -15,6 +15,7 @@ from symad.core.graph import Graph, Node, Origin
 from symad.core.identifiers import identifier, printed, short_name
 from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, VectorOf, leaves
+from symad.core.variables import held
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import input_node, symbol_of
@@ -296,7 +297,8 @@ def with_directions(
             new = _direction_arguments(directions, selection, suffix)
         grouping = (*graph.arguments, *new)
     inputs = graph.input_nodes + tuple(directions)
-    return Graph(inputs, tuple(outputs), structure, name, report, origin, grouping, packing)
+    variables = held(graph.variables, outputs)
+    return Graph(inputs, tuple(outputs), structure, name, report, origin, grouping, packing, variables)
 
 
 def _direction_arguments(directions: Sequence[Node], selection: Selection, suffix: str) -> list[Argument]:

@@ -17,7 +17,9 @@ from typing import Any, NoReturn
 
 from symad.core.escaping import without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
+from symad.core.identifiers import is_variable
 from symad.core.signatures import Inputs, Json, Traceable
+from symad.core.variables import Variable, Variables, scopes
 from symad.errors import SavingError, SymadError
 from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
@@ -171,8 +173,16 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         "structure": write_structure(graph.structure),
         "origin": made,
         **write_calling(graph),
+        **({"variables": _write_variables(graph)} if graph.variables else {}),
         "nodes": [_write_node(n, number) for n in order],
     }
+
+
+def _write_variables(graph: Graph) -> list[Json]:
+    found = scopes(graph.output_nodes)
+    scope_number = {scope: k for k, scope in enumerate(found)}
+    number = {scope: {node: j for j, node in enumerate(inside)} for scope, inside in found.items()}
+    return [[scope_number[v.scope], number[v.scope][v.node], v.name] for v in graph.variables]
 
 
 def _write_node(node: Node, number: dict[Node, int]) -> list[Json]:
@@ -224,7 +234,29 @@ def _read_graph(saved: Any, classes: Classes = ()) -> Graph:
         if hasattr(node.op, "symbol") and node not in given:
             raise SavingError(f"the graph uses {node.op.symbol}, which is not one of its inputs")
     calling = read_calling(saved, len(ins), len(outs), classes)
-    return Graph(tuple(ins), outs, made, name, report, origin, *calling)
+    variables = _read_variables(saved.get("variables", []), outs)
+    return Graph(tuple(ins), outs, made, name, report, origin, *calling, variables)
+
+
+def _read_variables(saved: Any, outputs: tuple[Node, ...]) -> Variables:
+    """The names of values; a value is saved as the number of its scope and its number in there."""
+    match saved:
+        case []:
+            return ()
+        case list(entries) if all(isinstance(entry, list) and len(entry) == 3 for entry in entries):
+            found = [(scope, list(inside)) for scope, inside in scopes(outputs).items()]
+            ranges = [len(inside) for _, inside in found]
+            if all(_is_variable(entry, ranges) for entry in entries):
+                return tuple(Variable(found[k][0], found[k][1][j], name) for k, j, name in entries)
+    raise SavingError("the names of values are damaged")
+
+
+def _is_variable(entry: list[Json], ranges: list[int]) -> bool:
+    """True for the number of a scope, the number of a value in there, and a name."""
+    scope, number, name = entry
+    if type(scope) is not int or type(number) is not int or not isinstance(name, str):
+        return False
+    return 0 <= scope < len(ranges) and 0 <= number < ranges[scope] and is_variable(name)
 
 
 def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:

@@ -330,5 +330,6 @@ def regrouped(graph: Graph, inputs: Inputs | None) -> Graph:
         place = {position: nodes.index(node) for position, node in enumerate(graph.input_nodes)}
         packing = replace(packing, x=tuple(place[k] for k in packing.x), v=tuple(place[k] for k in packing.v))
     return Graph(
-        nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments, packing
+        nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments,
+        packing, graph.variables,
     )

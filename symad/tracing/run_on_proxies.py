@@ -14,9 +14,11 @@ from sympy.tensor.array.expressions import ArraySymbol
 from symad.core.arguments import Argument, argument_of
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, as_shape, dim_symbols
+from symad.core.following import told_of_rewriting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
 from symad.core.signatures import Inputs
 from symad.core.users_line import scipys_call_in
+from symad.core.variables import named
 from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node, symbol_of
@@ -26,6 +28,7 @@ from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.surroundings import tracing
+from symad.tracing.variables import Variables
 from symad.tracing.wrapped import Wrapped, as_node
 
 
@@ -59,11 +62,19 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
             )
     around = SESSION.get()
     known = dims | (around.dims - set(symbols))
-    with tracing(Session(f"the traced function {name}", known, symbols, around)):
+    variables = Variables(_node_of)
+    opened = Session(f"the traced function {name}", known, symbols, around, variables=variables)
+    with tracing(opened), told_of_rewriting(variables.follow):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)
-    return Graph(nodes, tuple(outputs), structure, title, "", None, () if plain else grouping)
+    names = named(variables.names(), outputs)
+    return Graph(nodes, tuple(outputs), structure, title, "", None, () if plain else grouping, None, names)
+
+
+def _node_of(value: object) -> Node | None:
+    """The node for which the value of a variable stands."""
+    return value._value if isinstance(value, Proxy) else None
 
 
 def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:

@@ -18,6 +18,7 @@ import sympy
 from symad.core.graph import Node
 from symad.errors import TraceError
 from symad.ops.loops.captured import Captured
+from symad.tracing.variables import Variables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,6 +27,7 @@ class Session:
 
     ``dims`` are the dimension symbols of this function, and ``symbols`` the nodes of the SymPy symbols that
     are its inputs. ``makes_graph`` is False for bodies, whose nodes become part of the graph around them.
+    ``variables`` are the names that the function gives to its values.
     """
 
     title: str = "no function"
@@ -33,6 +35,7 @@ class Session:
     symbols: dict[sympy.Symbol, Node] = field(default_factory=dict)
     parent: Session | None = None
     makes_graph: bool = True
+    variables: Variables | None = None
 
 
 OUTSIDE = Session()
@@ -91,5 +94,5 @@ def session(opened: Session) -> Iterator[None]:
 def body(title: str) -> Iterator[None]:
     """A context in which values belong to the body of a loop; they must not be used after it."""
     around = SESSION.get()
-    with session(Session(title, around.dims, {}, around, makes_graph=False)):
+    with session(Session(title, around.dims, {}, around, False, around.variables)):
         yield

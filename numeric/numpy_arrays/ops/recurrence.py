@@ -15,7 +15,7 @@ def state_stem(node: Node, printer: Printing) -> str:
     op = loop_of(node)
     _, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)
-    return printer.labels.get(node) or ("h_bar" if turned else "h")
+    return printer.label(node) or ("h_bar" if turned else "h")
 
 
 def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: Printing) -> list[str]:

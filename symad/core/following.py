@@ -1,0 +1,53 @@
+"""What becomes of nodes while graphs are rewritten, so that values keep the names which users gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from symad.core.nodes import Node
+
+Replaced = Mapping[Node, Node]
+
+_TOLD: ContextVar[Callable[[Replaced], None] | None] = ContextVar("who follows nodes", default=None)
+
+
+@contextmanager
+def told_of_rewriting(listener: Callable[[Replaced], None]) -> Iterator[None]:
+    """A context in which `rebuild` tells ``listener`` which nodes stand for which."""
+    token = _TOLD.set(listener)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
+
+
+def tell(replaced: Replaced) -> None:
+    """Tell the listener of the open context, if any, for which nodes others stand now."""
+    listener = _TOLD.get()
+    if listener is not None:
+        listener(replaced)
+
+
+def stand_ins(known: Iterable[Node], replaced: Replaced) -> Iterator[tuple[Node, Node]]:
+    """Those of the known nodes that are replaced, each with its stand-in; one of another shape is none."""
+    for node in set(known) & replaced.keys():
+        if replaced[node].shape == node.shape:
+            yield node, replaced[node]
+
+
+@contextmanager
+def following(nodes: Iterable[Node]) -> Iterator[Mapping[Node, Node]]:
+    """A context in which nodes are followed through `rebuild`.
+
+    Yields: for each node that stands for one of ``nodes``, the latter; it grows inside the context.
+    """
+    originals = {node: node for node in nodes}
+
+    def note(replaced: Replaced) -> None:
+        for node, made in stand_ins(originals.keys(), replaced):
+            originals.setdefault(made, originals[node])
+
+    with told_of_rewriting(note):
+        yield originals

@@ -1,0 +1,149 @@
+"""Nodes: immutable and hash-consed, each with an op, arguments and a shape.
+
+This module depends on no particular op. A node is built by `Node.of(op, args)`; building an equal node
+returns the same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
+
+from symad.core.dims import Shape
+from symad.core.interning import LOCK, Interned, WeakTable
+
+OpKind = TypeVar("OpKind", bound="Op")
+
+
+@dataclass(frozen=True, eq=False)
+class Op(metaclass=Interned):
+    """The operation of a node. Subclasses are frozen dataclasses with hashable fields."""
+
+    linear: ClassVar[bool] = False
+    """True if the op is linear in all its arguments jointly."""
+
+    repeats: ClassVar[bool] = False
+    """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
+
+    def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+class Tangent:
+    """A tangent or cotangent: a `Node`, or the structural `ZERO`."""
+
+    __slots__ = ()
+
+
+class Zero(Tangent):
+    """The zero that follows from structure; no node is ever built for it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO = Zero()
+
+
+class Node(Tangent):
+    """One value of the graph: ``op`` applied to ``args``, an array of ``shape``."""
+
+    __slots__ = ("__weakref__", "args", "op", "shape")
+
+    op: Op
+    args: tuple[Node, ...]
+    shape: Shape
+
+    _nodes: ClassVar[WeakTable] = WeakTable()
+
+    @staticmethod
+    def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
+        """The node ``op(*args)``, existing or new. Shapes are checked when it is new."""
+        key = (op, args)
+        with LOCK:
+            entry = Node._nodes.get(key)
+            node: Node | None = None if entry is None else entry()
+            if node is None:
+                node = object.__new__(Node)
+                node.op = op
+                node.args = args
+                node.shape = _shape_question(op, args)
+                Node._nodes.keep(key, node)
+            return node
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("nodes are saved with symad.save, not pickled")
+
+    def __copy__(self) -> Node:
+        return self  # it is immutable
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Node:
+        return self
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} shape {self.shape}>"
+
+
+def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
+    rule = SHAPE.get(type(op))
+    if rule is None:
+        name = type(op).__name__
+        raise TypeError(f"the op {name} has no shape: register a rule with symad.core.graph.shape")
+    return rule(op, args)
+
+
+ShapeRule: TypeAlias = Callable[[Any, tuple[Node, ...]], Shape]
+"""The shape of an op's value, from the op and its arguments; each rule is for one class of ops."""
+
+SHAPE: dict[type[Op], ShapeRule] = {}
+"""The rules for shapes, a plain table because a shape is computed for every node; `shape` fills it."""
+
+
+def shape(
+    op_class: type[Op],
+) -> Callable[[ShapeRule], ShapeRule]:
+    """Register the shape of an op's value, from its argument nodes; the rule checks the arguments."""
+
+    def register(rule: ShapeRule) -> ShapeRule:
+        if SHAPE.get(op_class, rule) is not rule:
+            raise TypeError(f"the op {op_class.__name__} has a shape already: {SHAPE[op_class].__qualname__}")
+        SHAPE[op_class] = rule
+        return rule
+
+    return register
+
+
+def op_of(node: Node, kind: type[OpKind]) -> OpKind:
+    """The op of a node, for the type checker; the caller knows that it is of this kind."""
+    assert isinstance(node.op, kind), node
+    return node.op
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """All nodes on which the outputs depend, arguments first; the order depends on the graph alone."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for output in outputs:
+        if output in seen:
+            continue
+        seen.add(output)
+        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
+        while stack:
+            node, rest = stack[-1]
+            for arg in rest:
+                if arg not in seen:
+                    seen.add(arg)
+                    stack.append((arg, iter(arg.args)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
