@@ -88,7 +88,8 @@ are one product each over all steps.""",
     ),
     "lstm": (
         "A recurrence of two states",
-        """`z = W h + U x + b`, gates i, f, o = σ(z), `g = tanh(z)`, `c = f c + i g`, `h = o tanh(c)`; `loss = |h_T|²`.
+        """`z = W h + U x + b`, gates i, f, o = σ(z), `g = tanh(z)`, `c = f c + i g`, `h = o tanh(c)`,
+`loss = |h_T|²`.
 What the backward loop needs of each step is kept on the way.""",
     ),
     "attention": ("Attention", "`loss = |P V|²` with P = softmax(Q Kᵀ/√d) by rows."),

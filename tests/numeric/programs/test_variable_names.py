@@ -51,7 +51,8 @@ def entry(kernel):
 
 def written(text):
     """The names to which statements of a text assign."""
-    return {name for line in re.findall(r"^ +(.+?) [-+*/]?= ", text, re.M) for name in re.findall(r"\w+", line)}
+    targets = re.findall(r"^ +(.+?) [-+*/]?= ", text, re.M)
+    return {name for target in targets for name in re.findall(r"\w+", target)}
 
 
 def test_plain_text_reads_like_the_model():
