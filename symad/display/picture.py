@@ -37,6 +37,8 @@ class Box:
     output: str = ""
     ordered: bool = True
     """True if the edges arrive in argument order, from left to right."""
+    variable: str = ""
+    """The variable of the traced function that holds the value; may be empty."""
 
     @property
     def width(self) -> float:
@@ -45,8 +47,8 @@ class Box:
 
     @property
     def result(self) -> str:
-        """The name and the shape of an output, written beside the box."""
-        return f"{self.output} {self.shape}".strip() if self.output else ""
+        """What is written beside the box: the name and the shape of an output, or a variable."""
+        return f"{self.output} {self.shape}".strip() if self.output else self.variable
 
     @property
     def room(self) -> float:
@@ -65,13 +67,19 @@ class Picture:
 
 
 def _output_names(graph: Graph) -> list[str]:
-    """y, or y1, y2, ...; f or out if an input has one of these names."""
+    """The variables that hold the outputs; else y, or y1, y2, ...; f or out if an input has such a name."""
     taken, count = {str(symbol) for symbol in graph.inputs}, len(graph.output_nodes)
     for stem in ("y", "f", "out", "result"):
         names = [stem] if count == 1 else [f"{stem}{k}" for k in range(1, count + 1)]
         if taken.isdisjoint(names):
             break
-    return names
+    held = {node: name for node, name in _variables(graph).items() if name not in taken}
+    return [held.get(node, name) for node, name in zip(graph.output_nodes, names, strict=True)]
+
+
+def _variables(graph: Graph) -> dict[Node, str]:
+    """The variables of the traced function outside of its loops, by the nodes that they hold."""
+    return {v.node: v.name for v in graph.variables if v.scope is None}
 
 
 def picture(graph: Graph) -> Picture:
@@ -88,7 +96,8 @@ def picture(graph: Graph) -> Picture:
         hidden = set(order[MAX_NODES // 2 : len(order) - MAX_NODES // 2])
         kept = [n for n in order if n not in hidden]
     number = {node: k + (bool(hidden) and k >= MAX_NODES // 2) for k, node in enumerate(kept)}
-    boxes = [_box(node, ", ".join(outputs.get(node, ()))) for node in kept]
+    variables = _variables(graph)
+    boxes = [_box(node, ", ".join(outputs.get(node, ())), variables.get(node, "")) for node in kept]
     if hidden:
         note = f"⋯ {len(hidden)} operations not shown ⋯"
         boxes.insert(MAX_NODES // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
@@ -100,9 +109,9 @@ def picture(graph: Graph) -> Picture:
     return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden))
 
 
-def _box(node: Node, output: str) -> Box:
+def _box(node: Node, output: str, variable: str) -> Box:
     shape = format_shape(node.shape) if node.shape else ""
     text = label(node)
     shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
     tip = details(node) + (f", shape {shape}" if shape else "")
-    return Box(shown, tip, shape, family(node), output, argument_order_shows(node))
+    return Box(shown, tip, shape, family(node), output, argument_order_shows(node), variable)

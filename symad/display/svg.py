@@ -77,7 +77,7 @@ def _box(box: Box, centre: tuple[float, float]) -> str:
         f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle" fill="#1a1a1a">',
         f"{escape(box.label)}</text>",
     ]
-    if box.output:
+    if box.result:
         parts.append(
             f'<text x="{x + box.width / 2 + 6:.1f}" y="{y + 5:.1f}" font-style="italic" '
             f'fill="#1a1a1a">{escape(box.result)}</text>'

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import sympy
 from hypothesis import given
@@ -162,3 +163,23 @@ def test_an_output_never_has_the_name_of_an_input(tmp_path):
     symad.trace(x * y).draw(tmp_path / "f.dot")
     dot = (tmp_path / "f.dot").read_text("utf-8")
     assert dot.count('label="y"') == 1 and 'label="f"' in dot
+
+
+def test_variables_stand_beside_their_boxes(tmp_path):
+    def f(W, x):
+        hidden = np.tanh(W @ x)
+        loss = hidden @ hidden
+        return loss
+
+    path = tmp_path / "f.svg"
+    symad.trace(f, [(3, 3), (3,)]).draw(path)
+    italic = [e.text for e in ElementTree.parse(path).iter() if e.get("font-style") == "italic"]
+    assert italic == ["hidden", "loss"]
+
+
+def test_an_output_in_a_variable_with_the_name_of_an_input_is_y(tmp_path):
+    def f(x):
+        x = np.exp(x)
+        return x
+
+    assert {"x", "exp", "y"} <= set(texts(svg_of(symad.trace(f, [()]), tmp_path)))
