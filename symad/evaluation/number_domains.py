@@ -228,6 +228,10 @@ class HighPrecision(Domain[mpmath.mpf]):
             return _real(mpmath_function(head)(*numbers))
         except (ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.NoConvergence):
             return mpmath.nan
+        except TypeError:  # some of mpmath's functions raise it at infinities
+            if all(map(mpmath.isfinite, numbers)):
+                raise
+            return mpmath.nan
 
     def power(self, base: Number, exponent: Number) -> mpmath.mpf:
         """The real power."""

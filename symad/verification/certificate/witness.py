@@ -3,7 +3,8 @@
 Both are evaluated at rational points to 50 digits and more, until two precisions agree, so that
 rounding cannot be the cause. Points near a tie, a jump or a boundary are not used: there the values
 may differ although the functions agree on an open dense set. Away from them the functions are
-continuous, so a difference at one point is a difference in a neighbourhood.
+continuous, so a difference at one point is a difference in a neighbourhood, if both sides have values
+there: for x < 0, x^y has values at isolated y only.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.measuring.fifty_digits import (
     PRECISIONS,
     all_nodes,
+    around,
     close_everywhere,
     settled_values,
     usable,
 )
+from symad.verification.measuring.find_values import may_lack_values
 from symad.verification.measuring.hostile_points import exactly, is_manageable
 from symad.verification.measuring.points import describe, points
 from symad.verification.measuring.turning_points import turning_points
@@ -50,6 +53,9 @@ CONFIRMING = (200, 800, 3200)
 
 MAX_OPERATIONS_IN_BALLS = 60_000
 """The maximum number of scalar operations of graphs that are evaluated in balls."""
+
+NEXT = 200
+"""Bits to which a point and those next to it agree: more than 50 digits have, fewer than 100."""
 
 SURE = mpmath.mpf(10) ** -DIGITS
 """A smaller relative difference is none."""
@@ -210,6 +216,8 @@ class _Hunt:
             new &= self.claimed(point)
         if new.any():
             new &= self._confirmed(point, new)
+        if new.any() and any(map(may_lack_values, self.nodes)):
+            new &= self._is_inside(point)
         if new.any():
             self.with_difference.append(point)
             for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
@@ -235,6 +243,20 @@ class _Hunt:
         except (SymadError, ArithmeticError, ValueError, TypeError):  # an op that balls do not have
             return new
         return np.asarray(apart)
+
+    def _is_inside(self, point: Mapping[Node, Number]) -> Array:
+        """Where both sides have values next to a point as well."""
+        inside = np.ones(self.left.shape, dtype=bool)
+        for near in around(point, NEXT):
+            try:
+                values = settled_values((self.left, self.right), near, meter=self.meter).values
+            except OutOfBudget:
+                raise
+            except (SymadError, ArithmeticError, ValueError):
+                return np.zeros_like(inside)
+            for side in values:
+                inside &= np.asarray(np.frompyfunc(mpmath.isfinite, 1, 1)(side)).astype(bool)
+        return inside
 
     def _compared(self, point: Mapping[Node, Number]) -> tuple[Array, Array, tuple[Array, ...]]:
         """Where the sides certainly differ at a point, where both are known, and their values."""

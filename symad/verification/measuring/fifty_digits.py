@@ -296,7 +296,7 @@ def usable(nodes: Sequence[Node], point: Point, always: Mapping[Node, Array] | N
             for n, mask in found.items()
             if np.any(mask & ~_always(always, n, mask)) or (np.any(mask) and not _is_continuous(n))
         }
-        return not left or all(_tied(left, p) for p in (point, *_around(point)))
+        return not left or all(_tied(left, p) for p in (point, *around(point, 30)))
     except (SymadError, ArithmeticError, ValueError):
         return False
 
@@ -336,14 +336,14 @@ def _exact_tie(node: Node, args: Sequence[mpmath.mpf]) -> Array:
     return np.zeros(node.shape, dtype=bool)
 
 
-def _around(point: Point) -> list[Point]:
-    """Two points close by; integers stay. What ties there too, ties on an open set."""
+def around(point: Point, bits: int) -> list[Point]:
+    """Two points that are off by 2^−bits; integers stay. What ties there too, ties on an open set."""
     rng = Random(0)
 
     def moved(node: Node, value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return np.frompyfunc(partial(moved, node), 1, 1)(value) if value.dtype == object else value
-        apart = Fraction(rng.randrange(1000, 2000), 1 << 40)
+        apart = Fraction(rng.randrange(1000, 2000), 1000 << bits)
         turn = -1 if getattr(symbol_of(node), "is_nonpositive", False) else 1
         return value * (1 + apart) if value else turn * apart
 

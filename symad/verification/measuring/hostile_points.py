@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.functions.special.bessel import BesselBase
 
 from symad.core.arrays import Array, ArrayLike, Number
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import ArrayConstant, Constant, symbol_of
 from symad.ops.elementwise.apply import Apply
@@ -171,6 +172,17 @@ def _is_infinite(node: Node) -> bool:
     return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
 
 
+def _is_slow_far_out(node: Node) -> bool:
+    """True if many digits of a function may take long where an argument is large.
+
+    mpmath sums long series for Bessel functions of a large order, and for ψ⁽ⁿ⁾(x) with x ≪ 0.
+    """
+    head = op_of(node, Apply).head
+    if is_slow(head) or head is sympy.polygamma:
+        return True
+    return isinstance(head, type) and issubclass(head, BesselBase) and number(node.args[0]) is None
+
+
 def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool:
     """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
     order = topological(outputs)
@@ -178,7 +190,7 @@ def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool
         n
         for n in order
         if (isinstance(n.op, Pow) and not _is_small_power(n))
-        or (isinstance(n.op, Apply) and (n.op.head in RUNAWAY or is_slow(n.op.head)))
+        or (isinstance(n.op, Apply) and (n.op.head in RUNAWAY or _is_slow_far_out(n)))
     ]
     if not suspects:
         return True
@@ -196,7 +208,7 @@ def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool
             with np.errstate(all="ignore"):
                 logs = np.log(np.abs(arguments[0])) * arguments[1]
             arguments = [logs[~np.isneginf(logs)]]
-        elif isinstance(node.op, Apply) and is_slow(node.op.head):
+        elif isinstance(node.op, Apply) and _is_slow_far_out(node):
             largest = MAX_SLOW_ARGUMENT
         known = [a[~np.isinf(a)] if masked else a for a in arguments]
         if any(np.any(~(np.abs(a) <= largest)) for a in known):
