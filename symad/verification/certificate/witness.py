@@ -54,7 +54,7 @@ CONFIRMING = (200, 800, 3200)
 MAX_OPERATIONS_IN_BALLS = 60_000
 """The maximum number of scalar operations of graphs that are evaluated in balls."""
 
-NEXT = 200
+NEIGHBOUR_BITS = 200
 """Bits to which a point and those next to it agree: more than 50 digits have, fewer than 100."""
 
 SURE = mpmath.mpf(10) ** -DIGITS
@@ -247,7 +247,7 @@ class _Hunt:
     def _is_inside(self, point: Mapping[Node, Number]) -> Array:
         """Where both sides have values next to a point as well."""
         inside = np.ones(self.left.shape, dtype=bool)
-        for near in around(point, NEXT):
+        for near in around(point, NEIGHBOUR_BITS):
             try:
                 values = settled_values((self.left, self.right), near, meter=self.meter).values
             except OutOfBudget:
