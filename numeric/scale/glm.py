@@ -107,14 +107,14 @@ def glm(
     inverse = np.linalg.pinv(curvature, hermitian=True)
     if found.converged:  # the last step changes no digit of the likelihood, but about half the digits of β
         beta = beta - inverse @ slope
-    scale = 2 * n * _plain(family, found.value, beta, penalty, intercept, n) / max(n - len(beta), 1)
+    scale = 2 * n * _plain(found.value, beta, penalty, intercept, n) / max(n - len(beta), 1)
     phi = scale if family == "gaussian" else 1.0
     errors = np.sqrt(phi / n * np.diag(inverse))
     constant = float(beta[-1]) if intercept else 0.0
     return LinearModel(beta[: X.shape[1]], constant, errors, family, n, found)
 
 
-def _plain(family: str, value: float, beta: Array, penalty: float, intercept: bool, n: int) -> float:
+def _plain(value: float, beta: Array, penalty: float, intercept: bool, n: int) -> float:
     """The mean loss without its penalty."""
     slopes = beta[:-1] if intercept else beta
     return float(value - penalty / (2 * n) * slopes @ slopes) if penalty else float(value)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from symad.core.graph import Graph, Node, Op, topological
 from symad.core.identifiers import short_name
 from symad.core.questions import question
+from symad.core.readers import readers
 from symad.errors import LoweringError
-from symad.numeric.passes.loops.loop import readers
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row
 from symad.numeric.program.program import Program

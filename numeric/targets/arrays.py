@@ -8,7 +8,7 @@ import numpy as np
 
 from symad.core.dims import plus, same_dim
 from symad.numeric.passes.memory_layout.packed_entries import Pack
-from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program.expressions import Compute
 from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.program_passes.expressions.views import as_index
 from symad.numeric.targets import helpers
@@ -153,21 +153,21 @@ def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, wr
     return Text(f"{made}", Level.SUM if len(args) > 1 else Level.ATOM)
 
 
-def rows_text(indices: Expression, text: Text, length: str, writer: Writer) -> str:
+def rows_text(text: Text, length: str, writer: Writer) -> str:
     """Row numbers as checked integers."""
     return f"{writer.helper(helpers._indices)}({text}, {length})"
 
 
 @write.dispatch
 def write_gather(op: Gather, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    rows = rows_text(node.args[1], args[1], writer.dim(node.args[0].shape[0]), writer)
+    rows = rows_text(args[1], writer.dim(node.args[0].shape[0]), writer)
     return Text(f"{args[0].inside(Level.ATOM)}[{rows}]")
 
 
 @write.dispatch
 def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     length = writer.dim(op.size)
-    rows = rows_text(node.args[0], args[0], length, writer)
+    rows = rows_text(args[0], length, writer)
     return Text(f"{writer.helper(helpers._scatter_add)}({rows}, {args[1]}, {length})")
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import readers
+from symad.core.readers import readers
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Reshape
 

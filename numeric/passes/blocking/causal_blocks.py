@@ -14,6 +14,7 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
+from symad.core.readers import readers
 from symad.numeric.passes.blocking.aligned_axes import (
     ALONG,
     Misaligned,
@@ -87,10 +88,7 @@ def _aligned(selects: list[Node], order: Sequence[Node]) -> dict[Node, int]:
     Raises:
         Misaligned: an array has two such axes, or an op mixes its positions.
     """
-    users: dict[Node, list[Node]] = {}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users.setdefault(arg, []).append(node)
+    users = readers(order)
     found: dict[Node, int] = {}
     todo: list[Node] = []
 

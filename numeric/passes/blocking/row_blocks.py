@@ -15,6 +15,7 @@ from math import prod
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
+from symad.core.readers import readers
 from symad.numeric.passes.blocking.aligned_axes import (
     Misaligned,
     argument_axes,
@@ -175,10 +176,7 @@ def _row_axis(seed: Node) -> int:
 
 def _grown(seed: Node, order: Sequence[Node]) -> Group | None:
     """The group of a pair array; None if the array has too few rows."""
-    users: dict[Node, list[Node]] = {}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users.setdefault(arg, []).append(node)
+    users = readers(order)
     group = Group(seed.shape[_row_axis(seed)], seed)
     large = _large_relatives(seed, users)
     if group.length * BLOCK < 2 * elements(seed):

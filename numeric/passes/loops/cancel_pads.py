@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
+from symad.core.readers import readers
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.ops.arrays.shaping import Pad, Slice, slice_axes
 from symad.ops.elementwise.arithmetic import Add, signed_sum
@@ -60,10 +61,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
             op = op_of(pad, Pad)
             sources[-1] = Node.of(Local(k, pad.args[0].shape[1:]))
             made[given] = Node.of(Pad(op.start[1:], op.step[1:], op.shape[1:]), (sources[-1],))
-    users: dict[Node, list[Node]] = {}
-    for node in body.nodes:
-        for arg in node.args:
-            users.setdefault(arg, []).append(node)
+    users = readers(body.nodes)
     whole = set(body.output_nodes)
     taken_apart = {n for n, u in users.items() if n not in whole and all(isinstance(x.op, Slice) for x in u)}
 
@@ -101,10 +99,7 @@ def cut_sums(graph: Graph) -> Graph:
 
     The gradient of a function of differences in a padded array is such a slice.
     """
-    users: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for arg in node.args:
-            users.setdefault(arg, []).append(node)
+    users = readers(graph.nodes)
 
     def better(node: Node, args: Nodes) -> Node:
         (total, *_) = node.args or (node,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -67,15 +67,6 @@ def values(node: Node) -> list[Node]:
 def loop_shape(op: Loop, args: Nodes) -> Shape:
     """The steps, then the axes of the value."""
     return (args[op.states].shape[0], *op.body.output_nodes[op.k].shape)
-
-
-def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
-    """For each of some nodes the nodes that read it, in their order."""
-    found: dict[Node, list[Node]] = {node: [] for node in order}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            found[arg].append(node)
-    return found
 
 
 def by_loop(values: Iterable[Node]) -> list[list[Node]]:

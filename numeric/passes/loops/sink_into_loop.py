@@ -13,8 +13,9 @@ from math import prod
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
+from symad.core.readers import readers
 from symad.numeric.passes.blocking.row_blocks import elements
-from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, readers, with_body
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, with_body
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_axes, slice_axes
 from symad.ops.arrays.sources import Constant, iota
 from symad.ops.elementwise.arithmetic import ElementwiseOp

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, pieces, readers
+from symad.core.readers import readers
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, pieces
 from symad.numeric.passes.memory_layout.box_sums import boxes, source
 from symad.ops.arrays.shaping import Reshape, Slice, reshape, slice_axis
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take

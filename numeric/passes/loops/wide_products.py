@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, pieces, readers
+from symad.core.readers import readers
+from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, pieces
 from symad.numeric.passes.loops.wide_gradients import Joined
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_to, reshape

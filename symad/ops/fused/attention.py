@@ -159,16 +159,20 @@ def attention_jvp(op: Attention, y: Node, tangents: Tangents) -> Tangent:
     return in_part(op, AttentionTangent, op.part, (*y.args, *_both(op, y.args), *dots))
 
 
-@jvp.dispatch
-def tangent_jvp(op: AttentionTangent, y: Node, tangents: Tangents) -> Tangent:
-    """The op itself along the linear arguments; the definition along the others."""
-    at = op.inner + 2
+def _along_linear(y: Node, at: int, tangents: Tangents) -> Tangent:
+    """The tangent of an op that is linear in the arguments from number ``at`` on."""
     if any(isinstance(t, Node) for t in tangents[:at]):
         return written_out.push_through(y, tangents)
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
     dots = tuple(dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
-    return Node.of(op, (*y.args[:at], *dots))
+    return Node.of(y.op, (*y.args[:at], *dots))
+
+
+@jvp.dispatch
+def tangent_jvp(op: AttentionTangent, y: Node, tangents: Tangents) -> Tangent:
+    """The op itself along the linear arguments; the definition along the others."""
+    return _along_linear(y, op.inner + 2, tangents)
 
 
 @transpose.dispatch
@@ -213,13 +217,7 @@ def cotangent_transpose(op: AttentionCotangent, y: Node, y_bar: Node, linear: Fl
 
 @jvp.dispatch
 def second_jvp(op: AttentionSecond, y: Node, tangents: Tangents) -> Tangent:
-    at = op.inner + 4
-    if any(isinstance(t, Node) for t in tangents[:at]):
-        return written_out.push_through(y, tangents)
-    if not any(isinstance(t, Node) for t in tangents):
-        return ZERO
-    dots = tuple(dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
-    return Node.of(op, (*y.args[:at], *dots))
+    return _along_linear(y, op.inner + 4, tangents)
 
 
 @transpose.dispatch

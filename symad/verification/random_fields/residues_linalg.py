@@ -12,9 +12,6 @@ from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.residues import Run, residue
 
-Matrices = Array
-"""(T, *stack, n, m, *tail)."""
-
 
 class _Rows:
     """Elimination on stacks of matrices, flattened to (T, S, n, m, *tail)."""
