@@ -1,4 +1,11 @@
-"""Lowering: derivative graphs to readable NumPy (and native) code, and running it."""
+"""Lowering: derivative graphs to readable NumPy (and native) code, and running it.
+
+`lowering` is the start: `lower` chooses a backend of `backends` and returns a `Kernel`. The stages are graph
+passes (`passes`), the schedule (`scheduling`), passes on programs (`program`, `program_passes`) and text
+(`targets`), in the order of `pipelines`. The backends are `plain` text, `scalars`, `numpy_arrays` and
+`compiled_arrays` (with `compiler` and `fusion`). What uses kernels: `solvers`, `training`, `sampling`,
+`pairs`, and `scale` for several processes.
+"""
 
 if __name__ != "symad.numeric":  # the checkout also shows this folder as a top-level package
     raise ImportError("import symad.numeric, not numeric: a second copy would register rules twice")

@@ -1,4 +1,11 @@
-"""symad: SymPy in, proved derivatives and fast NumPy or CuPy code out."""
+"""symad: SymPy in, proved derivatives and fast NumPy or CuPy code out.
+
+Start with `trace`, which makes a `Graph` of SymPy expressions or of a Python function. `gradient`,
+`jacobian`, `hessian`, `hvp`, `pushforward` and `pullback` make graphs of derivatives; `check`, `verify` and
+`equal` return certificates; `symad.numeric.lower` makes code. For readers of the source: `core` has the data
+types, `ops` the mathematics, `tracing` the ways in, `derivatives` the transformations, `verification` the
+certificates.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Models, one in each file, as SymPy mathematics: the function, its loss, its parameters.
 
-A model's functions return SymPy expressions in symbols whose sizes may be symbols too; `symad.trace`,
-`symad.gradient`, `symad.check` and `symad.numeric.lower` accept them directly.
+`layers` is the start: what networks are built of. `sequences` has recurrent and autoregressive models,
+`transformers` attention, `generative` VAE, GAN, diffusion and kernels. A model's functions return SymPy
+expressions in symbols whose sizes may be symbols too; `symad.trace`, `symad.gradient`, `symad.check` and
+`symad.numeric.lower` accept them directly.
 """
 
 from __future__ import annotations
