@@ -13,7 +13,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {"sympy", "numpy", "scipy", "mpmath", "networkx", "plum", "flint", "rich", "symad"}
-HEAVY = ["networkx", "scipy.sparse", "matplotlib", "cupy", "torch", "jax", "sklearn", "statsmodels"]
+HEAVY = [
+    "networkx", "scipy.sparse", "scipy.special", "matplotlib", "cupy", "torch", "jax", "sklearn",
+    "statsmodels",
+]  # fmt: skip
+BACKENDS_OF_THE_CPU = ["symad.numeric.numpy_arrays.lower", "symad.numeric.scalars.lower_c"]
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ def test_only_audits_use_a_bridge():
     assert listed(i for i in used if i.at_import or not i.file.startswith("symad/audits/")) == []
 
 
-@pytest.mark.parametrize("module", ["symad", "symad.numeric", "symad.gpu"])
+@pytest.mark.parametrize("module", ["symad", "symad.numeric", "symad.gpu", *BACKENDS_OF_THE_CPU])
 def test_importing_loads_nothing_heavy(module):
     code = f"import sys, {module}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

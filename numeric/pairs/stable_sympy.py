@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy import special
 from sympy.codegen import cfunctions as cf
 
 from symad.errors import DerivativeError, LoweringError
@@ -158,6 +157,17 @@ def _fold(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return folded
 
 
+def _of_scipy(name: str) -> Callable[[Array], Array]:
+    """A function of scipy.special, which is imported when a program with it is first evaluated."""
+
+    def function(x: Array) -> Array:
+        from scipy import special
+
+        return getattr(special, name)(x)
+
+    return function
+
+
 FUNCTIONS: dict[type, Callable[..., Array]] = {
     sp.Add: _fold(np.add),
     sp.Mul: _fold(np.multiply),
@@ -177,10 +187,10 @@ FUNCTIONS: dict[type, Callable[..., Array]] = {
     sp.asinh: np.arcsinh,
     sp.acosh: np.arccosh,
     sp.atanh: np.arctanh,
-    sp.erf: special.erf,
-    sp.erfc: special.erfc,
-    sp.gamma: special.gamma,
-    sp.loggamma: special.gammaln,
+    sp.erf: _of_scipy("erf"),
+    sp.erfc: _of_scipy("erfc"),
+    sp.gamma: _of_scipy("gamma"),
+    sp.loggamma: _of_scipy("gammaln"),
     sp.Abs: np.abs,
     sp.sign: np.sign,
     sp.floor: np.floor,
