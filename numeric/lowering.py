@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
+from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
@@ -147,7 +149,17 @@ def standalone(graph: Graph) -> tuple[str, str]:
 
 def _integers(graph: Graph) -> tuple[int, ...]:
     """Positions of the inputs that are integers."""
-    return tuple(k for k, symbol in enumerate(graph.inputs) if getattr(symbol, "is_integer", False))
+    return tuple(k for k, symbol in enumerate(graph.inputs) if _is_integer(symbol))
+
+
+def _is_integer(symbol: sympy.Basic) -> bool:
+    """Whether a symbol is declared as an integer.
+
+    SymPy derives a property that is not declared from all the others, which takes longer than many a pass.
+    """
+    if isinstance(symbol, (sympy.Symbol, sympy.IndexedBase)):
+        return bool(symbol.assumptions0.get("integer"))
+    return not isinstance(symbol, ArraySymbol) and bool(getattr(symbol, "is_integer", False))
 
 
 def dtype_name(dtype: DTypeLike) -> str:

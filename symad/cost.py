@@ -9,7 +9,8 @@ sliced, broadcast or transposed array is a view: it owns no bytes and keeps its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import sympy
 
@@ -77,36 +78,46 @@ def schedule(f: Traceable) -> list[Node]:
     for node in depth_first:
         level[node] = 1 + max((level[arg] for arg in node.args), default=0)
     by_level = sorted(depth_first, key=level.__getitem__)
-    return min(depth_first, by_level, key=lambda order: _peak_at_size(graph, order))
+    sizes = _at_typical({node: byte_size(node) for node in depth_first})
+    return min(depth_first, by_level, key=lambda order: max(_curve(graph, order, sizes), default=0))
 
 
 TYPICAL = 64
 """The number that is put for each symbolic dimension when two orders are compared."""
 
 
-def _peak_at_size(graph: Graph, order: Sequence[Node]) -> int:
-    distinct = set(live_curve(graph, order))
-    sizes = {symbol: TYPICAL for symbol in dim_symbols(distinct)}
-    return max((int(bind(live, sizes)) for live in distinct), default=0)
+def _at_typical(sizes: dict[Node, Dim]) -> dict[Node, int]:
+    """The sizes at `TYPICAL` dimensions."""
+    distinct = set(sizes.values())
+    symbols = {symbol: TYPICAL for symbol in dim_symbols(distinct)}
+    number = {size_: int(bind(size_, symbols)) for size_ in distinct}
+    return {node: number[size_] for node, size_ in sizes.items()}
 
 
 def live_curve(graph: Graph, order: Sequence[Node]) -> list[Dim]:
     """The bytes live at each step of an order."""
+    return [as_dim(live) for live in _curve(graph, order, {node: byte_size(node) for node in order})]
+
+
+Bytes = TypeVar("Bytes", int, Dim)
+"""Bytes as numbers, or in symbolic dimensions."""
+
+
+def _curve(graph: Graph, order: Sequence[Node], sizes: Mapping[Node, Bytes]) -> list[Bytes]:
+    """The bytes live at each step of an order, from the bytes of each node."""
     owners = _owners(order)
     dying: dict[int, list[Node]] = {}
     for owner, step in _last_uses(graph, order, owners).items():
         dying.setdefault(step, []).append(owner)
-    live: Dim = 0
-    for node in order:
-        if _is_given(node):
-            live = as_dim(live + byte_size(node))
+    given = {node for node in order if isinstance(node.op, (Input, ArrayConstant))}
+    live = sum(sizes[node] for node in order if node in given)
     curve = []
     for step, node in enumerate(order):
-        if owners[node] is node and not _is_given(node):
-            live = as_dim(live + byte_size(node))
+        if owners[node] is node and node not in given:
+            live = live + sizes[node]
         curve.append(live)
         for owner in dying.get(step, ()):
-            live = as_dim(live - byte_size(owner))
+            live = live - sizes[owner]
     return curve
 
 
@@ -122,10 +133,6 @@ def is_view(node: Node) -> bool:
     if isinstance(node.op, Einsum):
         return len(node.args) == 1 and set(node.op.inputs[0]) == set(node.op.output)
     return isinstance(node.op, (Broadcast, Reshape, Slice))
-
-
-def _is_given(node: Node) -> bool:
-    return isinstance(node.op, (Input, ArrayConstant))
 
 
 def _owners(order: Sequence[Node]) -> dict[Node, Node]:

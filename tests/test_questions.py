@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from plum import NotFoundLookupError
 
 import symad
 from symad import ops
@@ -77,7 +78,7 @@ def test_the_examples_of_an_op_contain_it():
 
 @over("question", QUESTIONS, ids=lambda q: q.__name__)
 def test_signatures_are_faithful_so_that_plum_caches_lookups(question):
-    unfaithful = [str(m.signature) for m in question.methods if not m.signature.is_faithful]
+    unfaithful = [str(m.signature) for m in question.generic.methods if not m.signature.is_faithful]
     assert unfaithful == []
 
 
@@ -171,5 +172,42 @@ def test_exact_evaluation_agrees_with_floats(name):
 )
 def test_answers_that_are_asked_for_every_node_are_not_converted(asked):
     """plum converts an answer to the class it is annotated with, which costs more than most answers."""
-    assert asked.methods
-    assert [m for m in asked.methods if m.return_type is not Any] == []
+    assert asked.generic.methods
+    assert [m for m in asked.generic.methods if m.return_type is not Any] == []
+
+
+def test_an_answer_registered_after_the_question_was_asked_is_given():
+    """The answers that were given are kept, and forgotten when another is registered."""
+
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+    def asked(op: Base, target: Base) -> Any:
+        """A question with no answers yet."""
+
+    def of_all(op: Base, target: Base) -> Any:
+        return "all"
+
+    def of_derived(op: Derived, target: Base) -> Any:
+        return "derived"
+
+    def for_derived(op: Derived, target: Derived) -> Any:
+        return "both"
+
+    made = questions.question(asked)
+    made.dispatch(of_all)
+    assert [made(a, b) for a in (Base(), Derived()) for b in (Base(), Derived())] == ["all"] * 4
+    made.dispatch(of_derived)
+    assert made(Base(), Base()) == "all"
+    assert made(Derived(), Derived()) == "derived"
+    made.dispatch(for_derived)
+    assert [made(Derived(), b) for b in (Base(), Derived(), Base())] == ["derived", "both", "derived"]
+    assert made(Base(), Derived()) == "all"
+
+
+def test_a_question_without_an_answer_names_the_question():
+    with pytest.raises(NotFoundLookupError, match="stable"):
+        stable_rules.stable(3, ())

@@ -41,7 +41,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
     needed = needed_sizes(graph)
     name, source = print_array_module(fused, NUMPY, dtype, printing, roles, needed, report)
-    loops = LOOPS_ALONE.format(name=name) + made[0].c_source()
+    loops = LOOPS_ALONE.format(name=name) + made[0].c_source
     try:
         return replace(compile_source(name, source), c_source=loops)
     except NotCompiled:

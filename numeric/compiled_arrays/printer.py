@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,7 +118,7 @@ class NativePrinter(InPlacePrinter):
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
         if self.kernels or self.loops:
-            lines.append(f'KERNELS = r"""{self.c_source()}"""')
+            lines.append(f'KERNELS = r"""{self.c_source}"""')
         if self.kernels:
             made = _tuple(f"_{name}" for name, _, _ in self.kernels.values())
             declared = [f"    {declaration!r}," for declaration in self.kernels.values()]
@@ -127,8 +128,9 @@ class NativePrinter(InPlacePrinter):
             lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r})")
         return lines
 
+    @cached_property
     def c_source(self) -> str:
-        """The C file with all kernels."""
+        """The C file with all kernels, once all are known."""
         named = self.function_names | self.loops
         texts = [filled(text, {"name": name}.__getitem__) for text, name in named.items()]
         gemm = filled(GEMM, {"real": self.real}.__getitem__) if self.uses_products else ""

@@ -213,6 +213,8 @@ class _Groups:
     def _comes_to(self, stack: list[Node], group: _Group) -> bool:
         """Whether a path leads from a group to these nodes; True if the search is cut short."""
         seen: set[Node] = set()
+        left: set[int] = set()
+        """The groups whose users are on the stack, or have been."""
         while stack:
             at = stack.pop()
             if at in seen:
@@ -221,8 +223,12 @@ class _Groups:
             other = self.of.get(at)
             if other is group or len(seen) > MAX_SEARCH:
                 return True
-            for member in other.members if other is not None else (at,):
-                stack.extend(self.users[member])
+            if other is None:
+                stack += self.users[at]
+            elif id(other) not in left:
+                left.add(id(other))
+                for member in other.members:
+                    stack += self.users[member]
         return False
 
     def _split_shapeless(self) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 
 import sympy
 
+from symad.core.contents import holds, inner_graphs, op_classes
 from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
@@ -23,8 +23,9 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
     ``x[1:3]`` of n elements, which NumPy would cut silently. A symbol declared positive may be 0 in a call.
     """
     found: dict[Dim, None] = {}
-    for node in graph.nodes:
-        found.update(dict.fromkeys(node.shape))
+    for shape in {node.shape for node in graph.nodes}:
+        found.update(dict.fromkeys(shape))
+    for node in graph.nodes if holds(graph, Slice, Pad) else ():
         found.update(dict.fromkeys(_distances(node)))
     open_ones = [sympy.expand(e) for e in found if isinstance(e, sympy.Expr) and _is_open(e)]
     return tuple(_strongest(open_ones))
@@ -33,14 +34,15 @@ def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
 def symbolic_sizes(graph: Graph) -> list[sympy.Symbol]:
     """The symbols of the sizes of a graph, also in its loops, sorted by name."""
     found: set[sympy.Symbol] = set(graph.dims)
-    for node in graph.nodes:
-        if node.shape:
-            found |= dim_symbols(node.shape)
-        elif isinstance(node.op, Dimension):
-            found |= dim_symbols((node.op.expression,))
-        if not isinstance(node.op, (ElementwiseOp, Source)):  # these hold no graphs, and are many
-            bodies = (getattr(node.op, f.name) for f in fields(node.op))
-            found.update(s for body in bodies if isinstance(body, Graph) for s in symbolic_sizes(body))
+    for shape in {node.shape for node in graph.nodes}:
+        found |= dim_symbols(shape)
+    # elementwise ops and sources hold no graphs, and are many
+    others = {k for k in op_classes(graph) if k is Dimension or not issubclass(k, (ElementwiseOp, Source))}
+    for op in {node.op for node in graph.nodes if node.op.__class__ in others}:
+        if isinstance(op, Dimension):
+            found |= dim_symbols((op.expression,))
+        for body in inner_graphs(op):
+            found.update(symbolic_sizes(body))
     return sorted(found, key=str)
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symad.core.graph import Graph, Node, topological
+from symad.core.contents import holds
+from symad.core.graph import Graph, Node
 from symad.cost import schedule
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.elementwise_statements import step_lines
@@ -149,8 +150,8 @@ class InPlacePrinter(ArrayPrinter):
 
     def decorators(self, graph: Graph) -> list[str]:
         """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
-        order = topological(graph.output_nodes)
-        if any(isinstance(n.op, Select) and not _is_indicator(n) for n in order):
+        order = graph.nodes
+        if holds(graph, Select) and any(isinstance(n.op, Select) and not _is_indicator(n) for n in order):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
         if reads_ranges(graph) or works_in_gaps(order):
             return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']

@@ -22,8 +22,9 @@ def views(node: Node) -> Iterator[Node]:
 
 def owner(node: Node) -> Node:
     """The node that allocated the memory of an array."""
-    *_, made = views(node)
-    return made
+    while is_view(node):
+        node = node.args[0]
+    return node
 
 
 def copies(node: Node) -> bool:

@@ -37,7 +37,7 @@ def plan_of(
             users.setdefault(arg, []).append(node)
     for node in outputs:
         users.setdefault(node, []).append(node)
-    numbers = printer.row_numbers | only_indices(outputs)
+    numbers = printer.row_numbers | only_indices(order, outputs)
     lasting = {owner(node) for node in (*outputs, *given)}
     plan = Plan(block, block.program, block.program, numbers, users, lasting, outputs, printer.roles)
     printer.know(plan)

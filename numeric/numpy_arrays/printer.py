@@ -285,7 +285,7 @@ class ArrayPrinter(ModuleParts):
         lines = self.statement(node)
         new = islice(reversed(self.text), len(self.text) - known)
         others = [n for n in new if n not in self.block.values and self.is_worth_freeing(n)]
-        self.ended += self.own if self.is_worth_freeing(node) else []
+        self.ended += self.own if self.own and self.is_worth_freeing(node) else []
         self.ended += [text for text in map(self.text.__getitem__, others) if isinstance(text, Name)]
         self.own = []
         return lines
@@ -322,7 +322,8 @@ class ArrayPrinter(ModuleParts):
 
     def is_worth_freeing(self, node: Node) -> bool:
         """Whether the array of a node is so large that a statement frees it."""
-        return is_long(owner(node).shape, self.least_freed()) or isinstance(owner(node).op, Local)
+        made = owner(node)
+        return is_long(made.shape, self.least_freed()) or isinstance(made.op, Local)
 
     def names_inside(self, first: int) -> list[Name]:
         """The names of large arrays in the body being printed with a number above ``first``."""

@@ -144,8 +144,11 @@ def walk(expression: Expression) -> Iterator[Expression]:
         waiting.extend(reversed(parts(current)))
 
 
-def values_read(expression: Expression) -> list[Value]:
+def values_read(expression: Expression) -> tuple[Value, ...]:
     """The values that an expression reads, loop indices too, once for each read."""
+    known: tuple[Value, ...] | None = expression.__dict__.get("_values_read")
+    if known is not None:
+        return known
     found: list[Value | None] = []
     waiting = [expression]
     while waiting:
@@ -153,14 +156,16 @@ def values_read(expression: Expression) -> list[Value]:
         if isinstance(part, Read):
             found.append(part.value)
         elif isinstance(part, Compute):
-            waiting.extend(part.args[::-1])
+            waiting += part.args[::-1]
             found += part.functions
         elif isinstance(part, Step):
             found.append(part.position.index)
         elif isinstance(part, Index):
             found += [place.index for place in part.places if isinstance(place, Position)]
             waiting.append(part.array)
-    return [value for value in found if value is not None]
+    values = tuple([value for value in found if value is not None])
+    expression.__dict__["_values_read"] = values  # most passes ask for every statement
+    return values
 
 
 def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:

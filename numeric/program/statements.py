@@ -190,9 +190,9 @@ class Part(Statement):
 
 def assignments(statement: Statement) -> tuple[Assign, ...]:
     """The assignments of an `Assign` or `Together` statement; none for others."""
-    if isinstance(statement, Together):
-        return statement.assignments
-    return (statement,) if isinstance(statement, Assign) else ()
+    if isinstance(statement, Assign):
+        return (statement,)
+    return statement.assignments if isinstance(statement, Together) else ()
 
 
 def every_statement(block: Block) -> Iterator[Statement]:

@@ -79,9 +79,13 @@ def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> 
             base = shows(made.expression) if made.over is None else made.over
             if base is not None and owner(base) is not owner(made.value):
                 memory[owner(made.value)] = owner(base)
-        for inner in (statement, *every_statement(statement.block)):
-            touched = [*inner.writes, *(v for e in inner.expressions for v in values_read(e))]
-            last |= dict.fromkeys(map(owner, touched), k)
-    end = len(program.statements)
-    last |= dict.fromkeys((owner(v) for r in program.results for v in values_read(r)), end)
+        for inner in every_statement((statement,)) if statement.block else (statement,):
+            for value in inner.writes:
+                last[owner(value)] = k
+            for expression in inner.expressions:
+                for value in values_read(expression):
+                    last[owner(value)] = k
+    for result in program.results:
+        for value in values_read(result):
+            last[owner(value)] = len(program.statements)
     return Lifetimes({value: owner(value) for value in memory}, last)

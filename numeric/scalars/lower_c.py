@@ -47,6 +47,8 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
     """
+    if any(node.shape for node in graph.input_nodes):
+        return lower_arrays.lower(graph, dtype, report)
     prepared = prepare(with_logistic(graph))
     if not is_scalar(prepared):
         return lower_arrays.lower(graph, dtype, report)

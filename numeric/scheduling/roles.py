@@ -130,9 +130,9 @@ def _primals(origin: Origin) -> dict[Node, Node]:
 
 def name_of(expression: Expression | None) -> str:
     """The name stem of a value or of a view of it; empty for other expressions."""
-    if isinstance(expression, Index):
-        return name_of(expression.array)
-    return expression.value.stem if isinstance(expression, Read) else ""
+    if isinstance(expression, Read):
+        return expression.value.stem
+    return name_of(expression.array) if isinstance(expression, Index) else ""
 
 
 def stem_of(node: Node, names: tuple[str, ...]) -> str:

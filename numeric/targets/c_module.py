@@ -135,10 +135,11 @@ def _parts(program: Program) -> tuple[dict[Value, int], dict[Value, int]]:
     """The number of the part that makes each value, and the values that a later part reads, numbered."""
     made_in: dict[Value, int] = {}
     crossing: dict[Value, int] = {}
-    several = len(program.statements) > 1
+    if len(program.statements) == 1:
+        return made_in, crossing
     for k, part in enumerate(program.statements):
         for statement in part.block:
-            for expression in statement.expressions if several else ():
+            for expression in statement.expressions:
                 for value in values_read(expression):
                     if made_in.get(value, k) != k:
                         crossing.setdefault(value, len(crossing))
@@ -150,13 +151,14 @@ def _parts(program: Program) -> tuple[dict[Value, int], dict[Value, int]]:
 def _lines(block: Block, writer: CWriter, crossing: dict[Value, int]) -> list[str]:
     made = []
     for statement in block:
-        if isinstance(statement, Together):
-            made += _together(statement, writer)
-        else:
-            assert isinstance(statement, Assign)
+        if isinstance(statement, Assign):
             expression = writer.text(statement.expression)
             made.append(f"const double {writer.name(statement.value)} = {expression};")
-        made += [f"w[{crossing[v]}] = {writer.name(v)};" for v in statement.writes if v in crossing]
+        else:
+            assert isinstance(statement, Together)
+            made += _together(statement, writer)
+        if crossing:
+            made += [f"w[{crossing[v]}] = {writer.name(v)};" for v in statement.writes if v in crossing]
     return made
 
 

@@ -103,10 +103,11 @@ def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Write
 @write.dispatch
 def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Written:
     """Factors, then divisors; a quotient of Python numbers alone must not raise if a divisor is 0."""
-    over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
-    under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
-    top = "*".join(a.inside(Level.SIGN if k else Level.PRODUCT) for k, a in enumerate(over))
-    top = top or _integer(1, target)
+    pairs = list(zip(op.powers, args, strict=True))
+    over, under = [a for p, a in pairs if p == 1], [a for p, a in pairs if p == -1]
+    top = over[0].inside(Level.PRODUCT) if over else _integer(1, target)
+    for factor in over[1:]:
+        top += "*" + factor.inside(Level.SIGN)
     if under and isinstance(target, NumPy) and is_number(node):
         top = f"{writer.np}.{writer.dtype}({top})"
     if not under:

@@ -93,18 +93,19 @@ class Writer:
         """An expression with its precedence."""
         if isinstance(expression, Read):
             return Text(self.named.get(expression.value) or self.name(expression.value))
+        if isinstance(expression, Compute):
+            op = expression.op
+            if isinstance(op, Constant):
+                if op not in self.numbers:
+                    self.numbers[op] = write(op, self.target, expression, (), self)
+                return self.numbers[op]
+            args = tuple([self.text(a) for a in expression.args])
+            made: Text = write(op, self.target, expression, args, self)
+            return made
         if isinstance(expression, Step):
             return self.position(expression.position)
-        if isinstance(expression, Index):
-            return self.index_text(expression)
-        assert isinstance(expression, Compute)
-        op = expression.op
-        if isinstance(op, Constant) and op in self.numbers:
-            return self.numbers[op]
-        made: Text = write(op, self.target, expression, tuple([self.text(a) for a in expression.args]), self)
-        if isinstance(op, Constant):
-            self.numbers[op] = made
-        return made
+        assert isinstance(expression, Index)
+        return self.index_text(expression)
 
     def filled(self, template: str, argument: str) -> str:
         """A C template, filled with an argument."""

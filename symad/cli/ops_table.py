@@ -124,7 +124,7 @@ def _answered(question: Callable[..., object], *arguments: object) -> str:
 def _knows(question: Any, *arguments: object) -> bool:
     """True if a question has an answer for these arguments; the answer is not computed."""
     try:
-        question.resolve_method(arguments)
+        question.generic.resolve_method(arguments)
     except NotFoundLookupError:
         return False
     return True

@@ -20,6 +20,8 @@ Shape: TypeAlias = "tuple[Dim, ...]"
 
 def as_dim(value: Dim) -> Dim:
     """``value`` as a dimension: ints (also SymPy's and NumPy's) become Python ints."""
+    if type(value) is int:
+        return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, sympy.Expr):
@@ -48,7 +50,7 @@ def same_dim(a: Dim, b: Dim) -> bool:
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """True if two shapes are equal, axis by axis."""
-    return len(a) == len(b) and all(map(same_dim, a, b))
+    return a == b or (len(a) == len(b) and all(map(same_dim, a, b)))
 
 
 def size(shape: Iterable[Dim]) -> Dim:

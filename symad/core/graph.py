@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from symad.core.dims import Dim, bind, dim_symbols
 from symad.core.documents import Drawing, Explanation
 from symad.core.escaping import visible
 from symad.core.following import tell
-from symad.core.interning import Interned
+from symad.core.interning import Interned, field_names
 from symad.core.nodes import SHAPE, ZERO, Node, Op, Tangent, Zero, op_of, shape, topological
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.core.variables import Variable, Variables, held
@@ -243,8 +243,9 @@ def _length(symbol: sympy.Symbol, number: Any) -> Dim:
 
 def bind_op(op: Op, values: Mapping[sympy.Symbol, int]) -> Op:
     """An op with dimension symbols replaced by numbers in all its fields."""
-    old = [getattr(op, f.name) for f in fields(op)]
-    new = [_bind_field(f.name, v, values) for f, v in zip(fields(op), old, strict=True)]
+    names = field_names(type(op))
+    old = [getattr(op, name) for name in names]
+    new = [_bind_field(name, value, values) for name, value in zip(names, old, strict=True)]
     return op if old == new else type(op)(*new)
 
 

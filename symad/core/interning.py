@@ -90,6 +90,12 @@ def _defaults(cls: type[DataclassInstance]) -> tuple[Any, ...]:
     return tuple(field.default for field in fields(cls))
 
 
+@cache
+def field_names(cls: type[DataclassInstance]) -> tuple[str, ...]:
+    """The names of the fields of a dataclass."""
+    return tuple(field.name for field in fields(cls))
+
+
 class Interned(type):
     """Metaclass of frozen classes for which equal instances are one object.
 

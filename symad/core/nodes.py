@@ -7,11 +7,11 @@ returns the same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from symad.core.dims import Shape
-from symad.core.interning import LOCK, Interned, WeakTable
+from symad.core.interning import LOCK, Interned, WeakTable, field_names
 
 OpKind = TypeVar("OpKind", bound="Op")
 
@@ -27,7 +27,7 @@ class Op(metaclass=Interned):
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 
     def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+        return type(self), tuple(getattr(self, name) for name in field_names(type(self)))
 
 
 class Tangent:

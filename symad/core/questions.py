@@ -7,16 +7,18 @@ of the op's family::
     @jvp.dispatch
     def einsum_jvp(op: Einsum, y: Node, tangents: Tangents) -> Tangent: ...
 
-Signatures use plain classes only, so that plum can cache every lookup.
+Signatures use plain classes only, so that plum can cache every lookup. An answer that was looked up once is
+called directly afterwards, because the questions are asked for every node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from plum import Dispatcher
+from plum import Dispatcher, Function
 
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node, Op
@@ -27,7 +29,11 @@ Rule = TypeVar("Rule", bound=Callable[..., object])
 
 
 class Question(Protocol):
-    """A generic function for the type checker; plum's own type is less precise."""
+    """A generic function."""
+
+    generic: Function
+    """Its answers, and the rules by which one is chosen."""
+    __name__: str
 
     def __call__(self, *args: Any) -> Any:
         """The answer for these arguments."""
@@ -38,10 +44,38 @@ class Question(Protocol):
 
 def question(declared: Callable[..., object]) -> Question:
     """Declare a generic function; its docstring is the question."""
-    made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]  # see Question
-    lock = getattr(made, "_lock", None)  # held while rules are looked up for the first time
+    generic: Function = _dispatcher.abstract(declared)
+    lock = getattr(generic, "_lock", None)  # held while rules are looked up for the first time
     if lock is not None:
         hold_while_forking(lock)
+    known: dict[tuple[type, ...] | type, Callable[..., Any]] = {}
+    by_two = False
+
+    def ask(*args: Any) -> Any:
+        key = (type(args[0]), type(args[1])) if by_two else type(args[0])
+        rule = known.get(key)
+        return look_up(args) if rule is None else rule(*args)
+
+    def look_up(args: tuple[Any, ...]) -> Any:
+        """The answer of the rule that plum chooses, which is kept with the classes that decide."""
+        nonlocal by_two, known
+        kept = known
+        rule, _ = generic.resolve_method(args)
+        if not kept:
+            by_two = len({method.signature.types[1:2] for method in generic.methods}) > 1
+        key = (type(args[0]), type(args[1])) if by_two else type(args[0])
+        kept[key] = rule
+        return rule(*args)
+
+    def dispatch(rule: Rule) -> Rule:
+        nonlocal known
+        generic.dispatch(rule)
+        known = {}
+        return rule
+
+    asked: Any = update_wrapper(ask, declared)
+    asked.generic, asked.dispatch = generic, dispatch
+    made: Question = asked
     return made
 
 

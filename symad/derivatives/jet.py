@@ -52,7 +52,7 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
     selection = select_inputs(graph, wrt)
     nodes = selection.nodes
     dots = tangent_inputs(nodes, "dot", input_names(graph))
-    outputs = smooth(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
+    outputs, _ = smooth(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
     given = {x: (v, *[ZERO] * (order - 1)) for x, v in zip(nodes, dots, strict=True)} if order else {}
     found = Coefficients(order, given)
     found.compute((y, k) for y in outputs for k in range(1, order + 1))

@@ -40,8 +40,10 @@ MAX_LOGARITHM_TERMS = 64
 """The maximum number of terms of a sum whose logarithm is written as a chain."""
 
 
-def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, ...]:
+def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[Node, ...], list[Node]]:
     """The outputs with their logarithms and quotients of exponentials in forms whose derivatives are stable.
+
+    The second result is all nodes of these outputs, arguments first.
 
     Args:
         outputs: nodes that are to be differentiated.
@@ -49,8 +51,9 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, 
     """
     order = topological(outputs)
     if not any(_head(node) in (sympy.log, log1p) or _divides(node.op) for node in order):
-        return tuple(outputs)
-    return rebuild(outputs, {n: n for n in order if n in kept or not n.args}, smooth_node)
+        return tuple(outputs), order
+    made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, smooth_node)
+    return made, order if made == tuple(outputs) else topological(made)
 
 
 def smooth_node(node: Node, args: Nodes) -> Node:

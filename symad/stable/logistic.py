@@ -13,7 +13,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.library.scalar_functions import sigmoid
 from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow
 from symad.stable.rules import head_of
@@ -32,7 +32,9 @@ def with_logistic(graph: Graph) -> Graph:
 
 def _logistic_node(node: Node, args: Nodes) -> Node:
     if isinstance(node.op, Mul):
-        factors = [f for pair in zip(node.op.powers, args, strict=True) for f in _quotients(*pair)]
+        factors = list(zip(node.op.powers, args, strict=True))
+        if -1 in node.op.powers:
+            factors = [f for pair in factors for f in _quotients(*pair)]
         met = _meet(factors)
         if met is not None:
             return met
@@ -60,7 +62,9 @@ def _is_logistic(node: Node) -> bool:
 def _meet(factors: list[tuple[int, Node]]) -> Node | None:
     """Π factors with σ(u) in place of a pair exp(u), σ(−u); None if there is no such pair."""
     for k, (power, factor) in enumerate(factors):
-        for exponential in _exponentials(factor, DEPTH) if power == 1 else ():
+        if power != 1 or not isinstance(factor.op, (Mul, Apply)):
+            continue
+        for exponential in _exponentials(factor, DEPTH):
             u = exponential.args[0]
             partner = apply(sigmoid, neg(u))
             for j, (other_power, other) in enumerate(factors):
@@ -79,7 +83,8 @@ def _exponentials(node: Node, depth: int) -> list[Node]:
         return [node]
     if depth == 0 or not isinstance(node.op, Mul):
         return []
-    parts = [a for p, a in zip(node.op.powers, node.args, strict=True) if p == 1]
+    factors = zip(node.op.powers, node.args, strict=True)
+    parts = [a for p, a in factors if p == 1 and isinstance(a.op, (Mul, Apply))]
     return [e for part in parts for e in _exponentials(part, depth - 1)]
 
 

@@ -8,12 +8,12 @@ Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (20
 from __future__ import annotations
 
 import sys
-from dataclasses import fields
 from fractions import Fraction
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import MaybeNode, Nodes, question
 from symad.ops.arrays.sources import Constant, Source, constant, constant_value
@@ -47,13 +47,12 @@ def stabilize(graph: Graph) -> Graph:
 
 def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
     if not isinstance(node.op, (ElementwiseOp, Source)):
-        held = [getattr(node.op, f.name) for f in fields(node.op)]
-        inner = [value for value in held if isinstance(value, Graph)]  # of loops and functions
+        inner = inner_graphs(node.op)
         for body in inner:
             if body not in bodies:
                 bodies[body] = stabilize(body)
         if inner:
-            changed = [bodies[v] if isinstance(v, Graph) else v for v in held]
+            changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
             return Node.of(type(node.op)(*changed), args)
     better = stable(node.op, args)
     if isinstance(better, Node):
@@ -184,28 +183,25 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 @stable.dispatch
 def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
     """Quotients of exponentials; sinh/cosh."""
-    factors = list(zip(op.powers, args, strict=True))
-    if any(isinstance(f.op, Mul) and any(map(_is_huge, f.args)) for f in args):
-        return signed_product(_flat(factors, 1))
-    met = _tanh(factors)
-    if met is not None:
-        return met
+    inner = [part for factor in args if isinstance(factor.op, Mul) for part in factor.args]
+    if any([part for part in inner if _is_huge(part)]):
+        return signed_product(_flat(list(zip(op.powers, args, strict=True)), 1))
+    if any([part for part in (*args, *inner) if isinstance(part.op, Apply) and part.op.head in SINHS]):
+        met = _tanh(_flat(list(zip(op.powers, args, strict=True)), 3))
+        if met is not None:
+            return met
     return of_exponentials(op, args)
 
 
-def _is_sinh(node: Node) -> bool:
-    return isinstance(node.op, Apply) and node.op.head in (sympy.sinh, expm1)
+SINHS = (sympy.sinh, expm1)
+"""sinh(u), and exp(u) − 1 = 2 exp(u/2) sinh(u/2)."""
 
 
 def _tanh(factors: list[tuple[int, Node]]) -> Node | None:
     """sinh(u)/cosh(u)^k as tanh(u)/cosh(u)^(k − 1), and (exp(u) − 1)/(1 + exp(u)) as tanh(u/2)."""
-    parts = [a for _, f in factors for a in (f, *(f.args if isinstance(f.op, Mul) else ()))]
-    if not any(map(_is_sinh, parts)):
-        return None
-    factors = _flat(factors, 3)
     for k, (over, numerator) in enumerate(factors):
         head = head_of(numerator) if over == 1 else None
-        if head not in (sympy.sinh, expm1):
+        if head not in SINHS:
             continue
         u = numerator.args[0]
         whole = apply(sympy.tanh, u if head is sympy.sinh else div(u, constant(2)))

@@ -78,7 +78,7 @@ def transpose_linear(
     order = topological(outputs)
     reached = set(seeds)
     for node in order:
-        if any(a in reached for a in node.args):
+        if not reached.isdisjoint(node.args):
             reached.add(node)
     collected: dict[Node, list[Node]] = {}
     for output, bar in zip(outputs, bars, strict=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import Dim, plus, size
-from symad.core.graph import ZERO, Node, Tangent, topological
+from symad.core.graph import ZERO, Node, Tangent
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.arrays.sources import constant, eye
@@ -109,8 +109,7 @@ class Descent:
 
     def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
         """Number the nodes and list their users."""
-        self.outputs = smooth(outputs, wrt)
-        self.order = topological(self.outputs)
+        self.outputs, self.order = smooth(outputs, set(wrt))
         self.rank = {node: k for k, node in enumerate(self.order)}
         self.users: dict[Node, list[Node]] = {node: [] for node in self.order}
         for node in self.order:

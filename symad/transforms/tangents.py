@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symad.core.graph import ZERO, Node, Tangent, topological
+from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant
@@ -20,8 +20,7 @@ def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tang
     t_k = Σ_parents ∂f_k · t_parent in topological order. Rules are called only for nodes that depend on a
     tangent; nodes used under a condition have their tangents masked by it.
     """
-    outputs = smooth(outputs, tangents)
-    order = topological(outputs)
+    outputs, order = smooth(outputs, tangents)
     dots = push_along(order, tangents, use_conditions(order, outputs))
     return [dots.get(o, ZERO) for o in outputs]
 
@@ -31,12 +30,11 @@ def push_along(
 ) -> dict[Node, Node]:
     """The tangents of all nodes of an order (arguments first) that depend on those given."""
     dots: dict[Node, Node] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
+    known = dots.keys()
     for node in order:
-        if node in tangents:
+        if node in tangents or known.isdisjoint(node.args):
             continue
         entering: tuple[Tangent, ...] = tuple([dots.get(a, ZERO) for a in node.args])
-        if all(t is ZERO for t in entering):
-            continue
         condition = conditions.get(node)
         if condition is not None and _masks_entering(condition, node):
             entering = tuple(mask(condition, t) for t in entering)

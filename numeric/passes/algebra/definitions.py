@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
 from symad.ops.arrays.sources import Constant, Dimension, Input
@@ -24,7 +25,7 @@ SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
 
 def write_definitions(graph: Graph) -> Graph:
     """The graph with fused ops that cannot be printed replaced by their definitions."""
-    return written(graph, _lacks_form)
+    return written(graph, _lacks_form) if holds(graph, Dimension, PairSumTangent, Undefined) else graph
 
 
 def _lacks_form(node: Node) -> bool:

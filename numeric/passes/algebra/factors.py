@@ -68,9 +68,11 @@ class _Gathering:
     def whole(self, node: Node) -> Node:
         """c·b, computed."""
         factor, base = self.split[node]
+        if factor == 1:
+            return base
         if factor < 0 and factor != -1 and base.shape and Fraction(factor).denominator == 1:
             return Node.of(Mul((1, 1)), (constant(factor), base))  # one product; −(|c|·b) would be two steps
-        return base if factor == 1 else mul(constant(factor), base)
+        return mul(constant(factor), base)
 
     def parted(self, node: Node) -> tuple[Number, Node]:
         """The factor c and the rest b of a node c·b."""
@@ -88,7 +90,7 @@ class _Gathering:
 
     def product(self, node: Node) -> tuple[Number, Node]:
         """Π (c_i b_i)^p_i = (Π c_i^p_i) Π b_i^p_i."""
-        factor: Number = Fraction(1)
+        factor: Number = 1
         rest: list[tuple[int, Node]] = []
         for power, arg in zip(op_of(node, Mul).powers, node.args, strict=True):
             number, base = self.split[arg]
@@ -98,7 +100,8 @@ class _Gathering:
                 continue
             if own is not None:
                 number = number * own
-            joined = factor * number if power == 1 else factor / number
+            exact = Fraction(factor) if isinstance(factor, int) else factor
+            joined = exact * number if power == 1 else exact / number
             if isinstance(joined, float) and not MIN_FACTOR < abs(joined) < MAX_FACTOR:
                 base = self.whole(arg)
                 own = None
@@ -131,6 +134,11 @@ class _Gathering:
     def sum(self, node: Node) -> tuple[Number, Node]:
         """Σ ± c_i b_i, or c Σ ± b_i where all c_i are c or −c."""
         parts = [self.split[a] for a in node.args]
+        if all([c == 1 for c, _ in parts]):
+            signs = op_of(node, Add).signs
+            if all([sign < 0 for sign in signs]):
+                return -1, signed_sum([(1, b) for _, b in parts])
+            return 1, signed_sum([(sign, b) for sign, (_, b) in zip(signs, parts, strict=True)])
         size: Number = _size(parts[0][0])
         if any(_size(c) != size or isinstance(b.op, Constant) for c, b in parts):
             size = 1

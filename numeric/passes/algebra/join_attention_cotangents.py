@@ -7,6 +7,7 @@ instead of two.
 
 from __future__ import annotations
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Broadcast
@@ -17,7 +18,7 @@ from symad.ops.fused.attention_ops import AttentionCotangent
 
 def join_cotangents(graph: Graph) -> Graph:
     """The graph with sums of such pullbacks as one pullback."""
-    if not any(isinstance(node.op, AttentionCotangent) for node in graph.nodes):
+    if not holds(graph, AttentionCotangent):
         return graph
     outputs = rebuild(graph, {n: n for n in graph.input_nodes}, _joined)
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)

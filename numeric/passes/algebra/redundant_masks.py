@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.shaping import Broadcast
@@ -15,6 +16,8 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 def drop_masks(graph: Graph) -> Graph:
     """The graph without masks on arrays that are zero where they are masked."""
+    if not holds(graph, Select):
+        return graph
 
     def better(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select) and constant_value(args[2]) == 0:

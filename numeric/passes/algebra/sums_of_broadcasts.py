@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
@@ -18,6 +19,8 @@ Terms = list[tuple[int, Node]]
 
 def broadcast_sums(graph: Graph) -> Graph:
     """The graph with terms added before they are broadcast along the same axes."""
+    if not holds(graph, Broadcast):
+        return graph
     uses = Counter(arg for node in graph.nodes for arg in node.args) + Counter(graph.output_nodes)
 
     def better(node: Node, args: Nodes) -> Node:

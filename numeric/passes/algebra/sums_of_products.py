@@ -76,7 +76,7 @@ def split(node: Node) -> tuple[Number, Node | None]:
         return inner * node.op.signs[0], base
     if not isinstance(node.op, Mul):
         return 1, node
-    factor: Number = Fraction(1)
+    factor: Number = 1
     rest: list[tuple[int, Node]] = []
     for power, arg in zip(node.op.powers, node.args, strict=True):
         value = constant_value(arg)
@@ -107,7 +107,7 @@ def _number(factor: Number) -> Node:
 def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     """A product with its numbers combined, and with the factors of products that nothing else reads."""
     op = op_of(node, Mul)
-    factor: Number = Fraction(1)
+    factor: Number = 1
     rest: list[tuple[int, Node]] = []
     for power, arg, alone in zip(op.powers, args, single, strict=True):
         number, base = split(arg)

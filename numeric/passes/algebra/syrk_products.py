@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.value_ranges import ranges
@@ -80,6 +81,8 @@ def layers(node: Node, labels: Labels) -> list[Weighted]:
 
 def share_grams(graph: Graph) -> Graph:
     """The graph with each weighted Gram product as a product of one array with itself."""
+    if not holds(graph, Einsum):
+        return graph
 
     def better(node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)

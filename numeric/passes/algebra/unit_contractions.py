@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
@@ -18,6 +19,8 @@ from symad.ops.elementwise.arithmetic import mul
 
 def as_outer_products(graph: Graph) -> Graph:
     """The graph with such contractions as products, if the operands then follow the axes of the result."""
+    if not holds(graph, Einsum):
+        return graph
     made = rebuild(graph, {}, _multiplied)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 

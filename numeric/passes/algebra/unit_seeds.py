@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from symad.core.contents import holds
 from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, flops
@@ -39,7 +40,7 @@ WRITTEN = (SoftmaxTangent,)
 
 def factor_seeds(graph: Graph) -> Graph:
     """The graph with the tangents of unit seeds in factors."""
-    if not any(isinstance(node.op, Eye) for node in graph.nodes):
+    if not holds(graph, Eye):
         return graph
     factoring = _Factoring()
     for node in graph.nodes:

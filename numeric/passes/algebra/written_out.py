@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 
+from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import Nodes, definition
 from symad.ops.fused.attention_ops import AttentionOp
@@ -39,6 +39,8 @@ def _write(node: Node, args: Nodes) -> Node:
 
 def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
     """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
-    old = [getattr(op, f.name) for f in fields(op)]
+    if not inner_graphs(op):
+        return op
+    old = fields_of(op)
     new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
     return op if new == old else type(op)(*new)

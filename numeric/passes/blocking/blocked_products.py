@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
@@ -26,6 +27,8 @@ MIN_NUMBERS = 4 * BLOCK
 
 def block_products(graph: Graph) -> Graph:
     """The graph with products of large copied matrices as sums over steps."""
+    if not holds(graph, Einsum):
+        return graph
     order = graph.nodes
     users = readers(order)
     alone = {node for node, found in users.items() if len(found) == 1} - set(graph.output_nodes)

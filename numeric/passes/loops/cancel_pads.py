@@ -13,7 +13,7 @@ from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
-from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.numeric.passes.loops.loop import Loop, has_loops, with_body
 from symad.ops.arrays.shaping import Pad, Slice, slice_axes
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.loops.scan import Local, Scan, backwards
@@ -21,7 +21,7 @@ from symad.ops.loops.scan import Local, Scan, backwards
 
 def drop_pads(graph: Graph) -> Graph:
     """The graph with the padding of loop inputs moved into the loop, where slices remove it."""
-    if not any(isinstance(node.op, (Scan, Loop)) for node in graph.nodes):
+    if not has_loops(graph):
         return graph
     bodies: dict[tuple[Graph | Node | None, ...], Graph] = {}
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
@@ -34,7 +35,7 @@ class Loop(Op):
 
 def has_loops(graph: Graph, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> bool:
     """Whether a graph has loops of some kinds; passes on loops leave all others as they are."""
-    return any(isinstance(node.op, kinds) for node in graph.nodes)
+    return holds(graph, *kinds)
 
 
 def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:

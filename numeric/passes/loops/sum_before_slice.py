@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import combinations
 from math import prod
 
+from symad.core.contents import holds
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
@@ -38,6 +39,8 @@ def _joined(graph: Graph) -> Nodes:
             arrays, op = found
             groups.setdefault(arrays, set()).add((op.start, op.count))
     chosen = {arrays for arrays, boxes in groups.items() if len(boxes) > 1 and _tile(boxes, arrays[0][1])}
+    if not chosen and not holds(graph, Scan):
+        return graph.output_nodes
     bodies: dict[Graph, Graph] = {}
 
     def better(node: Node, args: Nodes) -> Node:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symad.core.contents import holds
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
@@ -56,6 +57,8 @@ def overlay_evaluate(op: Overlay, values: Values) -> Array:
 
 def overlay_pads(graph: Graph) -> Graph:
     """The graph with sums of padded one-dimensional arrays as overlays."""
+    if not holds(graph, Pad):
+        return graph
     order = graph.nodes
     users = Counter(a for node in order for a in set(node.args))
     users.update(graph.output_nodes)

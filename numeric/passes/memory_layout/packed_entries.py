@@ -125,9 +125,14 @@ def _entries(output: Node) -> Nodes | None:
 
 def is_scalar(graph: Graph) -> bool:
     """Whether all values are scalars, packed into arrays only in outputs, and none comes from an array op."""
-    return _all_scalars(
-        graph, lambda node: not isinstance(node.op, Remat) and not any(a.shape for a in node.args)
-    )
+    return _all_scalars(graph, _is_of_scalars)
+
+
+def _is_of_scalars(node: Node) -> bool:
+    for arg in node.args:
+        if arg.shape:
+            return False
+    return not isinstance(node.op, Remat)
 
 
 def is_straight(graph: Graph) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import groupby
+from operator import itemgetter
 
 import sympy
 
@@ -40,16 +41,16 @@ def by_levels(program: Program, together: Collection[sympy.FunctionClass]) -> Pr
 def _ordered(block: Block, together: Collection[sympy.FunctionClass]) -> Block:
     """The assignments ordered by level, and on each level by function."""
     level: dict[Value, int] = {}
-    rows: list[tuple[int, str, Assign]] = []
+    rows: list[tuple[tuple[int, str], Assign]] = []
     for statement in block:
         assert isinstance(statement, Assign)
         read = [level.get(value, 0) for value in values_read(statement.expression)]
         level[statement.value] = 1 + max(read, default=0)
         op = statement.expression.op if isinstance(statement.expression, Compute) else None
         name = op.head.__name__ if isinstance(op, Apply) and op.head in together else ""
-        rows.append((level[statement.value], name, statement))
+        rows.append(((level[statement.value], name), statement))
     found: list[Statement] = []
-    for (_, name), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
-        same = tuple(statement for _, _, statement in group)
+    for (_, name), group in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
+        same = tuple([statement for _, statement in group])
         found += [Together(same)] if name and len(same) >= MIN_TOGETHER else same
     return tuple(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import TypeAlias
 
 import sympy
@@ -107,7 +106,12 @@ def leaves_gaps(array: Computed) -> bool:
 
 def is_long(shape: Shape, least: int) -> bool:
     """Whether an array has at least ``least`` elements, or an unknown number."""
-    return not all(isinstance(d, int) for d in shape) or prod(shape) >= least
+    elements = 1
+    for length in shape:
+        if not isinstance(length, int):
+            return True
+        elements *= length
+    return elements >= least
 
 
 def ufunc_name(head: sympy.FunctionClass) -> str | None:

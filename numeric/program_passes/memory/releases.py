@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from functools import cache
-
-from symad.core.graph import Graph, Op
-from symad.numeric.program.expressions import Compute, Value, walk
+from symad.core.contents import inner_graphs
+from symad.numeric.program.expressions import Compute, Value, parts
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Free, Statement, assignments
@@ -40,8 +37,10 @@ def release(program: Program, least: int) -> Program:
         """Whether a statement allocates an array of at least ``least`` elements."""
         if isinstance(statement, Allocate):
             return is_long(statement.value.shape, least)
-        new = (m for m in assignments(statement) if m.over is None and keeps(m.expression) is None)
-        return any(is_long(made.value.shape, least) for made in new)
+        for made in assignments(statement):
+            if made.over is None and is_long(made.value.shape, least) and keeps(made.expression) is None:
+                return True
+        return False
 
     ending: dict[int, list[Value]] = {}
     for owner, values in showing.items():
@@ -64,11 +63,10 @@ def _has_steps(statement: Statement) -> bool:
     """Whether a statement is printed as a loop, whose variables keep arrays alive after it."""
     if isinstance(statement, (Blocks, Loop)):
         return True
-    ops = [part.op for e in statement.expressions for part in walk(e) if isinstance(part, Compute)]
-    return any(isinstance(getattr(op, name), Graph) for op in ops for name in _field_names(type(op)))
-
-
-@cache
-def _field_names(kind: type[Op]) -> tuple[str, ...]:
-    """The names of the fields of an op's class."""
-    return tuple(field.name for field in fields(kind))
+    waiting = list(statement.expressions)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Compute) and inner_graphs(part.op):
+            return True
+        waiting += parts(part)
+    return False

@@ -140,8 +140,9 @@ def _fold_identities(
     factors: list[Node] = []
     k = 0
     while k < len(args):
-        elsewhere = {x for j, part in enumerate(labels) if j != k for x in part}
         arg = args[k]
+        special = isinstance(arg.op, (Broadcast, Eye))
+        elsewhere = {x for j, part in enumerate(labels) if j != k for x in part} if special else set()
         if isinstance(arg.op, Broadcast) and len(set(labels[k])) == len(labels[k]):
             added = [x for axis, x in enumerate(labels[k]) if axis not in arg.op.axes]
             if added and all(x in elsewhere for x in added):
@@ -195,8 +196,8 @@ def _numbered(
         for label in labels:
             numbers.setdefault(label, len(numbers))
     op = Einsum(
-        tuple(tuple(numbers[label] for label in labels) for labels in merged_labels),
-        tuple(numbers[label] for label in output),
+        tuple([tuple([numbers[label] for label in labels]) for labels in merged_labels]),
+        tuple([numbers[label] for label in output]),
     )
     if len(merged_args) == 1 and op.inputs[0] == op.output and len(set(op.output)) == len(op.output):
         return merged_args[0]

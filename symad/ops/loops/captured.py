@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, shape
 from symad.core.questions import Array, Nodes, Values, evaluate
@@ -28,6 +29,8 @@ class Captured(Source):
 
 def captured_nodes(graph: Graph) -> list[Node]:
     """The values of enclosing functions that a graph uses."""
+    if not holds(graph, Captured):
+        return []
     return [node for node in graph.nodes if isinstance(node.op, Captured)]
 
 

@@ -34,7 +34,18 @@ from symad.numeric.pipelines import (
     releases,
 )
 from symad.numeric.program.checking import check_program
-from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value, whole
+from symad.numeric.program.expressions import (
+    Compute,
+    Index,
+    Interval,
+    Position,
+    Read,
+    Value,
+    rewrite,
+    values_read,
+    whole,
+    with_parts,
+)
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
@@ -387,3 +398,14 @@ def test_every_statement_of_a_listing_is_needed():
         reads = uses_of(program).reads
         assert all(reads[s.value] for s in program.statements if isinstance(s, Assign))
     assert topological(graph.output_nodes)
+
+
+def test_the_values_read_by_a_rewritten_expression_are_its_own():
+    """They are kept with each expression."""
+    a, b, c = (Value(name, ()) for name in "abc")
+    old = Compute(Add((1, 1)), (Read(a), Read(b)), ())
+    assert values_read(old) == (a, b)
+    new = with_parts(old, (Read(c), old))
+    assert values_read(new) == (c, a, b)
+    assert values_read(rewrite(new, lambda e: Read(c) if e == Read(b) else e)) == (c, a, c)
+    assert old == Compute(Add((1, 1)), (Read(a), Read(b)), ())

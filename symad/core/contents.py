@@ -1,0 +1,38 @@
+"""What a graph contains: the classes of its ops, and the graphs that its ops hold.
+
+Most passes apply to graphs with certain ops only. They ask here, so that the nodes of a graph are looked
+through once and not once for each pass.
+"""
+
+from __future__ import annotations
+
+from symad.core.graph import Graph, Op
+from symad.core.interning import field_names
+
+
+def op_classes(graph: Graph) -> frozenset[type[Op]]:
+    """The classes of the ops of a graph, without those of the graphs that its ops hold."""
+    found: frozenset[type[Op]] | None = graph.__dict__.get("_op_classes")
+    if found is None:
+        found = frozenset({node.op.__class__ for node in graph.nodes})
+        graph.__dict__["_op_classes"] = found
+    return found
+
+
+def holds(graph: Graph, *classes: type[Op]) -> bool:
+    """Whether an op of one of these classes occurs in a graph."""
+    return any(issubclass(kind, classes) for kind in op_classes(graph))
+
+
+def fields_of(op: Op) -> list[object]:
+    """The values of the fields of an op, in order."""
+    return [getattr(op, name) for name in field_names(type(op))]
+
+
+def inner_graphs(op: Op) -> tuple[Graph, ...]:
+    """The graphs that an op holds: the bodies of loops and functions."""
+    found: tuple[Graph, ...] | None = op.__dict__.get("_inner_graphs")
+    if found is None:
+        found = tuple([value for value in fields_of(op) if isinstance(value, Graph)])
+        op.__dict__["_inner_graphs"] = found
+    return found
