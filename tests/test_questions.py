@@ -14,6 +14,8 @@ from symad.core import questions
 from symad.core.graph import SHAPE, Graph, Op, topological
 from symad.numeric import lower
 from symad.numeric.scheduling import roles
+from symad.numeric.targets.scalars import write
+from symad.numeric.targets.statements import lines
 from symad.ops.arrays.sources import Input
 from symad.ops.elementwise.selection import Condition
 from symad.ops.examples import EXAMPLES
@@ -80,6 +82,13 @@ def test_the_examples_of_an_op_contain_it():
 def test_signatures_are_faithful_so_that_plum_caches_lookups(question):
     unfaithful = [str(m.signature) for m in question.generic.methods if not m.signature.is_faithful]
     assert unfaithful == []
+
+
+@over("question", [*QUESTIONS, stable_rules.stable, roles.stem, write, lines], ids=lambda q: q.__name__)
+def test_answers_are_chosen_by_two_arguments_at_most(question):
+    """A kept answer is found again by the classes of the first two."""
+    methods = question.generic.methods
+    assert len({m.signature.types[:2] for m in methods}) == len(methods)
 
 
 def test_no_answer_is_missing():
