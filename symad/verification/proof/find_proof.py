@@ -46,12 +46,15 @@ class Strategy:
 
     expand: bool
     names: int
-    """Values of the function itself with more terms than this get a name; 0 for none."""
+    """Values of candidates with more terms than this get a name; 0 for none."""
     work: int
     cut: bool = False
     """Whether values that both sides go through get names."""
     factor: bool = False
     """Whether polynomials under logarithms and roots are factored."""
+    divisors: bool = False
+    """Whether the candidates are the sums that are divided by, of which common denominators are products
+    then, or the values of the function itself."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +71,14 @@ class Finder(Values):
     def __init__(
         self,
         strategy: Strategy,
-        primal: set[Term],
+        named: set[Term],
         limits: Limits,
         units: dict[tuple[str, Monomial], Fraction],
         cuts: Cuts | None,
     ) -> None:
-        """``primal`` are the terms of the function itself; ``units`` are kept from one start to the next."""
+        """``named`` are terms that may get names; ``units`` are kept from one start to the next."""
         super().__init__({})
-        self.strategy, self.primal, self.limits = strategy, primal, limits
+        self.strategy, self.candidates, self.limits = strategy, named, limits
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
         self.units, self.cuts = units, cuts
@@ -111,7 +114,7 @@ class Finder(Values):
 
     def _wants_name(self, term: Term, value: Quotient) -> bool:
         size = len(value.over) + sum(map(len, value.under))
-        return 0 < self.strategy.names < size and term in self.primal and term.kind != "number"
+        return 0 < self.strategy.names < size and term in self.candidates and term.kind != "number"
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
         """The value by the steps that seem best, or by none."""

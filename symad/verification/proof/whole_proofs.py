@@ -30,6 +30,9 @@ for other forms of a second derivative of which one has a proof: a test takes le
 MAX_GOALS_CUT = 4
 """The maximum number of elements of a claim that is cut: a product with a direction says as much of all."""
 
+MIN_NAMED_DIVISORS = 6
+"""The minimum number of sums that are divided by and get names: the product of more is too long."""
+
 NO_SWEEPS: Mapping[int, str] = {}
 
 MAX_RESTARTS = 4
@@ -37,6 +40,7 @@ MAX_RESTARTS = 4
 
 STRATEGIES = (
     Strategy(False, 0, 60_000),
+    Strategy(False, 1, 250_000, divisors=True),
     Strategy(False, 6, 120_000),
     Strategy(True, 0, 250_000),
     Strategy(True, 6, 250_000),
@@ -56,6 +60,8 @@ class Board:
         outputs = [e for k in chosen for e in self.writing.elements(claims[k].derivative.function)]
         self.primal = set(needed(outputs))
         """The terms of the functions of which derivatives are claimed."""
+        powers = [t for t in self.writing.terms.known.values() if t.kind == "power" and t.data < 0]
+        self.divisors = {t.args[0] for t in powers if t.args[0].kind == "sum"}
         self._start = len(self.writing.terms.known), self.writing.terms.work
 
     @cached_property
@@ -162,12 +168,14 @@ def find(
     for strategy in STRATEGIES:
         if not search.left:
             break
+        if strategy.divisors and (board is None or len(board.divisors) < MIN_NAMED_DIVISORS):
+            continue
         try:
             proof, why, board = _attempt(claims, search.left, strategy, limits, board)
         except UNUSABLE as problem:  # all together are too long
             proof, why = None, [str(problem)]
         search.accept(proof, why)
-        if proof is None and (EXHAUSTED in why or board is None):
+        if proof is None and not strategy.divisors and (EXHAUSTED in why or board is None):
             search.reasons.append(why[-1])
             break  # more work would go the same way
     for group in _groups(claims, [goal for goal in search.left if goal[0] not in before.covered], sweeps):
@@ -252,7 +260,8 @@ def _attempt(
             else Board(claims, chosen, board.sweeps if board else "")
         )
         board.clear()
-        finder = Finder(strategy, board.primal, limits, units, board.cuts if strategy.cut else None)
+        named = board.divisors if strategy.divisors else board.primal
+        finder = Finder(strategy, named, limits, units, board.cuts if strategy.cut else None)
         done = []
         try:
             for goal in proved:

@@ -3,6 +3,7 @@ with the graph."""
 
 import numpy as np
 import pytest
+from sympy import diff, exp, symbols
 
 import symad
 from symad import functions
@@ -99,3 +100,13 @@ def test_numbers_at_a_point_of_many_elements_are_different_and_soon_found(monkey
         drawn = [abs(v) for value in point.values() for v in value.ravel()]
         assert len(set(drawn)) == len(drawn) == 700
     assert len(tries) < 2 * 4 * 700
+
+
+def test_a_sum_of_quotients_with_many_denominators_is_proved():
+    """Their common denominator has a thousand terms; as names it is one."""
+    a, b, c = symbols("a b c", real=True)
+    f = sum((a * exp(b / (t + c)) - t**2) ** 2 for t in range(12))
+    assert symad.check(f).checked
+    right = diff(f, c)
+    assert symad.verify(f, c, gradient=right).checked
+    assert symad.verify(f, c, gradient=right + 2.0**-30 / (c + 11)).status == "refuted"
