@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 
 from symad.core.graph import Node, topological
 from symad.ops.arrays.contraction import Einsum
@@ -23,9 +23,13 @@ from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Input, constant_value
 from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
+from symad.ops.linalg.cholesky import Cholesky
 
 MAX_JOINT_ORDER = 12
 """The maximum order of the one power that stands for roots of several orders together."""
+
+MAX_CUT_ROWS = 12
+"""The maximum number of rows of a matrix that is cut: the degree of the last pivot is 2 to this power."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,12 @@ class Cuts:
     """The arguments of roots, before they are broadcast or reshaped."""
     orders: tuple[int, ...] = ()
     """Of which orders roots are taken."""
+    matrices: frozenset[Node] = frozenset()
+    """The matrices of which Cholesky factors are taken."""
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.orders)
 
     @property
     def power(self) -> int:
@@ -53,26 +63,29 @@ def cuts_at_radicands(outputs: Sequence[Node]) -> Cuts:
     for node in order:
         if isinstance(node.op, Input) or not varies.isdisjoint(node.args):
             varies.add(node)
-    found, orders = set[Node](), set[int]()
+    found, matrices, orders = set[Node](), set[Node](), set[int]()
     for node in order:
-        if isinstance(node.op, Pow) and _is_fraction(node.args[1]):
+        if isinstance(node.op, Cholesky) and node.args[0] in varies and node.shape[-1] <= MAX_CUT_ROWS:
+            matrices.add(node.args[0])
+            orders.add(2)
+        if _order(node) > 1:
             base = node.args[0]
             while isinstance(base.op, (Broadcast, Reshape)):
                 base = base.args[0]
             if base in varies and not isinstance(base.op, Input):
                 found.add(base)
-                orders.add(constant_value(node.args[1]).denominator)
-    if not found or lcm(*orders) > MAX_JOINT_ORDER:
+                orders.add(_order(node))
+    if lcm(*orders) > MAX_JOINT_ORDER:
         return NO_CUTS
-    return Cuts(frozenset(found), tuple(sorted(orders)))
+    return Cuts(frozenset(found), tuple(sorted(orders)), frozenset(matrices))
 
 
 def has_roots_of_sums(outputs: Sequence[Node]) -> bool:
     """Whether a root is taken of a sum, plain or by a contraction."""
-    roots = [n for n in topological(outputs) if isinstance(n.op, Pow) and _is_fraction(n.args[1])]
-    return any(isinstance(n.args[0].op, (Add, Einsum)) for n in roots)
+    return any(_order(n) > 1 and isinstance(n.args[0].op, (Add, Einsum)) for n in topological(outputs))
 
 
-def _is_fraction(exponent: Node) -> bool:
-    value = constant_value(exponent)
-    return isinstance(value, Fraction) and value.denominator > 1
+def _order(node: Node) -> int:
+    """n of a power k/n; 1 for other nodes."""
+    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
+    return Fraction(value).denominator if isinstance(value, (float, Fraction)) and isfinite(value) else 1

@@ -96,7 +96,19 @@ class Growths:
                 if node in self.cuts.nodes:
                     self.met("root", elements(node), [self.found[node]])
                     self.found[node] = Growth(self.cuts.power, 0, NOTHING)
+                if node in self.cuts.matrices:
+                    self.found[node] = self.with_fresh_pivots(self.found[node], node)
         return [self.found[o] for o in outputs]
+
+    def with_fresh_pivots(self, g: Growth, node: Node) -> Growth:
+        """A matrix after `cut_pivots`: r_k^m, and sums as that of c_ik = a_ik − Σ_{j<k} c_ij c_kj / r_j^m."""
+        power, stack, products = self.cuts.power, int(np.prod(node.shape[:-2])), list[Growth]()
+        for k in range(node.shape[-1]):
+            column = self.add([g, *products])
+            self.met("root", stack, [column])
+            over = self.over(("pivot", node, k), stack * power, 0, (stack - 1) * power, 0)
+            products.append(self.mul([column, column, over]))
+        return self.add([g, *products, Growth(power, 0, NOTHING)])
 
     def _merged(self, node: Node, value: Growth) -> Growth:
         """A growth whose long denominator is replaced by one factor."""

@@ -367,14 +367,14 @@ class Signatures:
                 self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
     def as_power(self, a: Array, power: int, orders: Sequence[int]) -> Array:
-        """r^power in place of ``a``, with one fresh r for equal values, and its roots; what is 0 stays 0."""
+        """r^power in place of ``a``, with one fresh r for equal values, and its roots; 0 and r^power stay."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             return [(value,) for value in np.moveaxis(self._zero_at_zero(column), 1, 0)]
 
-        (roots,), _ = self.look_up(("power", power), [a], fresh, False)
+        (roots,), _ = self.look_up(("root", power), [a], fresh, False)
         made = self.field.power(roots, power)
-        for n in orders:
+        for n in {power, *orders}:
             self.enter_root(made, n, self.field.power(roots, power // n), related=False)
         return made
 

@@ -310,7 +310,7 @@ class _Search:
 
 def _first_ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
     """What is quick where there are roots."""
-    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs).nodes else []
+    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs) else []
 
 
 def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:

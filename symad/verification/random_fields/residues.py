@@ -29,6 +29,7 @@ from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.budget import Meter, steps_of_residues
+from symad.verification.random_fields.cut_pivots import with_fresh_pivots
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.random_fields.function_values import Signatures, Unsupported
 from symad.verification.random_fields.prime_fields import Array, Field
@@ -71,6 +72,8 @@ class Run:
             value = self.value(node, values)
             if node in self.cuts.nodes:
                 value = self.signatures.as_power(value, self.cuts.power, self.cuts.orders)
+            if node in self.cuts.matrices:
+                value = with_fresh_pivots(value, node, self.cuts, self.signatures)
             self.values[node] = value
             done = self.field.operations - before
             self.meter.spend(steps_of_residues(node, self.values[node], done))

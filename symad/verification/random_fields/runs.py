@@ -114,7 +114,7 @@ class Sampler:
         """As `free`, but what roots are taken of are powers of free random values."""
         self.cuts = cuts_at_radicands(self.left + self.right)
         try:
-            return self._freely("cut") if self.cuts.nodes else self._nothing()
+            return self._freely("cut") if self.cuts else self._nothing()
         finally:
             self.cuts = NO_CUTS
 

@@ -207,25 +207,3 @@ def test_forms_of_a_sum_of_exponentials(name):
     assert symad.equal(plain, wrong).status == "refuted"
     shares = symad.trace(lambda z: np.exp(z - z.max()) / np.exp(z - z.max()).sum(), [(3,)])
     assert symad.equal(symad.gradient(form), shares).status in ("proved", "tested")
-
-
-def gaussian_process(K, y):
-    """−log p(y) of y ~ N(0, K), and its derivative by K = L Lᵀ: (K⁻¹ − a aᵀ)/2 with a = K⁻¹ y."""
-    L = np.linalg.cholesky(K)
-    u = np.linalg.solve(L, y)
-    return (u * u).sum() / 2 + np.log(np.diagonal(L)).sum()
-
-
-@pytest.mark.parametrize("rows", [2, 3, 4])
-def test_a_gaussian_process_by_cholesky(rows):
-    f = symad.trace(lambda t, y: gaussian_process(t * np.ones((rows, rows)) + np.eye(rows), y), [(), (rows,)])
-
-    def score(t, y):
-        inverse = np.linalg.inv(t * np.ones((rows, rows)) + np.eye(rows))
-        a = inverse @ y
-        return (inverse.sum() - a.sum() ** 2) / 2, a
-
-    right = symad.trace(score, [(), (rows,)])
-    assert symad.verify(f, list(f.inputs), gradient=right).status in ("proved", "tested")
-    wrong = symad.trace(lambda t, y: (score(t, y)[0] * 2, score(t, y)[1]), [(), (rows,)])
-    assert symad.verify(f, list(f.inputs), gradient=wrong).status == "refuted"
