@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from symad.core.dims import dim_symbols, format_shape
-from symad.core.graph import Graph, Node, op_of, topological
+from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
 from symad.gpu.pairs.printer import has_kernels, pair_lines
@@ -39,7 +40,10 @@ from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.pipelines import ProgramPass, loops_alone
 from symad.numeric.program.expressions import Value
+from symad.numeric.program.loops import Loop
+from symad.numeric.program.statements import Statement
 from symad.numeric.scheduling.roles import Roles
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
@@ -50,7 +54,7 @@ from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp
-from symad.ops.loops.scan import Local, Scan
+from symad.ops.loops.scan import Local
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +62,8 @@ if TYPE_CHECKING:
 
 class CuPyPrinter(ArrayPrinter):
     """The state of one module for CuPy: names and constants, and also its kernels."""
+
+    in_rows = False
 
     def __init__(self, graph: Graph, dtype: str) -> None:
         """Print for a floating-point type."""
@@ -102,6 +108,36 @@ class CuPyPrinter(ArrayPrinter):
             types |= dict.fromkeys(wide_constants(outputs), self.accumulator)
         return super().lines_of(plan, rooms)
 
+    def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
+        """See `ArrayPrinter.passes`."""
+        return (*loops_alone(places, self.step), *super().passes(places))
+
+    def opened(self, statement: Statement) -> list[str]:
+        """See `ArrayPrinter.opened`. What a loop is given are arrays; its states have the program's type."""
+        if not isinstance(statement, Loop):
+            return super().opened(statement)
+        lines, before = [], dict(self.text)
+        outer = [*(c.initial for c in statement.carried), *(r.array for r in statement.rows)]
+        for k, expression in enumerate([*outer, *(f.expression for f in statement.fixed)]):
+            node = self.node_of(expression)
+            if node is not None and node in self.host:
+                name = self.value_name()
+                lines.append(f"{name} = {self.array_text(node)}")
+                self.text[node] = name
+            elif node is not None and k < len(statement.carried) and self._is_foreign(node):
+                self.text[node] = f"{self.text[node]}.astype({self.type_text})"
+        lines += super().opened(statement)
+        self.text |= before
+        return lines
+
+    @contextmanager
+    def knowing(self, given: Mapping[Node, Node]) -> Iterator[None]:
+        """See `ArrayPrinter.knowing`: inputs have the types of the nodes outside."""
+        around = dict(self.kernels.types)
+        self.kernels.types |= {node: self.kernels.type_of(other) for node, other in given.items()}
+        yield
+        self.kernels.types = around
+
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; arguments of a type other than the program's are converted first."""
         foreign = self._foreign(node)
@@ -114,9 +150,9 @@ class CuPyPrinter(ArrayPrinter):
 
     def assignment(self, node: Node, expression: str) -> str:
         """See `ArrayPrinter.assignment`; an array that is assembled in its place has the place's name."""
-        if node not in self.places or not isinstance(node.op, (Concatenate, Stack)):
+        if node not in self.slots or not isinstance(node.op, (Concatenate, Stack)):
             return super().assignment(node, expression)
-        self.text[node] = self.places[node]
+        self.text[node] = self.slots[node]
         return expression
 
     def _is_default(self, node: Node) -> bool:
@@ -134,8 +170,6 @@ class CuPyPrinter(ArrayPrinter):
         """The statements of a node; all results of one kernel are computed by one statement."""
         if isinstance(node.op, Fused):
             return self._fused(node, node.op)
-        if isinstance(node.op, Scan):
-            return self._scan(node)
         if isinstance(node.op, RowGroup):
             return row_lines(node.op, node, self)
         if self._is_default(node):
@@ -227,15 +261,17 @@ class CuPyPrinter(ArrayPrinter):
         """The arguments whose type differs from the result's, and which must be converted explicitly."""
         if isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup, AttentionOp, PairOp, Sums)):
             return []
-        loop = isinstance(node.op, Scan)  # it passes on all inputs but its state in their own types
-        numbers = () if loop else index_arguments(node)
+        numbers = index_arguments(node)
         made, found = self.kernels.type_of(node), []
         for k, arg in enumerate(node.args):
-            kind = "" if arg in self.host else self.kernels.type_of(arg)
-            other = kind == "int64" or (kind == self.accumulator != self.dtype)
-            if other and kind != made and k not in numbers and not (loop and k > 0):
+            if self._is_foreign(arg) and self.kernels.type_of(arg) != made and k not in numbers:
                 found.append(arg)
         return found
+
+    def _is_foreign(self, node: Node) -> bool:
+        """Whether a node is an array of integers, or of the wider floats of half precisions."""
+        kind = "" if node in self.host else self.kernels.type_of(node)
+        return kind == "int64" or kind == self.accumulator != self.dtype
 
     def _converted(self, node: Node, foreign: Sequence[Node]) -> list[str]:
         """The statements of a node, after its arguments are converted to the program's type."""
@@ -246,7 +282,8 @@ class CuPyPrinter(ArrayPrinter):
         lines = self._own(node)
         before[node] = self.text[node]
         self.text, self.kernels.types = before, types
-        self.kernels.types.setdefault(node, self.kernels.type_of(node) if _is_condition(node) else self.dtype)
+        kind = self.kernels.type_of(node) if isinstance(node.op, BOOLEAN) else self.dtype
+        self.kernels.types.setdefault(node, kind)
         return lines
 
     def _kernel(self, node: Node) -> list[str]:
@@ -265,21 +302,6 @@ class CuPyPrinter(ArrayPrinter):
             self.text[value] = self.name_for(value)
         return [f"{', '.join(self.text[v] for v in values)} = {call}"]
 
-    def _scan(self, node: Node) -> list[str]:
-        """A scan, with its initial state and constants as arrays."""
-        lines, before, types = [], dict(self.text), dict(self.kernels.types)
-        for local, arg in zip(op_of(node, Scan).body.input_nodes, node.args, strict=True):
-            self.kernels.types[local] = self.kernels.type_of(arg)
-        for arg in node.args:
-            if arg in self.host:
-                name = self.value_name()
-                lines.append(f"{name} = {self.array_text(arg)}")
-                self.text[arg] = name
-        lines += super().statement(node)
-        before[node] = self.text[node]
-        self.text, self.kernels.types = before, types
-        return lines
-
     def _widened(self, node: Node) -> list[str]:
         """Linear algebra in float32: for half precisions the device libraries have no LAPACK routines."""
         before = dict(self.text)
@@ -291,10 +313,6 @@ class CuPyPrinter(ArrayPrinter):
         before[node] = self.text[node]
         self.text = before
         return lines
-
-
-def _is_condition(node: Node) -> bool:
-    return isinstance(node.op, BOOLEAN)
 
 
 def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> tuple[str, str]:
@@ -327,7 +345,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
         *(line for text, name in printer.sources.items() for line in [f"{name} = {text}", "", ""]),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" for line in [*door, *body]),
+        *(f"    {line}" if line else "" for line in [*door, *body]),
         f"    return {result}",
     ]
     return entry, "\n".join([*module_header(graph, printer.imports), *lines, ""])

@@ -227,6 +227,7 @@ C_PROGRAM = (
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
+LAY_OUT = ProgramPass("lay out", lay_out_together, "", "the values of a loop that share an array are marked")
 REPEATS = ProgramPass("repeat where read", repeat_where_read, "", "a broadcast value has no array of its own")
 BY_TWOS = ProgramPass(
     "by twos", by_twos, "write over", "elementwise statements are NumPy functions of one or two operands"
@@ -264,13 +265,12 @@ def in_place(
     )
     run = partial(put_results, places=places)
     put = ProgramPass("put", run, "fill", "results are computed in the memory where they stay")
-    lay = ProgramPass("lay out", lay_out_together, "", "the values of a loop that share an array are marked")
     step = body or partial(_step, dtype=dtype, gathers=gathers)
     run = partial(open_loops, body=step, compiles=compiles)
     loops = ProgramPass("loops", run, "lay out", "loops are statements; steps write values where they stay")
     run = partial(open_blocks, body=step)
     blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements")
-    return lay, REPEATS, sparse, over, boxes, put, BY_TWOS, loops, blocks
+    return LAY_OUT, REPEATS, sparse, over, boxes, put, BY_TWOS, loops, blocks
 
 
 def _step(
@@ -292,6 +292,14 @@ def functions(body: MakesBody, prepared: Callable[[Graph], Graph]) -> ProgramPas
     """A late pass for array code; see `open_functions`."""
     run = partial(open_functions, body=body, prepared=prepared)
     return ProgramPass("functions", run, "", "the functions that ops call are statements")
+
+
+def loops_alone(places: Sequence[Value | None], body: MakesBody) -> tuple[ProgramPass, ...]:
+    """The first program passes for CuPy, which allocates the result of each statement; see `in_place`."""
+    run = partial(put_results, places=places, parts=False)
+    put = ProgramPass("put", run, "", "results are copied to the memory where they stay")
+    run = partial(open_loops, body=body, kept=False)
+    return LAY_OUT, put, ProgramPass("loops", run, "lay out", "loops are statements")
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:

@@ -57,7 +57,7 @@ def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyPrinting)
 
 def _out(node: Node, printer: CuPyPrinting) -> str:
     """The argument with the place of the joined array, if it has one."""
-    return f", out={printer.places[node]}" if node in printer.places else ""
+    return f", out={printer.slots[node]}" if node in printer.slots else ""
 
 
 @emit.dispatch

@@ -22,8 +22,6 @@ from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
 from symad.numeric.numpy_arrays.owners import copies, owner
-from symad.numeric.numpy_arrays.placed_statements import Placed
-from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
@@ -31,8 +29,7 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
-from symad.numeric.program.statements import Statement
+from symad.numeric.program.expressions import Compute, Expression, Index, Value
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
@@ -63,41 +60,23 @@ class InPlacePrinter(ArrayPrinter):
         super().__init__(graph, library, dtype)
         self.starts: set[Node] = set()
         """Arrays that are only the first part of concatenations; their statements follow with these."""
-        self.placed = Placed(self.block.program, {}, {})
-        """The statements of the program, by the nodes that they compute."""
-        self.views: list[Name] = []
-        """The names of views that several operations write to."""
-        self.whole: set[str] = set()
-        """The names of the rows that a loop's step writes to; they are contiguous."""
-        self.floats: set[Node] = set()
-        """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
         self.numbers: dict[str, str] = {}
         """The names of constants that replace numbers in loops, by the texts of the numbers."""
-        self.slots: dict[Node, str] = {}
-        """For a node, the text of the array or view that it is written to."""
-        self.fixed: dict[str, Turned | Name] = {}
-        """For a matrix that no step of the loops around changes, its transpose.
-
-        A transpose that a step reads gets a name: the loop copies it to contiguous memory before its steps.
-        """
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.starts, self.views
-        self.starts, self.views = set(), []
+        outer, self.starts = self.starts, set()
         with super().inside(inputs, repeated):
             yield
-        self.starts, self.views = outer
+        self.starts = outer
 
-    def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
-        """See `ArrayPrinter.written`; each plan has its own `placed`."""
-        around = self.over, self.placed
-        self.placed = Placed(plan.program, plan.block.nodes, rooms)
-        self.over = self.placed.over
-        lines = super().written(plan, rooms)
-        self.over, self.placed = around
-        return lines
+    @contextmanager
+    def knowing(self, given: Mapping[Node, Node]) -> Iterator[None]:
+        """See `ArrayPrinter.knowing`: inputs whose arrays have the module's dtype."""
+        outer, self.floats = self.floats, {node for node, other in given.items() if self.holds_floats(other)}
+        yield
+        self.floats = outer
 
     def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
         """See `ArrayPrinter.laid_out_together`: an array that is only the first part of a concatenation."""
@@ -121,10 +100,9 @@ class InPlacePrinter(ArrayPrinter):
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
-        outer = self.starts, self.views, self.slots
-        self.starts, self.views, self.slots = set(self.starts), [], {}
+        outer, self.starts = self.starts, set(self.starts)
         made = super().in_place_of(stands_for)
-        self.starts, self.views, self.slots = outer
+        self.starts = outer
         return made
 
     def stem(self, node: Node) -> str:
@@ -190,12 +168,6 @@ class InPlacePrinter(ArrayPrinter):
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
         (*_, made) = self.placed.steps[node]
-        if isinstance(made.expression, Read):
-            self.text[node] = self.text_of(made.expression)
-            return []
-        if isinstance(made.expression, Index):
-            self.text[node] = self.name_for(node)
-            return [f"{self.text[node]} = {self.text_of(made.expression)}"]
         if node.args and isinstance(made.expression, Compute) and not made.expression.args:
             self.text[node] = self.name_for(node)  # the initial value of a sum over blocks
             return [f"{self.text[node]} = {self.writer.text(made.expression)}"]
@@ -236,18 +208,6 @@ class InPlacePrinter(ArrayPrinter):
             return []
         self.starts.remove(start)
         return super().statement(start)
-
-    def opened(self, statement: Statement) -> list[str]:
-        """See `ArrayPrinter.opened`."""
-        return super().opened(statement) or self.placed.opened(statement, self)
-
-    def closed(self, statement: Statement) -> list[str]:
-        """See `ArrayPrinter.closed`."""
-        return self.placed.closed(statement, self)
-
-    def text_of_value(self, value: Value) -> str | None:
-        """See `ArrayPrinter.text_of_value`."""
-        return self.placed.texts.get(value)
 
     def _written_later(self, node: Node) -> bool:
         """Whether every reader of a slice includes it in an index of its own."""
@@ -297,10 +257,6 @@ class InPlacePrinter(ArrayPrinter):
     def ends(self, arg: Node, node: Node) -> bool:
         """Whether ``node`` overwrites ``arg``."""
         return self.over.get(node) is arg
-
-    def text_of(self, expression: Expression) -> str:
-        """See `ArrayPrinter.text_of`."""
-        return self.placed.text_of(expression, self)
 
     def number(self, text: str, made: Expression | None = None) -> str:
         """The text of a number that is combined with arrays.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.elementwise_statements import Step, call_of
 from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.ops.loops import loop_lines
+from symad.numeric.numpy_arrays.ops.nested import function_lines
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
 from symad.numeric.numpy_arrays.ops.sparse import gathered_lines, scatter_line
-from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
+from symad.numeric.program.functions import Function
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Store, assignments
@@ -77,6 +79,14 @@ class Placed:
         """Whether the memory of a node is kept from call to call."""
         return node in self.steps and self.steps[node][0].kept
 
+    def written_over(self, node: Node) -> Iterator[Node]:
+        """A node, and the nodes that it has overwritten; they may have other names."""
+        while True:
+            yield node
+            if node not in self.over:
+                return
+            node = self.over[node]
+
     def text_of(self, expression: Expression, printer: Printing) -> str:
         """The text of a value or of a constant."""
         if isinstance(expression, Read):
@@ -96,6 +106,17 @@ class Placed:
         text: str = self.texts[value] if node is None else printer.text[node]
         return text
 
+    def viewed(self, node: Node, printer: Printing) -> list[str] | None:
+        """The lines of a node that is another value, or a view of one; None for other nodes."""
+        expression = self.steps[node][-1].expression
+        if isinstance(expression, Read):
+            printer.text[node] = self.text_of(expression, printer)
+            return []
+        if isinstance(expression, Index):
+            name = printer.text[node] = printer.name_for(node)
+            return [f"{name} = {self.text_of(expression, printer)}"]
+        return None
+
     def opened(self, statement: Statement, printer: Any) -> list[str]:
         """The lines of a statement without a node. Places of nodes go to ``printer.slots``."""
         if isinstance(statement, Allocate):
@@ -110,6 +131,8 @@ class Placed:
             return loop_lines(statement, printer)
         if isinstance(statement, Blocks):
             return block_lines(statement, printer)
+        if isinstance(statement, Function):
+            return function_lines(statement, printer)
         lines: list[str] = []
         for made in assignments(statement):
             node = self.nodes.get(made.value)
@@ -130,7 +153,7 @@ class Placed:
                 lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
         return lines
 
-    def closed(self, statement: Statement, printer: InPlacePrinting) -> list[str]:
+    def closed(self, statement: Statement, printer: Printing) -> list[str]:
         """The lines that copy nodes to their places if they were not computed there."""
         lines = []
         for made in assignments(statement):
@@ -144,7 +167,7 @@ class Placed:
                 printer.floats.add(node)
         return lines
 
-    def _allocated(self, statement: Allocate, printer: InPlacePrinting) -> list[str]:
+    def _allocated(self, statement: Allocate, printer: Printing) -> list[str]:
         """The line that allocates an array."""
         array = statement.value
         made, node = self.nodes.get(array), self.filled.get(array)
@@ -155,7 +178,7 @@ class Placed:
             self.texts[array] = name
         return [f"{name} = {allocation(statement, printer)}"]
 
-    def _part(self, value: Value, expression: Expression, printer: InPlacePrinting) -> list[str]:
+    def _part(self, value: Value, expression: Expression, printer: Printing) -> list[str]:
         """The line that names a view; a view whose text is written only once has no name."""
         part = part_of(expression)
         assert part is not None

@@ -20,19 +20,17 @@ from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     sparse,
 )
 from symad.numeric.numpy_arrays.ops.all_ops import emit
-from symad.numeric.numpy_arrays.ops.nested import function_lines
-from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
+from symad.numeric.numpy_arrays.placed_statements import Placed
 from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.planning import plan_inside, plan_of
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
+from symad.numeric.numpy_arrays.texts import Name, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.pipelines import PassReport, ProgramPass, functions, releases
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.numeric.program.functions import Function
 from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_long, is_view
@@ -100,14 +98,30 @@ class ArrayPrinter(ModuleParts):
         """For a node, the operand that it overwrites."""
         self.at = 0
         """The position of the statement being printed in its block."""
-        self.places: dict[Node, Part] = {}
-        """The row for the new state of a loop, for rules that can write to it."""
+        self.placed = Placed(self.block.program, {}, {})
+        """The statements of the program, by the nodes that they compute."""
+        self.slots: dict[Node, str] = {}
+        """For a node, the text of the array or view that it is written to."""
+        self.views: list[Name] = []
+        """The names of views that several operations write to."""
+        self.floats: set[Node] = set()
+        """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
+        self.whole: set[str] = set()
+        """The names of the rows that a loop's step writes to; they are contiguous."""
+        self.fixed: dict[str, Turned | Name] = {}
+        """For a matrix that no step of the loops around changes, its transpose.
+
+        A transpose that a step reads gets a name: the loop copies it to contiguous memory before its steps.
+        """
         self.rows: list[Name] = []
         """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
         self.needed: Sequence[sympy.Expr] = ()
         """The sizes that must not be negative in a call."""
         self.report: list[PassReport] | None = None
         """The lines of the passes on the function's program; passes on bodies of loops add none."""
+
+    in_rows = True
+    """Whether loops iterate over the rows of arrays; if not, they index arrays by the number of the step."""
 
     def prepared(self, graph: Graph) -> Graph:
         """A graph for a nested function, after the passes that the module's own graph went through."""
@@ -158,14 +172,19 @@ class ArrayPrinter(ModuleParts):
         A body is a graph of its own. Its nodes may be equal to nodes outside, whose texts do not apply. A
         ``repeated`` body is executed many times.
         """
-        outer = self.text, self.row_numbers, self.own
-        self.text, self.row_numbers, self.own = dict(inputs), set(), []
+        outer = self.text, self.row_numbers, self.own, self.views
+        self.text, self.row_numbers, self.own, self.views = dict(inputs), set(), [], []
         self.nesting += 1
         self.depth += repeated
         yield
         self.depth -= repeated
         self.nesting -= 1
-        self.text, self.row_numbers, self.own = outer
+        self.text, self.row_numbers, self.own, self.views = outer
+
+    @contextmanager
+    def knowing(self, given: Mapping[Node, Node]) -> Iterator[None]:
+        """Print the step of a loop; for its inputs ``given`` has the nodes outside."""
+        yield
 
     def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
         """The texts of arguments, with constants and dimensions converted to the dtype.
@@ -241,6 +260,9 @@ class ArrayPrinter(ModuleParts):
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
         """The lines of a plan, after `know`."""
+        around = self.over, self.placed
+        self.placed = Placed(plan.program, plan.block.nodes, rooms)
+        self.over = self.placed.over
         lines: list[str] = []
         first = self.serial
         statements = enumerate(self.block.program.statements)
@@ -257,32 +279,29 @@ class ArrayPrinter(ModuleParts):
                     self.called_names = [self.functions[value] for value in made.expression.functions]
                 if node is not None and node not in self.text:
                     lines += self._with_own(node)
-            lines += self.closed(statement)
+            lines += self.placed.closed(statement, self)
+        self.over, self.placed = around
         return lines
 
     def opened(self, statement: Statement) -> list[str]:
         """The lines of a statement without a node, and lines before those of a statement's nodes."""
-        return function_lines(statement, self) if isinstance(statement, Function) else []
+        return self.placed.opened(statement, self)
 
     def text_of(self, expression: Expression) -> str:
-        """The text of a value or of a constant."""
-        return self.text[self.node_of(expression)]
+        """The text of a value, a view or a constant."""
+        return self.placed.text_of(expression, self)
 
-    def node_of(self, expression: Expression) -> Node:
-        """The node of a value or of a constant."""
+    def node_of(self, expression: Expression) -> Node | None:
+        """The node of a value or of a constant; None for others."""
         if isinstance(expression, Read):
-            return self.block.nodes[expression.value]
-        assert isinstance(expression, Compute)
-        return Node.of(expression.op, ())
-
-    def closed(self, statement: Statement) -> list[str]:
-        """The lines after those of a statement's nodes."""
-        return []
+            return self.block.nodes.get(expression.value)
+        return Node.of(expression.op, ()) if isinstance(expression, Compute) else None
 
     def _with_own(self, node: Node) -> list[str]:
         """The statements of one node. Names that no later statement reads are noted in ``ended``."""
         known = len(self.text)
-        lines = self.statement(node)
+        lines = self.placed.viewed(node, self)
+        lines = self.statement(node) if lines is None else lines
         new = islice(reversed(self.text), len(self.text) - known)
         others = [n for n in new if n not in self.block.values and self.is_worth_freeing(n)]
         self.ended += self.own if self.own and self.is_worth_freeing(node) else []
@@ -294,8 +313,8 @@ class ArrayPrinter(ModuleParts):
         """The lines that free memory: of the variables that loops left, and of values that end."""
         known = self.block.nodes
         ending = [known[value] for value in statement.values if value in known]
-        nodes = [node for end in ending for node in self._written_over(end)]
-        others = [self.text_of_value(value) for value in statement.values if value not in known]
+        nodes = [node for end in ending for node in self.placed.written_over(end)]
+        others = [self.placed.texts.get(value) for value in statement.values if value not in known]
         texts = [*self.ended, *map(self.text.get, nodes), *others]
         names = {text for text in texts if isinstance(text, Name) and text.number > first}
         freed = sorted(names, key=lambda name: name.number)
@@ -303,18 +322,6 @@ class ArrayPrinter(ModuleParts):
         self.rows, self.ended = [], []
         lines = [f"{' = '.join(rows)} = None"] if rows else []  # not del: without steps, none is assigned
         return [*lines, *([f"del {', '.join(freed)}"] if freed else [])]
-
-    def text_of_value(self, value: Value) -> str | None:
-        """The text of a value without a node; None if unknown."""
-        return None
-
-    def _written_over(self, node: Node) -> Iterator[Node]:
-        """A node, and the nodes that it has overwritten; they may have other names."""
-        while True:
-            yield node
-            if node not in self.over:
-                return
-            node = self.over[node]
 
     def least_freed(self) -> int:
         """The smallest number of elements of an array that a statement frees."""
@@ -334,10 +341,9 @@ class ArrayPrinter(ModuleParts):
         """The statements of one node; a constant has none, since it is written where it is read."""
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-        if isinstance(node.op, (Scan, Root)):
-            name = self.called(state_stem(node, self)) if isinstance(node.op, Scan) else self.name_for(node)
-            write: Any = scan_lines if isinstance(node.op, Scan) else root_lines
-            lines = write(node.op, self.library, node, name, self)
+        if isinstance(node.op, Root):
+            name = self.name_for(node)
+            lines = root_lines(node.op, self.library, node, name, self)
             self.text[node] = name
             return lines
         if isinstance(node.op, AttentionOp):
@@ -368,10 +374,12 @@ class ArrayPrinter(ModuleParts):
         may read a node that has a text already, but only if a later statement reads it too: otherwise its
         array may be gone, and the node is computed again.
         """
-        known = self.text
+        known, outer = self.text, (self.views, self.slots)
         self.text = {node: text for node, text in known.items() if self.is_kept(node)}
+        self.views, self.slots = [], {}
         lines = self.statements((stands_for,))
         result, self.text = self.text[stands_for], known
+        self.views, self.slots = outer
         self.own += [name for name in [name_in(result)] if name is not None]
         return lines, result
 

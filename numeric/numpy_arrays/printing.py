@@ -18,7 +18,7 @@ from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.plan import Plan
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned
+from symad.numeric.numpy_arrays.texts import Name, Turned
 from symad.numeric.pipelines import ProgramPass
 from symad.numeric.program.expressions import Expression, Index, Interval, Position, Value
 from symad.numeric.program.statements import Assign
@@ -123,8 +123,16 @@ class Printing(Protocol):
     """The readers of each node."""
     lasting: set[Node]
     """The nodes whose memory others hold."""
-    places: dict[Node, Part]
-    """The row for the new state of a loop, for rules that can write to it."""
+    floats: set[Node]
+    """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
+    whole: set[str]
+    """The names of the rows that a loop's step writes to; they are contiguous."""
+    fixed: dict[str, Turned | Name]
+    """For a matrix that no step of the loops around changes, its transpose."""
+    slots: dict[Node, str]
+    """For a node, the text of the array or view that it is written to."""
+    views: list[Name]
+    """The names of views that several operations write to."""
     steps: dict[Value, Plan]
     """The plans of steps and functions, each under the first value that it is given."""
     functions: dict[Value, str]
@@ -188,8 +196,11 @@ class Printing(Protocol):
     def text_of(self, expression: Expression) -> str:
         """The text of a value or of a constant."""
 
-    def node_of(self, expression: Expression) -> Node:
-        """The node of a value or of a constant."""
+    def node_of(self, expression: Expression) -> Node | None:
+        """The node of a value or of a constant; None for others."""
+
+    def knowing(self, given: Mapping[Node, Node]) -> AbstractContextManager[None]:
+        """Print the step of a loop; for its inputs ``given`` has the nodes outside."""
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes from which ``outputs`` are computed, in the order of their statements."""
@@ -222,23 +233,21 @@ class Printing(Protocol):
         """The sum of an array over some axes as a matrix product; None where that is not faster."""
 
     @property
+    def in_rows(self) -> bool:
+        """Whether loops iterate over the rows of arrays."""
+
+    @property
     def writer(self) -> Expressions:
         """The writer of expressions."""
+
+    @property
+    def placed(self) -> Placement:
+        """The statements of the program, by the nodes that they compute."""
 
 
 class InPlacePrinting(Printing, Protocol):
     """A printer whose programs say which arrays are overwritten."""
 
-    floats: set[Node]
-    """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
-    whole: set[str]
-    """The names of the rows that a loop's step writes to; they are contiguous."""
-    fixed: dict[str, Turned | Name]
-    """For a matrix that no step of the loops around changes, its transpose."""
-    slots: dict[Node, str]
-    """For a node, the text of the array or view that it is written to."""
-    views: list[Name]
-    """The names of views that several operations write to."""
     depth: int
     """The number of loops around the statement being printed."""
 
@@ -263,7 +272,3 @@ class InPlacePrinting(Printing, Protocol):
 
     def product_into(self, product: MatrixProduct, place: str) -> str:
         """The statement that writes the product of two named matrices into an array."""
-
-    @property
-    def placed(self) -> Placement:
-        """The statements of the program, by the nodes that they compute."""

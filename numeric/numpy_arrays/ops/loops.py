@@ -10,21 +10,21 @@ from collections.abc import Mapping, Sequence
 
 from symad.core.dims import plus
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.printing import InPlacePrinting
+from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Expression, Read, Value
 from symad.numeric.program.loops import Carried, Loop, Row
 from symad.numeric.program.statements import Store
 from symad.ops.loops.scan import backwards
 
 
-def loop_lines(statement: Loop, printer: InPlacePrinting) -> list[str]:
+def loop_lines(statement: Loop, printer: Printing) -> list[str]:
     """The lines of a loop, and the lines that prepare it."""
     return _LoopLines(statement, printer).written()
 
 
 def loop_comment(
-    loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str], printer: InPlacePrinting
+    loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str], printer: Printing
 ) -> list[str]:
     """The comment h_t = f(h_{t-1}, x_t), from the names of states and of arrays whose rows a step reads.
 
@@ -49,7 +49,7 @@ def loop_comment(
     return ["", f"# {', '.join(f'{s}_t' for s in states)} = f({', '.join([*given, *more])}),   t = {steps}"]
 
 
-def _is_turned(array: Expression, printer: InPlacePrinting) -> bool:
+def _is_turned(array: Expression, printer: Printing) -> bool:
     """Whether an array is another array reversed."""
     node = printer.block.nodes.get(array.value) if isinstance(array, Read) else None
     return node is not None and bool(node.args) and backwards(node) is node.args[0]
@@ -69,7 +69,7 @@ def _state_name(
 class _LoopLines:
     """The names and texts that the lines of one loop are built from."""
 
-    def __init__(self, statement: Loop, printer: InPlacePrinting) -> None:
+    def __init__(self, statement: Loop, printer: Printing) -> None:
         self.loop = statement
         self.printer = printer
         self.plan = printer.steps.pop(statement.carried[0].value)
@@ -79,7 +79,6 @@ class _LoopLines:
         self.initial = [printer.text_of(carried.initial) for carried in statement.carried]
         self.outer = [printer.text_of(fixed.expression) for fixed in statement.fixed]
         self.numbers = {s.array: printer.text_of(Read(s.array)) for s in self._stores()}
-        self.floats = self._floats()
         self.turned = {
             text: Turned(text) for text in self.outer if is_name(text) and text not in printer.fixed
         }
@@ -99,6 +98,20 @@ class _LoopLines:
             for laid, turned in ((printer.fixed.pop(text), turned) for text, turned in self.turned.items())
             if isinstance(laid, Name)
         ]
+        targets, head = self._head() if printer.in_rows else self._head_with_index()
+        if not printer.nesting:  # these names keep arrays alive
+            printer.rows += [*targets, *self.states, *kept]
+        return [
+            *comment,
+            *before,
+            *(f"{state} = {start}" for state, start in zip(self.states, self.initial, strict=True)),
+            *head,
+            *(f"    {line}" for line in body),
+        ]
+
+    def _head(self) -> tuple[list[Name], list[str]]:
+        """The names that the ``for`` over rows assigns, and its line."""
+        loop, printer = self.loop, self.printer
         targets, columns = list(self.rows), []
         for row, array in zip(loop.rows, self.arrays, strict=True):
             columns.append(f"itertools.cycle({array})" if row.alternates else array)
@@ -107,15 +120,15 @@ class _LoopLines:
             targets.append(self.index)
         if any(row.alternates for row in loop.rows):
             printer.imports.add("import itertools")
-        if not printer.nesting:  # these names keep arrays alive
-            printer.rows += [*targets, *self.states, *kept]
-        return [
-            *comment,
-            *before,
-            *(f"{state} = {start}" for state, start in zip(self.states, self.initial, strict=True)),
-            f"for {', '.join(targets)}{',' * (len(targets) == 1)} in zip({', '.join(columns)}):",
-            *(f"    {line}" for line in body),
-        ]
+        comma = "," * (len(targets) == 1)
+        return targets, [f"for {', '.join(targets)}{comma} in zip({', '.join(columns)}):"]
+
+    def _head_with_index(self) -> tuple[list[Name], list[str]]:
+        """The names of rows, and the lines of the ``for`` over the numbers of the steps."""
+        rows = zip(self.rows, self.loop.rows, self.arrays, strict=True)
+        named = [f"{name} = {array}[{self.index}{' % 2' * row.alternates}]" for name, row, array in rows]
+        head = f"for {self.index} in range({self.printer.bare(self.loop.count)}):"
+        return list(self.rows), [head, *(f"    {line}" for line in named)]
 
     def _body(self) -> tuple[list[str], list[Name]]:
         """The lines of a step, and the names that they assign."""
@@ -129,15 +142,13 @@ class _LoopLines:
         ]
         inputs = {self.nodes[value]: text for value, text in given if value in self.nodes}
         printer.whole |= {*rooms.values()}
-        around, printer.floats = printer.floats, self.floats
-        with printer.inside(inputs):
+        with printer.knowing(self._given()), printer.inside(inputs):
             lines = printer.lines_of(self.plan, rooms)
             for store in self._stores():
                 place = Part(self.numbers[store.array], self.index)
                 lines.append(assigned(place, self._result(store.expression)))
             new = [rooms[c.place] if c.place else self._result(c.next) for c in loop.carried]
             kept = [*printer.names_inside(self.first), *printer.views]
-        printer.floats = around
         return [*lines, f"{', '.join(self.states)} = {', '.join(new)}"], kept
 
     def _result(self, expression: Expression) -> str:
@@ -151,21 +162,19 @@ class _LoopLines:
         count = len(self.plan.program.statements)
         return [s for s in self.loop.body[count:] if isinstance(s, Store)]
 
-    def _floats(self) -> set[Node]:
-        """The inputs of the body that are known to have the dtype of the module."""
-        loop, known = self.loop, self.printer.block.nodes
+    def _given(self) -> dict[Node, Node]:
+        """The nodes outside for inputs of the body; not for inputs that are views."""
+        loop = self.loop
         given = [
             *((c.value, c.initial) for c in loop.carried),
             *((r.value, r.array) for r in loop.rows),
             *((f.value, f.expression) for f in loop.fixed),
         ]
-        found: set[Node] = set()
+        found: dict[Node, Node] = {}
         for value, outer in given:
-            node = known.get(outer.value) if isinstance(outer, Read) else None
-            if isinstance(outer, Compute):
-                node = Node.of(outer.op, ())
-            if value in self.nodes and node is not None and self.printer.holds_floats(node):
-                found.add(self.nodes[value])
+            node = self.printer.node_of(outer)
+            if value in self.nodes and node is not None:
+                found[self.nodes[value]] = node
         return found
 
     # ---- names -----------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ def function_lines(statement: Function, printer: Printing) -> list[str]:
     name = printer.functions[statement.value] = printer.value_name(stem)
     parameters = [printer.value_name("a") for _ in statement.parameters]
     outer = [fixed.expression for fixed in statement.fixed]
-    known = printer.numbers_typed([printer.node_of(e) for e in outer], [printer.text_of(e) for e in outer])
+    nodes_outside = [node for node in map(printer.node_of, outer) if node is not None]
+    known = printer.numbers_typed(nodes_outside, [*map(printer.text_of, outer)])
     texts = dict(zip(given, (*parameters, *known), strict=True))
     around, first = dict(printer.symbols), []
     if statement.steps is not None:

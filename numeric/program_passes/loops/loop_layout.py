@@ -151,10 +151,16 @@ class Layouts:
 
     def _starts(self, start: Expression, initial: Expression) -> bool:
         """Whether an array is the initial state with a leading axis of length 1."""
-        made = self.made.get(start.value, start) if isinstance(start, Read) else start
-        if isinstance(made, Compute) and isinstance(made.op, Broadcast) and not initial.shape:
-            return made.args == (initial,) and made.shape == (1,)
+        number = self._repeated(start)
+        if number is not None and start.shape == (1, *initial.shape):
+            return number == (self._repeated(initial) if initial.shape else initial)
         return start.shape == (1, *initial.shape) and self._source(start) == self._source(initial)
+
+    def _repeated(self, array: Expression) -> Expression | None:
+        """The number that all elements of an array are; None for other arrays."""
+        made = self.made.get(array.value) if isinstance(array, Read) else array
+        repeats = isinstance(made, Compute) and isinstance(made.op, Broadcast) and not made.args[0].shape
+        return made.args[0] if repeats and isinstance(made, Compute) else None
 
     def _source(self, array: Expression) -> Expression:
         """The array without the reshapes that were applied to it."""

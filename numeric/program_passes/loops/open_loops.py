@@ -71,19 +71,22 @@ class MakesBody(Protocol):
         """
 
 
-def open_loops(program: Program, body: MakesBody, compiles: Compiles) -> Program:
+def open_loops(
+    program: Program, body: MakesBody, compiles: Compiles = lambda value: False, kept: bool = True
+) -> Program:
     """The program with `Loop` statements in place of loops that are one op.
 
     Args:
         program: a program after `write_over` and `put_results`.
         body: makes the program of a step, unless that is compiled.
         compiles: whether a loop is compiled.
+        kept: whether the memory of arrays is kept from call to call.
     """
     loops = [s for s in program.statements if is_loop(s)]
     if not loops:
         return program
     layouts = Layouts(program)
-    opened = {id(s): _Opened(s, layouts, body, compiles(assignments(s)[0].value)) for s in loops}
+    opened = {id(s): _Opened(s, layouts, body, compiles(assignments(s)[0].value), kept) for s in loops}
     instead: dict[Value, Value | None] = {}
     for one in opened.values():
         instead |= one.instead
@@ -103,9 +106,11 @@ def open_loops(program: Program, body: MakesBody, compiles: Compiles) -> Program
 class _Opened:
     """The statements that replace one loop."""
 
-    def __init__(self, statement: Statement, layouts: Layouts, body: MakesBody, compiled: bool) -> None:
+    def __init__(
+        self, statement: Statement, layouts: Layouts, body: MakesBody, compiled: bool, kept: bool
+    ) -> None:
         self.layout = layout = layouts.of(statement)
-        self.compiled = compiled
+        self.compiled, self.kept = compiled, kept
         self.layouts = layouts
         self.op = layout.op
         self.count = next(iter(assignments(statement))).value.shape[0]
@@ -165,7 +170,7 @@ class _Opened:
 
     def _new(self, array: Value, number: int = -1) -> Value:
         """Allocate an array; ``number``: that of its value in the loop."""
-        self.before.append(Allocate(array, kept=True, swapped=self._is_apart(number)))
+        self.before.append(Allocate(array, kept=self.kept, swapped=self._is_apart(number)))
         return array
 
     def _with_first(self, number: int, array: Value) -> Value:

@@ -34,21 +34,23 @@ def is_computed_anywhere(expression: Expression) -> bool:
     return product or isinstance(expression.op, (*IN_PLACE, Fused))
 
 
-def put_results(program: Program, places: Sequence[Value | None]) -> Program:
+def put_results(program: Program, places: Sequence[Value | None], parts: bool = True) -> Program:
     """The program that writes its results to given arrays.
 
     Args:
         program: a program after `write_over`.
         places: for each result its array, which becomes an input; None for any array.
+        parts: whether the parts of a stack are computed in their rows of its place.
     """
-    return _Results(program, places).program() if any(places) else program
+    return _Results(program, places, parts).program() if any(places) else program
 
 
 class _Results:
     """The changes of the statements of a program."""
 
-    def __init__(self, program: Program, places: Sequence[Value | None]) -> None:
+    def __init__(self, program: Program, places: Sequence[Value | None], parts: bool) -> None:
         self.given = program
+        self.parts = parts
         self.places = places
         self.made = {m.value: m for statement in program.statements for m in assignments(statement)}
         self.together = {
@@ -91,7 +93,7 @@ class _Results:
                 return False
             self.known[array] = place
             return True
-        if self._put_parts(made, place):
+        if self.parts and self._put_parts(made, place):
             return True
         value = made.value
         self.settled.add(value)

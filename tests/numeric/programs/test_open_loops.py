@@ -32,6 +32,7 @@ from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.stacking import Concatenate
 from symad.ops.loops.scan import Scan
 from tests.numeric.programs import plain_cases as cases
 
@@ -241,3 +242,9 @@ def test_padded_results_of_compiled_steps_begin_with_zeros():
     cases.assert_same(run_program(program, values), graph(*values))
     made = [each for loop in loops for statement in loop.body for each in assignments(statement)]
     assert any(a.over is not None and isinstance(getattr(a.expression, "op", None), Broadcast) for a in made)
+
+
+def test_states_that_begin_with_zeros_share_the_array_of_those_before_the_steps():
+    _, program = opened(symad.hvp(symad.trace(CASES["all states"], [(n, n), (T, n), (n,)]), "W"))
+    joins = [e for s in every_statement(program.statements) for e in s.expressions]
+    assert not any(isinstance(getattr(e, "op", None), Concatenate) for e in joins)
