@@ -17,7 +17,7 @@ from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.printers import arrays, indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
-from symad.gpu.printers.array_inputs import door_texts, inputs_line
+from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.helpers import HELPERS, IMPORTS
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
@@ -251,7 +251,7 @@ class CuPyPrinter(ArrayPrinter):
             f"    return {', '.join(self.constants.values())},",
         ]
 
-    def constants_door(self) -> list[str]:
+    def constants_lines(self) -> list[str]:
         """The statement that fetches the constants of the current device."""
         if not self.constants:
             return []
@@ -324,12 +324,13 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
     inputs = printer.begin(fused, roles)
     for name, node in zip(inputs, fused.input_nodes, strict=True):
         printer.text[node] = name
-    door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)
+    writes = _packed_entry_lines if packed else _entry_lines
+    entry_lines = writes(fused, printer, inputs)
     body = printer.statements(fused.output_nodes)
     if printer.sites:
         report_helpers(printer)
         seen = printer.names.unique("seen")
-        door[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
+        entry_lines[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
         body.append("_check_indices()" if current().wait else f"_report({seen})")
     values = [result_text(o, printer) for o in fused.output_nodes]
     result = flat_text(values) if packed else pack_text(fused.structure, values)
@@ -337,7 +338,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
     if packed and dim_symbols([d for node in fused.input_nodes for d in node.shape]):
         signature += "".join(f", {printer.symbols[s]}" for s in sorted(fused.dims, key=str))
     made = printer.preliminaries()
-    door = [*printer.constants_door(), *door]
+    entry_lines = [*printer.constants_lines(), *entry_lines]
     lines = [
         *_helper_lines(printer),
         *([*made, "", ""] if made else []),
@@ -345,7 +346,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
         *(line for text, name in printer.sources.items() for line in [f"{name} = {text}", "", ""]),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" if line else "" for line in [*door, *body]),
+        *(f"    {line}" if line else "" for line in [*entry_lines, *body]),
         f"    return {result}",
     ]
     return entry, "\n".join([*module_header(graph, printer.imports), *lines, ""])
@@ -359,9 +360,9 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
     ]
 
 
-def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
+def _entry_lines(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
     """The lines that convert the inputs, bind the dimension symbols, and check the shapes."""
-    _with_door(graph, printer)
+    _with_input_helpers(graph, printer)
     given = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
@@ -371,16 +372,16 @@ def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str
     return inputs_line(given, titles) + shape_checks(graph, printer, inputs)
 
 
-def _with_door(graph: Graph, printer: CuPyPrinter) -> None:
+def _with_input_helpers(graph: Graph, printer: CuPyPrinter) -> None:
     whole = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
-    for name, text in door_texts(whole).items():
+    for name, text in input_helpers(whole).items():
         printer.helper(name, text)
 
 
-def _packed_door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
+def _packed_entry_lines(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
     """The lines that split one flat vector into inputs; with row numbers it may have a wider type."""
     any_type = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
-    _with_door(graph, printer)
+    _with_input_helpers(graph, printer)
     pieces, offset = [], "0"
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         count = "*".join([f"({printer.dim(d)})" for d in node.shape]) or "1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, topological
-from symad.gpu.printers.array_inputs import door_texts, inputs_line
+from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import CUPY, real_type
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
@@ -59,7 +59,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
     signature = "packed" if packed else ", ".join(inputs)
     module = [
         *module_header(graph, CUPY.imports(dtype)),
-        *(line for text in door_texts(False).values() for line in [text, ""]),
+        *(line for text in input_helpers(False).values() for line in [text, ""]),
         made,
         "",
         "",

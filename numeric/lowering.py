@@ -19,10 +19,10 @@ from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel, Origin
 from symad.numeric.modules.entry_point import (
     arguments_of,
-    needs_door,
+    needs_entry_point,
     parameters_of,
     plain_results,
-    with_door,
+    with_entry_point,
 )
 from symad.numeric.modules.packing import packed as pack
 from symad.numeric.modules.packing import packed_by
@@ -114,8 +114,8 @@ def lower(
     if log is not None:
         for line in report or ():
             log(str(line))
-    if needs_door(parameters, structure, kernel.packed):
-        kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
+    if needs_entry_point(parameters, structure, kernel.packed):
+        kernel = with_entry_point(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)
     return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)
 

@@ -61,7 +61,7 @@ WHOLE = '''def _typed(name, array, dtype):
 '''
 
 
-def door_texts(whole: bool) -> dict[str, str]:
+def input_helpers(whole: bool) -> dict[str, str]:
     """The functions that `inputs_line` needs, in order; ``whole`` says that some inputs are integers."""
     dtype = "cp.float64 if dtype == cp.int64 else dtype" if whole else "dtype"
     return {

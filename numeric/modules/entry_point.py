@@ -71,7 +71,7 @@ def arguments_of(parameters: Sequence[Parameter]) -> tuple[Argument, ...]:
     )
 
 
-def needs_door(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
+def needs_entry_point(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
     """Whether calls need an outermost function, because the generated one takes other arguments.
 
     ``one_vector`` says that the generated function takes all inputs in one vector.
@@ -101,19 +101,21 @@ Given = tuple[str, str, Node]
 """The text of an input, the name that the user wrote, and its node."""
 
 
-def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Structure, module: str) -> Kernel:
+def with_entry_point(
+    kernel: Kernel, parameters: Sequence[Parameter], structure: Structure, module: str
+) -> Kernel:
     """The kernel with its outermost function; ``module`` is the array library of the code."""
-    door = Door(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
-    text = door.text()
+    entry = EntryPoint(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
+    text = entry.text()
     plain = kernel.plain
     inner = kernel.function
 
     @cache
     def compiled() -> Callable[..., Any]:
         filename = f"<symad {kernel.name} {next(_numbers)}: arguments>"
-        namespace: dict[str, Any] = {kernel.name: inner, door.np: import_module(module)}
+        namespace: dict[str, Any] = {kernel.name: inner, entry.np: import_module(module)}
         exec(compile(text, filename, "exec"), namespace)  # only text that symad's own printers made
-        namespace.update(door.classes)
+        namespace.update(entry.classes)
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         function: Callable[..., Any] = namespace[kernel.name]
         return function
@@ -129,10 +131,10 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
 
 
 def _plain(made: Callable[[], Kernel], takes: Sequence[Parameter], gives: Structure, module: str) -> Kernel:
-    return with_door(made(), takes, gives, module)
+    return with_entry_point(made(), takes, gives, module)
 
 
-class Door:
+class EntryPoint:
     """Prints the outermost function."""
 
     def __init__(

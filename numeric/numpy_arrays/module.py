@@ -59,7 +59,7 @@ def print_array_module(
     printer.needed, printer.report = needed, report
     entry = printer.names.unique(graph.name)
     inputs = printer.begin(graph, roles)
-    door = _unpack_lines(graph, printer, inputs)
+    unpacking = _unpack_lines(graph, printer, inputs)
     printer.sizes.clear()
     body = printer.statements(graph.output_nodes)
     values = [_result(o, printer) for o in graph.output_nodes]
@@ -73,7 +73,7 @@ def print_array_module(
         *module_header(graph, printer.imports),
         *helpers,
         *([*made, "", ""] if (made := printer.preliminaries()) else []),
-        *([*_checked(inputs, door, known), "", ""] if inputs else []),
+        *([*_checked(inputs, unpacking, known), "", ""] if inputs else []),
         *printer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
         f'    """{summary(graph, inputs, roles.labels)}."""',
@@ -83,12 +83,12 @@ def print_array_module(
     return entry, "\n".join(lines) + "\n"
 
 
-def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str]:
+def _checked(inputs: Sequence[str], unpacking: Sequence[str], known: str) -> list[str]:
     """The function that converts and checks the arguments; it returns the names in ``known``."""
     return [
         f"def _checked({', '.join(inputs)}):",
         '    """The arguments as arrays of the right shapes, and the dimensions that are read."""',
-        *(f"    {line}" for line in door),
+        *(f"    {line}" for line in unpacking),
         f"    return {known}",
     ]
 

@@ -181,14 +181,14 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
     result = pack_text(graph.structure, _values(graph))
     if packed:
         signature = "x"
-        door = [
+        unpacking = [
             f"columns = np.asarray(x, dtype=np.{dtype})",
             f"if columns.shape != ({made.inputs},):",
             f'    raise ValueError(f"x must have shape ({made.inputs},), not {{columns.shape}}")',
         ]
     else:
         signature = ", ".join(inputs)
-        door = [f"columns = _columns(({signature},))"]
+        unpacking = [f"columns = _columns(({signature},))"]
     lines = [
         *module_header(graph, text.imports),
         *(part for source in text.helpers.values() for part in (source.rstrip(), "", "")),
@@ -203,7 +203,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         "",
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" for line in door),
+        *(f"    {line}" for line in unpacking),
         '    with np.errstate(all="ignore"):',
         "        results = _results(columns)",
         *_scalars(graph, dtype),

@@ -10,7 +10,7 @@ from symad.core.graph import Graph, topological
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.ops.elementwise.apply import Apply
 
-FRONT_DOOR = "the reading of the input as a graph"
+READING = "the reading of the input as a graph"
 CHECKED = " (checked against 50-digit differentiation in symad's tests)"
 
 
@@ -21,8 +21,8 @@ def functions_in(graphs: Iterable[Graph]) -> list[sympy.FunctionClass]:
 
 
 def trusted(*graphs: Graph, derivatives: bool = True) -> tuple[str, ...]:
-    """What is assumed about some graphs: the front door, and the derivative of each function used."""
-    result = [FRONT_DOOR]
+    """What is assumed about graphs: the reading of the input, and the derivative of each function used."""
+    result = [READING]
     if derivatives:
         result.extend(_derivative_text(head) for head in functions_in(graphs) if _has_derivative(head))
     return tuple(result)
