@@ -119,6 +119,8 @@ LIBRARIES: dict[str, Callable[[Any], object]] = {
 def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
+    What is masked has no value.
+
     Raises:
         BadReturn: it is complex, no array of numbers, or of another shape.
     """
@@ -132,7 +134,8 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
             f"of {len(value)} parts"
         )
     try:
-        array = np.asarray(value)
+        masked = isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub"
+        array = np.ma.filled(value.astype(np.float64), np.nan) if masked else np.asarray(value)
     except (TypeError, ValueError) as problem:
         raise BadReturn(
             f"verify: {name}: returned {type(value).__name__}, which is no array: {problem}"

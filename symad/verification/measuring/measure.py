@@ -7,11 +7,12 @@ roundoff ε, a value computed for v is accepted at a point if
 
 where E is how far the roundings of the formula may move v (`rounding`: each rounding counts with its effect
 on the result), and ‖V‖ is the largest element if v is one of an array. A point counts as measured only if a
-relative change of v by `SEEN` would have been seen there. A larger error than is allowed is one of the
-formula if it is at least half of that and does not jump about between neighbouring floats; else digits are
-lost. They are lost, too, where the whole error is a rounding of the largest value at an ordinary point of the
-region: σ'(400) = 2e-174 is 0 as σ (1 − σ), and no error of the formula. At extreme points E has the roundings
-of the inputs alone: there the question is which digits are lost.
+relative change of v by `SEEN`, or `visible` in lower precision, would have been seen there. A larger
+error than is allowed is one of the formula if it is at least half of that and does not jump about between
+neighbouring floats; else digits are lost. They are lost, too, where the whole error is a rounding of the
+largest value at an ordinary point of the region: σ'(400) = 2e-174 is 0 as σ (1 − σ), and no error of the
+formula. At extreme points E has the roundings of the inputs alone: there the question is which digits are
+lost.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from symad.verification.measuring.fifty_digits import (
     usable,
 )
 from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
+from symad.verification.measuring.found import Found, entry_of, finite, visible
 from symad.verification.measuring.hostile_points import (
     Bounds,
     FloatPoint,
@@ -60,9 +62,6 @@ from symad.verification.time_guard import Guard
 if TYPE_CHECKING:
     from symad.verification.measuring.points import Nested
 
-SEEN = 1e-6
-"""A relative change by this would have been seen at every point that counts; 1e4 ε in lower precision."""
-
 UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""
 
@@ -73,34 +72,6 @@ Flat = Callable[[Any], "list[Any]"]
 
 Inside = Callable[[FloatPoint], bool]
 """Whether a point lies in the domain that a claim is about."""
-
-
-@dataclass
-class Found:
-    """What was found about one output."""
-
-    points: int = 0
-    relative: float = 0.0
-    ulps: float = 0.0
-    seen: float = SEEN
-    """What a point must be able to show, in the precision of the results."""
-    best: Array | None = None
-    """For each element the smallest relative error that would have been seen at some point."""
-    alive: Array | None = None
-    """Which elements are somewhere larger than what underflows."""
-    scale: dict[bytes, float] = field(default_factory=dict)
-    """The largest value at an ordinary point of each region, or where something turns."""
-    regions: dict[bytes, bool] = field(default_factory=dict)
-    """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
-    wrong: Witness | None = None
-    excess: float = 0.0
-    losses: list[Loss] = field(default_factory=list)
-    stopped: str = ""
-
-    def rescale(self, region: bytes, right: Array) -> None:
-        """Keep the largest value of a region."""
-        sizes = (float(abs(v)) for v in right[_finite(right)])
-        self.scale[region] = max(self.scale.get(region, 0.0), *sizes, 0.0)
 
 
 @dataclass(frozen=True)
@@ -163,7 +134,7 @@ def measure(
     far = far_points(nodes, task.integers, outputs)
     turning = (("turning", point) for point in turning_points(outputs, task.integers))
     found = _visited(task, [*ordinary, *far, *turning], False)
-    entries = [_entry(n, w, assumes) for n, w in zip(names, found, strict=True)]
+    entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
         extreme = _visited(task, list(hostile_points(nodes, task.integers)), True)
@@ -220,7 +191,7 @@ def _truth(
         raise
     except (SymadError, ArithmeticError, ValueError):
         return None
-    if not any(np.any(_finite(v)) for v in right.values):
+    if not any(np.any(finite(v)) for v in right.values):
         return None
     return _Truth(right, moved, regions_of(nodes, values), extreme)
 
@@ -233,11 +204,6 @@ class _Truth:
     moved: Sequence[Array]
     region: bytes
     extreme: bool
-
-
-def _finite(values: Array) -> Array:
-    finite = np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(values)
-    return np.asarray(finite).astype(bool)
 
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
@@ -286,15 +252,15 @@ def _compare_arrays(
 ) -> None:
     """Update what is found about output ``k`` with one point."""
     limits = np.finfo(got.dtype if got.dtype.kind == "f" else np.dtype(np.float64))
-    w.seen = seen = max(SEEN, 1e4 * float(limits.eps) / 2)
-    finite = _finite(right)
-    largest = float(max((abs(v) for v in right[finite]), default=mpmath.mpf(0))) if right.shape else 0.0
+    w.seen = seen = visible(limits)
+    known = finite(right)
+    largest = float(max((abs(v) for v in right[known]), default=mpmath.mpf(0))) if right.shape else 0.0
     if here.kind == "ordinary":
         w.rescale(truth.region, right)
     below = FACTOR * float(limits.eps) * w.scale.get(truth.region, 0.0)
     resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
     for index in np.ndindex(*right.shape):
-        if not finite[index]:
+        if not known[index]:
             continue
         moved = float(truth.moved[k][index])
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
@@ -307,7 +273,7 @@ def _compare_arrays(
             continue
         witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), index)
         near = here.kind in ("ordinary", "far", "turning") and not lost
-        if near and _is_of_the_formula(task, k, here, index, error, seen):
+        if near and _is_of_the_formula(task, k, w, here, index, error):
             if w.wrong is None:
                 w.wrong, w.excess = witness, error.excess
         elif lost or error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
@@ -326,15 +292,25 @@ def _compare_arrays(
 NEIGHBOURS = 6
 
 
-def _is_of_the_formula(
-    task: Task, k: int, here: _Here, at: tuple[int, ...], error: Error, seen: float
-) -> bool:
-    """Whether an error counts and is one of the formula: rounding jumps about between floats, it does not."""
+def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int, ...], error: Error) -> bool:
+    """Whether an error counts and is one of the formula: rounding jumps about between floats, it does not.
+
+    A value that is another one when the function is called again is none of the formula either.
+    """
+    seen = w.seen
     if seen < error.resolution < np.inf or error.relative < seen / 2 or np.isnan(error.got):
         return False
     if np.isinf(error.got):
         return here.kind == "ordinary"
     errors = []
+    if 0 not in here.near:
+        try:
+            here.near[0] = None, _called(task, here.point)
+        except Exception:
+            return False
+    if here.near[0][1][k][at] != error.got:
+        w.unsteady = w.unsteady or here.where
+        return False
     for step in range(1, NEIGHBOURS + 1):
         try:
             if step not in here.near:
@@ -349,50 +325,3 @@ def _is_of_the_formula(
             return False
     spread, middle = max(errors) - min(errors), abs(sum(errors)) / len(errors)
     return np.isfinite(middle) and spread <= middle / 2
-
-
-# ---- entries ------------------------------------------------------------------------------------
-
-
-def _entry(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
-    """The verdict on the formula of one output."""
-    known = np.zeros(0) if w.best is None else w.best.ravel()
-    seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
-    figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
-    points = f"{w.points} point{'s' * (w.points != 1)}"
-    regions = f"{len(w.regions)} region{'s' * (len(w.regions) != 1)}"
-    called = f"called at {points}"
-    if w.wrong is not None:
-        reason = f"the error is {w.excess:.3g} times what roundings explain"
-        return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
-    reason = _why_not(w)
-    if reason:
-        return Entry(name, "undecided", called, 1.0, assumes, None, None, reason, figures)
-    claim = (
-        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps); "
-        f"an error of {seen:.1g} would have been seen"
-    )
-    return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
-
-
-def _why_not(w: Found) -> str:
-    """Why an output does not count as measured; empty if it does."""
-    stuck = [loss for loss in w.losses if loss.kind == "ordinary" and loss.word != "digits lost"]
-    if w.stopped:
-        return w.stopped
-    if stuck:
-        return f"{stuck[0].word}, at {stuck[0].place}"
-    if not w.points:
-        return "no point was found at which the exact value exists"
-    blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
-    if blind.any():
-        count = int(blind.sum())
-        return (
-            f"at no point tried would a relative error of {w.seen:.1g} have been seen"
-            + (f" in {count} of {blind.size} elements" if blind.size > 1 else "")
-            + ": roundings explain larger ones"
-        )
-    missed = sum(not counts for counts in w.regions.values())
-    if missed:
-        return f"in {missed} of {len(w.regions)} regions no point would have shown an error of {w.seen:.1g}"
-    return ""

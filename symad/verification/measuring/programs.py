@@ -57,7 +57,8 @@ class Context(tuple[Any, ...]):
 def as_called(function: Callable[..., ArrayLike], graph: Graph, wrt: Selection) -> Callable[..., ArrayLike]:
     """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
 
-    A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``.
+    A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``;
+    if there is one input, so is a function whose first argument is called ctx.
     Of one part for each input those of wrt are taken.
     """
     owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
@@ -66,7 +67,9 @@ def as_called(function: Callable[..., ArrayLike], graph: Graph, wrt: Selection) 
         signature: inspect.Signature | None = inspect.signature(function)
     except (TypeError, ValueError):
         signature = None
-    backward = count != 1 and not _takes(signature, count + bars) and _takes(signature, 1 + bars)
+    first = next(iter(signature.parameters), "") if signature is not None else ""
+    alone = first == "ctx" if count == 1 else not _takes(signature, count + bars)
+    backward = alone and _takes(signature, 1 + bars)
     positions = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in wrt.entries]
 
     def called(*values: Any) -> Any:

@@ -1,0 +1,109 @@
+"""What measurements have found about one output of a numeric function, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import mpmath
+import numpy as np
+
+from symad.verification.certificate.certificate import Entry, Loss
+from symad.verification.certificate.witness import Witness
+from symad.verification.random_fields.prime_fields import Array
+
+if TYPE_CHECKING:
+    from symad.verification.measuring.points import Nested
+
+SEEN, MAX_SEEN = 1e-6, 0.5
+"""A relative change by the first would have been seen at every point that counts, by 1e4 ε in lower
+precision, but at most by the second: in half precision, too, a wrong sign or size is seen."""
+
+
+def visible(limits: np.finfo[Any]) -> float:
+    """The relative change that a point must be able to show, in the precision of the results."""
+    return min(MAX_SEEN, max(SEEN, 1e4 * float(limits.eps) / 2))
+
+
+@dataclass
+class Found:
+    """What was found about one output."""
+
+    points: int = 0
+    relative: float = 0.0
+    ulps: float = 0.0
+    seen: float = SEEN
+    """What a point must be able to show, in the precision of the results."""
+    best: Array | None = None
+    """For each element the smallest relative error that would have been seen at some point."""
+    alive: Array | None = None
+    """Which elements are somewhere larger than what underflows."""
+    scale: dict[bytes, float] = field(default_factory=dict)
+    """The largest value at an ordinary point of each region, or where something turns."""
+    regions: dict[bytes, bool] = field(default_factory=dict)
+    """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
+    wrong: Witness | None = None
+    excess: float = 0.0
+    losses: list[Loss] = field(default_factory=list)
+    stopped: str = ""
+    unsteady: Mapping[str, Nested] | None = None
+    """A point at which two calls gave different values, at least one of them wrong."""
+
+    def rescale(self, region: bytes, right: Array) -> None:
+        """Keep the largest value of a region."""
+        sizes = (float(abs(v)) for v in right[finite(right)])
+        self.scale[region] = max(self.scale.get(region, 0.0), *sizes, 0.0)
+
+
+def finite(values: Array) -> Array:
+    """Which numbers are finite."""
+    found = np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(values)
+    return np.asarray(found).astype(bool)
+
+
+def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
+    """The verdict on the formula of one output."""
+    known = np.zeros(0) if w.best is None else w.best.ravel()
+    seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
+    figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
+    points = f"{w.points} point{'s' * (w.points != 1)}"
+    regions = f"{len(w.regions)} region{'s' * (len(w.regions) != 1)}"
+    called = f"called at {points}"
+    if w.wrong is not None:
+        reason = f"the error is {w.excess:.3g} times what roundings explain"
+        return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
+    reason = _why_not(w)
+    if reason:
+        return Entry(name, "undecided", called, 1.0, assumes, None, None, reason, figures)
+    claim = (
+        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps); "
+        f"an error of {seen:.1g} would have been seen"
+    )
+    return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
+
+
+def _why_not(w: Found) -> str:
+    """Why an output does not count as measured; empty if it does."""
+    if w.unsteady is not None:
+        where = ", ".join(f"{name} = {value}" for name, value in w.unsteady.items())
+        return f"two calls at the same point gave different values, at {where}"
+    stuck = [loss for loss in w.losses if loss.kind == "ordinary" and loss.word != "digits lost"]
+    if w.stopped:
+        return w.stopped
+    if stuck:
+        return f"{stuck[0].word}, at {stuck[0].place}"
+    if not w.points:
+        return "no point was found at which the exact value exists"
+    blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
+    if blind.any():
+        count = int(blind.sum())
+        return (
+            f"at no point tried would a relative error of {w.seen:.1g} have been seen"
+            + (f" in {count} of {blind.size} elements" if blind.size > 1 else "")
+            + ": roundings explain larger ones"
+        )
+    missed = sum(not counts for counts in w.regions.values())
+    if missed:
+        return f"in {missed} of {len(w.regions)} regions no point would have shown an error of {w.seen:.1g}"
+    return ""
