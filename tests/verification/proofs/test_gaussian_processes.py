@@ -147,12 +147,19 @@ CHANGED = {
 }
 
 
+@pytest.mark.parametrize("change", ["half the diagonal", "one element"])
+def test_changed_passes_are_refuted(change):
+    form, score = PASSES["the inverse"]
+    f, found = likelihood(form, 2), traced(gradient(score, CHANGED[change]), 2)
+    assert symad.verify(f, list(f.inputs), gradient=found).status == "refuted"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGED)
-@pytest.mark.parametrize("name", ["the inverse", pytest.param("loops for a factor", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_changed_passes_are_refuted(name, change, n):
+@pytest.mark.parametrize("name", ["the inverse", "loops for a factor"])
+def test_changed_passes_of_four_points_are_refuted(name, change):
     form, score = PASSES[name]
-    f, found = likelihood(form, n), traced(gradient(score, CHANGED[change]), n)
+    f, found = likelihood(form, 4), traced(gradient(score, CHANGED[change]), 4)
     assert symad.verify(f, list(f.inputs), gradient=found).status == "refuted"
 
 
