@@ -288,9 +288,9 @@ def _step(
     return run_program_passes(program, in_place(dtype, repeated, places, gathers), check=False)
 
 
-def functions(body: MakesBody, prepared: Callable[[Graph], Graph]) -> ProgramPass:
+def functions(body: MakesBody, prepared: Callable[[Graph], Graph], sparse: bool = False) -> ProgramPass:
     """A late pass for array code; see `open_functions`."""
-    run = partial(open_functions, body=body, prepared=prepared)
+    run = partial(open_functions, body=body, prepared=prepared, sparse=sparse)
     return ProgramPass("functions", run, "", "the functions that ops call are statements")
 
 

@@ -78,6 +78,8 @@ class ArrayPrinter(ModuleParts):
         """The plans of steps and functions, each under the first value that it is given."""
         self.functions: dict[Value, str] = {}
         """The names of functions that have been printed."""
+        self.function_results: dict[str, Sequence[Node]] = {}
+        """The nodes that they return, by name."""
         self.called_names: list[str] = []
         """Those that the statement being printed calls."""
         self.own: list[Name] = []
@@ -91,7 +93,6 @@ class ArrayPrinter(ModuleParts):
         self.plan: Plan | None = None
         """See `Plan`."""
         self.users: dict[Node, list[Node]] = {}
-        """See `Plan`."""
         self.lasting: set[Node] = set()
         """See `Plan`."""
         self.over: dict[Node, Node] = {}
@@ -236,7 +237,7 @@ class ArrayPrinter(ModuleParts):
 
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """The passes on the program of a block before it is printed."""
-        made = functions(self.step, self.prepared)
+        made = functions(self.step, self.prepared, self.library.module == "numpy")
         return (made,) if self.nesting else (made, releases(self.least_freed()))
 
     @property

@@ -137,6 +137,8 @@ class Printing(Protocol):
     """The plans of steps and functions, each under the first value that it is given."""
     functions: dict[Value, str]
     """The names of functions that have been printed."""
+    function_results: dict[str, Sequence[Node]]
+    """The nodes that they return, by name."""
     called_names: list[str]
     """Those that the statement being printed calls."""
     rows: list[Name]

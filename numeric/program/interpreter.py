@@ -39,7 +39,7 @@ from symad.numeric.program.statements import (
     Together,
 )
 from symad.ops.arrays.shaping import slices
-from symad.ops.linalg.root import newton
+from symad.ops.linalg.root import Root, newton
 from symad.ops.loops.checkpointed_chain import Kept, kept_by
 from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, pulled_back
 from symad.ops.loops.remat import Remat
@@ -144,6 +144,26 @@ def call_kept(op: Kept, values: Values, functions: Sequence[Callable[..., list[A
 @called.dispatch
 def call_pullback(op: ChainPullback, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
     return pulled_back(lambda *moving: functions[0](*moving)[0], functions[1], op, values)
+
+
+@called.dispatch
+def call_root(op: Root, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+    """One problem after the other."""
+    (equations,) = functions
+    moving = [k for k, batched in enumerate(op.batched) if batched and k]
+
+    def solved(guess: Any, given: list[Any]) -> Any:
+        def at(x: Any) -> tuple[Any, Any]:
+            residual, slope = equations(x, *given)
+            return residual, slope
+
+        return newton(at, np.ravel(guess))
+
+    if not any(op.batched):
+        return solved(values[0], [])
+    count = next(len(v) for v, batched in zip(values, op.batched, strict=True) if batched)
+    guesses = values[0] if op.batched[0] else [values[0]] * count
+    return np.stack([solved(guesses[row], [values[k][row] for k in moving]) for row in range(count)])
 
 
 def as_floats(value: Any) -> Any:

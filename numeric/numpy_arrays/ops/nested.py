@@ -20,7 +20,8 @@ def function_lines(statement: Function, printer: Printing) -> list[str]:
     plan = printer.steps.pop(given[0] if given else statement.value)
     stem, nodes = statement.value.stem, plan.block.nodes
     name = printer.functions[statement.value] = printer.value_name(stem)
-    parameters = [printer.value_name("a") for _ in statement.parameters]
+    printer.function_results[name] = plan.outputs
+    parameters = [printer.value_name(value.stem) for value in statement.parameters]
     outer = [fixed.expression for fixed in statement.fixed]
     nodes_outside = [node for node in map(printer.node_of, outer) if node is not None]
     known = printer.numbers_typed(nodes_outside, [*map(printer.text_of, outer)])

@@ -8,7 +8,7 @@ import symad
 from symad import functions
 from symad.core.graph import Graph
 from symad.cost import schedule
-from symad.numeric import pipelines
+from symad.numeric import lower, pipelines
 from symad.numeric.passes import prepare
 from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, run_program_passes
 from symad.numeric.program.functions import Function
@@ -92,3 +92,16 @@ def test_a_result_that_is_an_argument_is_copied():
     assert step.copied == (True,)
     values = cases.point(kept)
     cases.assert_same(run_program(program, values), kept(*values))
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("name", ["Root 0", "Root 0 forward", "Root 0 back"])
+def test_an_implicit_function_calls_its_equations(name, batched):
+    graph = cases.examples_of_ops()[name]
+    graph = symad.vmap(graph) if batched else graph
+    program, (equations, *_) = with_functions(graph)
+    assert equations.value.stem == "equations" and len(equations.results) == 2
+    shapes = [(3, *node.shape[1:]) if batched else node.shape for node in graph.input_nodes]
+    values = [np.random.default_rng(0).uniform(0.5, 1, shape) for shape in shapes]
+    cases.assert_same(run_program(program, values), graph(*values))
+    cases.assert_same(lower(graph)(*values), graph(*values))

@@ -73,6 +73,12 @@ CASES = {
         functions.scan(lambda s, x: functions.scan(lambda r, y: np.sin(r * y) + s, x, W)[-1], h, xs)
     ),
     "one after the other": lambda W, xs, h: np.sum(rnn(W, xs, rnn(W, xs, h)[-1])),
+    "a state joined with inputs": lambda W, xs, h: np.sum(
+        functions.scan(
+            lambda s, x: np.tanh(np.concatenate([W, 2 * W], axis=1) @ np.concatenate([s, x])), h, xs
+        )
+        ** 2
+    ),
     "the same matrix twice": lambda W, xs, h: np.sum(rnn(W.T, xs, h) @ W),
 }
 
