@@ -18,6 +18,7 @@ import sympy
 
 from symad.core.arrays import Array, Number
 from symad.core.dims import Dim
+from symad.core.strict_sympify import as_sympy
 from symad.evaluation.arb_functions import by_arb
 from symad.evaluation.function_values import mpmath_function, numpy_function
 
@@ -288,13 +289,13 @@ class Symbolic(Domain[sympy.Expr]):
 
     def select(self, condition: Truth, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
         """A Piecewise."""
-        return sympy.Piecewise((_sympy(a), sympy.sympify(condition, strict=True)), (_sympy(b), True))
+        return sympy.Piecewise((_sympy(a), as_sympy(condition)), (_sympy(b), True))
 
 
 def _sympy(value: Number) -> Number:
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
-    return sympy.sympify(value, strict=True)
+    return as_sympy(value)
 
 
 DOMAINS: list[tuple[tuple[type, ...], AnyDomain]] = [

@@ -13,6 +13,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim, Shape
+from symad.core.strict_sympify import as_sympy
 from symad.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def explicit_sum(term: Callable[[Array], Array], count: Dim) -> sympy.Expr:
     """Σ_{k < count} term(k): expanded for a number, a Sum for a symbol."""
-    if sympy.sympify(count, strict=True).is_Integer:
+    if as_sympy(count).is_Integer:
         return sympy.Add(*[term(sympy.Integer(k)) for k in range(int(count))])
     k = sympy.Dummy("k", integer=True)
     return sympy.Sum(term(k), (k, 0, count - 1))

@@ -19,6 +19,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
+from symad.core.strict_sympify import holds_text
 from symad.errors import TraceError
 from symad.evaluation.function_values import numpy_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
@@ -35,7 +36,7 @@ def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:
     """``head`` on traced values, NumPy arrays or matrices; None if all arguments are SymPy scalars.
 
     Raises:
-        TraceError: a function of several arguments was given a matrix expression.
+        TraceError: a function of several arguments was given a matrix expression, or one was given text.
     """
     traced = next((a for a in args if hasattr(type(a), "apply_function")), None)
     if traced is not None:
@@ -46,6 +47,7 @@ def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:
         a for a in args if isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase, sympy.NDimArray, _ArrayExpr))
     ]
     if not arrays:
+        refuse_text(head, args)
         return None
     if len(args) > 1:
         raise TraceError(
@@ -54,6 +56,20 @@ def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:
         )
     (x,) = args
     return ArrayElementwiseApplyFunc(head, x) if isinstance(x, _ArrayExpr) else x.applyfunc(head)
+
+
+def refuse_text(head: sympy.FunctionClass, args: tuple[Any, ...]) -> None:
+    """Refuses what SymPy's functions would read as text, and so execute.
+
+    Raises:
+        TraceError: an argument is text or holds text.
+    """
+    for a in args:
+        if holds_text(a):
+            raise TraceError(
+                f"{head.__name__} was given a {type(a).__name__} with text; its arguments are numbers, "
+                "arrays, SymPy expressions and traced values, and text is never read as one"
+            )
 
 
 class ScalarFunction(sympy.Function):

@@ -24,6 +24,7 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.core.identifiers import printed, short_name
 from symad.core.signatures import Inputs, Traceable, Wrt
+from symad.core.strict_sympify import as_sympy
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
@@ -289,7 +290,7 @@ def _as_sympy(f: Traceable) -> Any:
     if isinstance(f, sympy.Basic):
         return f
     try:
-        return sympy.sympify(f, strict=True)
+        return as_sympy(f)
     except sympy.SympifyError:
         raise TraceError(
             f"{f!r} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, lists, "

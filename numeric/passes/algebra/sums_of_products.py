@@ -44,7 +44,7 @@ def contract_sums(graph: Graph) -> Graph:
 
 
 def _contracted(graph: Graph) -> Nodes:
-    users = Counter(a for node in graph.nodes for a in set(node.args))
+    users = Counter(a for node in graph.nodes for a in node.args)  # u in u·u is computed once, then squared
     users.update(graph.output_nodes)
     alone = {node for node in graph.nodes if users[node] == 1}
 

@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Dim, as_dim, plus
+from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import eye as identity_node
@@ -43,7 +44,7 @@ def _dim(size: Sizes) -> Dim:
     Raises:
         TraceError: it is not an integer, such as n/2, or it is negative.
     """
-    value = sympy.sympify(size, strict=True)
+    value = as_sympy(size)
     whole = value.xreplace({s: sympy.Dummy(integer=True) for s in value.free_symbols})
     if not whole.is_integer or value.is_negative:
         raise TraceError(f"{size} is not a size: sizes are integers ≥ 0; quotients round down by //")

@@ -15,6 +15,7 @@ import sympy
 
 from symad.core.dims import Dim, as_dim, format_shape, size
 from symad.core.graph import Node
+from symad.core.strict_sympify import as_sympy
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import contract, permute
 from symad.ops.arrays.gathering import gather
@@ -69,7 +70,7 @@ def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sy
             f"{expression} has {len(indices)} indices, but the array has shape {format_shape(array.shape)}"
         )
     places = [
-        place(scope, expression, axis, sympy.sympify(index, strict=True), array.shape[axis])
+        place(scope, expression, axis, as_sympy(index), array.shape[axis])
         for axis, index in enumerate(indices)
     ]
     if all(isinstance(p, Fixed) for p in places):
@@ -77,7 +78,7 @@ def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sy
     gathered = {x for p in places if isinstance(p, General) for x in p.positions.labels}
     for axis, p in enumerate(places):
         if isinstance(p, Strided) and p.label in gathered:  # A[i, k[i]]: pairs, not a square
-            places[axis] = General(scope.value(sympy.sympify(indices[axis], strict=True)))
+            places[axis] = General(scope.value(as_sympy(indices[axis])))
     axes = tuple([axis for axis, p in enumerate(places) if isinstance(p, General)])
     return _gathered(scope, *_sliced(scope, array, places), axes, name_of(array))
 
@@ -139,7 +140,7 @@ def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.E
     raise ShapeError(
         f"{expression} reads position {reached} of axis {axis}, which has length {length}; positions "
         "count from 0 to "
-        f"{sympy.expand(sympy.sympify(length, strict=True) - 1)}"
+        f"{sympy.expand(as_sympy(length) - 1)}"
     )
 
 
@@ -154,7 +155,7 @@ def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
     lowest, highest = (reach(index, boxes, largest) for largest in (False, True))
     if lowest is None or highest is None:
         return False
-    return at_least(lowest, 0) and at_least(sympy.sympify(length, strict=True) - 1, highest)
+    return at_least(lowest, 0) and at_least(as_sympy(length) - 1, highest)
 
 
 # ---- reading ------------------------------------------------------------------------------------

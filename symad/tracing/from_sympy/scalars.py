@@ -23,6 +23,7 @@ from sympy.logic.boolalg import (
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
+from symad.core.strict_sympify import as_sympy
 from symad.errors import OutsideError, TraceError
 from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1
 from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
@@ -41,7 +42,7 @@ from symad.transforms.tangents import dense, push
 
 def trace_scalar(expression: sympy.Basic) -> Node:
     """The node of a scalar expression in scalar symbols."""
-    return Tracer().trace(sympy.sympify(expression, strict=True))
+    return Tracer().trace(as_sympy(expression))
 
 
 @operands.register(sympy.Atom)

@@ -18,6 +18,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, rebuild, topological
+from symad.core.strict_sympify import as_sympy
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
 from symad.evaluation.node_numbers import NodeNumber
@@ -155,14 +156,14 @@ class SympyReference:
 
     def _exact(self) -> list[sympy.Expr]:
         """The expressions, numbers among them as SymPy's."""
-        return [sympy.sympify(e, strict=True) for e in self.expressions]
+        return [as_sympy(e) for e in self.expressions]
 
     def _traced(self, expressions: Sequence[sympy.Expr]) -> list[Node]:
         if any(e.has(*UNUSABLE) for e in expressions):
             raise NoReference("SymPy's derivative holds what has no value, such as DiracDelta or Derivative")
         try:
             tracer = Tracer()
-            nodes = [tracer.trace(sympy.sympify(e, strict=True)) for e in expressions]
+            nodes = [tracer.trace(as_sympy(e)) for e in expressions]
         except SymadError as problem:
             raise NoReference(f"SymPy's derivative cannot be read: {problem}") from None
         return list(rebuild(nodes, self.replaced))
@@ -177,7 +178,7 @@ def symmetric(lower: Sequence[Node]) -> list[Node]:
 
 def _exact_number(value: float) -> sympy.Expr:
     """The rational number that a float is."""
-    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value, strict=True)
+    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else as_sympy(value)
 
 
 def _anchor() -> Node:
