@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from symad.core.dims import same_dim, size
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
@@ -141,6 +142,7 @@ Explicit = Callable[[Meter], SympyReference]
 """Makes the SymPy expressions of a model once."""
 
 
+@without_collecting
 def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> list[Comparison]:
     """All comparisons of one graph; references are made within the limit of ``patience``."""
     nodes, _ = select_wrt(graph, list(wrt))

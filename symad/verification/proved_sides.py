@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
 from symad.verification.ranges import always_exist
 from symad.verification.rewriting.identities.infinities import without_infinities
@@ -17,6 +18,7 @@ from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.verdicts import Pair, Verdict
 
 
+@without_collecting
 def beside_proved(pairs: Sequence[Pair], proved: Mapping[int, Verdict]) -> list[Pair]:
     """The pairs; where there is a proved form of the same derivative, it becomes the left side."""
     found = list(pairs)

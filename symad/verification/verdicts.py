@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from symad.core.arrays import Number
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
@@ -171,6 +172,7 @@ class Judge:
         claim, bound = _tested_claim(found, result), found.log2_bound
         return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 
+    @without_collecting
     def _doubts(
         self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
     ) -> list[tuple[int, Array, list[Mapping[Node, Number]]]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import sympy
 
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
@@ -99,6 +100,7 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return rebuild(nodes, {}, free)
 
 
+@without_collecting
 def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     """For each claim the elements of its outputs that have values at some point.
 

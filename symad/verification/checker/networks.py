@@ -119,10 +119,11 @@ class Networks:
                 args = [self.forms[a] for a in t.args]
                 match t.kind:
                     case "number":
-                        made = self.simple(t.data, [], {})
+                        made = self.simple(Fraction(t.data), [], {})
                     case "variable":
-                        number, _ = self.known(Atom("input", t.data[0]))
-                        made = self.simple(ONE, [(number, t.data[1], ONE)], {})
+                        made = self.simple(
+                            ONE, [(self.known(Atom("input", t.data[0]))[0], t.data[1], ONE)], {}
+                        )
                     case "delta":
                         made = self.simple(ONE, [(self.known(Atom("delta", None))[0], t.data, ONE)], {})
                     case "sum":

@@ -55,12 +55,13 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     apart = len({t for t in x if t.kind == "variable"}) == len(x) and set(x).isdisjoint(needed([*v, *w]))
     if sorted(sweeps.upper()) != [*usual] or not apart:  # what a direction depends on is differentiated, too
         raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
-    for sweep in sweeps:
-        seeds = dict(zip(x, v if sweep in "vV" else w, strict=True))
-        y = [tangent(e, seeds) if sweep.islower() else terms.inner(gradient(e, x), seeds.values()) for e in y]
-    for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
-        y = [e for row in y for e in gradient(row, x)]
-    return list(zip(y, made, strict=True))
+    if (claim, sweeps) not in writing.kept:
+        for sweep in sweeps:
+            to = dict(zip(x, v if sweep in "vV" else w, strict=True))
+            y = [tangent(e, to) if sweep.islower() else terms.inner(gradient(e, x), to.values()) for e in y]
+        for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
+            y = [e for row in y for e in gradient(row, x)]
+    return list(zip(writing.kept.setdefault((claim, sweeps), y), made, strict=True))
 
 
 def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> Sides:

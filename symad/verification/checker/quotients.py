@@ -39,15 +39,17 @@ def convolved(p: Poly, q: Poly) -> Poly:
     """p q."""
     if len(p) * len(q) > MAX_PRODUCTS:
         raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
-    total: Poly = {}
+    total, (p, q) = Poly(), (q, p) if len(q) == 1 else (p, q)
     for m, c in p.items():
-        for n, d in q.items():
+        if len(p) == 1:  # no two products are of one monomial
+            total = {tuple(sorted(m + n)): c * d for n, d in q.items()}
+        for n, d in q.items() if len(p) > 1 else ():
             both = tuple(sorted(m + n))
             total[both] = total.get(both, 0) + c * d
-    bounded(*total.values())
+    bounded(*(total.values() if len(p) > 1 or {*p.values()} - {1, -1} else ()))
     if len(total) > MAX_TERMS or max(map(len, total), default=0) > MAX_DEGREE:
         raise Refused(f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
-    return {m: c for m, c in total.items() if c}
+    return total if all(total.values()) else {m: c for m, c in total.items() if c}
 
 
 def leading(p: Poly) -> Monomial:
@@ -67,22 +69,21 @@ def common_monomial(p: Poly) -> Monomial:
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """p/q if that is a polynomial with integer coefficients, else None; most often the last terms tell."""
-    lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
-    least, last = (min(f, key=lambda m: (len(m), m)) for f in (p, q))
-    if p[least] % q[last] or Counter(last) - Counter(least):
+    """p/q if that is a polynomial with integer coefficients, else None."""
+    if set[int]().union(*q) - set[int]().union(*p):
         return None
-    order = sorted((len(m), m) for m in p)
+    lead, rest, found, order = leading(q), dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)
     while order and len(found) <= MAX_TERMS:
         if c := rest[m := order.pop()[1]]:
-            step, (k, r) = Counter(m), divmod(c, q[lead])
-            step.subtract(lead)
-            if r or min(step.values(), default=0) < 0:
+            step, (k, r) = list(m), divmod(c, q[lead])
+            if r or any(m.count(i) < lead.count(i) for i in lead):
                 return None
+            for i in lead:
+                step.remove(i)
             bounded(k)
-            found[tuple(step.elements())] = k
+            found[tuple(step)] = k
             for n, d in q.items():
-                both = tuple(sorted((*step.elements(), *n)))
+                both = tuple(sorted((*step, *n)))
                 if both not in rest:
                     insort(order, (len(both), both))
                 rest[both] = rest.get(both, 0) - k * d
@@ -97,9 +98,9 @@ def by_powers(p: Poly, k: int) -> dict[int, Poly]:
     return parts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Quotient:
-    """over / (scale Π factor^m)."""
+    """over / (scale Π factor^m), which does not change."""
 
     over: Poly
     scale: int = 1
@@ -118,8 +119,8 @@ class Quotient:
     @property
     def generator(self) -> int:
         """The generator that this is, or −1."""
-        ((m, c), *more) = self.over.items() or [((), 0)]
-        return m[0] if (len(m), c, self.scale) == (1, 1, 1) and not more and not self.under else -1
+        ((m, c),) = self.over.items() if len(self.over) == self.scale == 1 and not self.under else [((), 0)]
+        return m[0] if len(m) == c == 1 else -1
 
 
 class Generator(NamedTuple):
@@ -135,7 +136,7 @@ class Quotients:
     """The generators of one proof with their relations, and arithmetic with their quotients."""
 
     def __init__(self) -> None:
-        """``relations`` g: (L, p) say that g^L = p, in earlier generators, or for L = 2 linear in g."""
+        """``relations`` g: (L, p) say g^L = p, L > 1, in earlier generators, or for L = 2 linear in g."""
         self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
         self.known = dict[int, bool]()  # whether generators are 0 on no open set
 
@@ -167,34 +168,33 @@ class Quotients:
             self.work += len(p) * len(q)
             if self.work > MAX_WORK:
                 raise Refused(f"more than {MAX_WORK} products of terms")
-            p = convolved(p, q) if k & 1 else p
-            k >>= 1
-            q = convolved(q, q) if k else q
+            p = (q if p is ONE else convolved(p, q)) if k & 1 else p
+            k, q = k >> 1, convolved(q, q) if k > 1 else q
         return p
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        while used := self.relations.keys() & set[int]().union(*p):
+        while used := self.relations.keys() & set[int]().union(*[m for m in p if len(m) > 1]):
             if not (found := {g for m in p for g in used & {*m} if m.count(g) >= self.relations[g][0]}):
                 return p
             g = max(found)
             (order, value), total = self.relations[g], dict[Monomial, int]()
             for e, part in by_powers(p, g).items():
-                whole = self.product(part, value, e // order)
-                plus(total, convolved(whole, {(g,) * (e % order): 1}))
+                plus(total, convolved(self.product(part, value, e // order), {(g,) * (e % order): 1}))
             p = total
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
         """A quotient without common factors, while numerator times factor have SHORT terms at most."""
-        over, left = self.reduced(over), dict[Factor, int]()
+        over, left = self.reduced(over) if self.relations else over, dict[Factor, int]()
         for f, m in under.items() if over else ():
             while m and len(over) * len(f) <= SHORT and (less := exact_quotient(over, dict(f))) is not None:
                 over, m = less, m - 1
             left |= {f: m} if m else {}
-        common = gcd(scale, *over.values())
         bounded(scale)
-        return Quotient({m: c // common for m, c in over.items()}, scale // common, left)
+        if (common := gcd(scale, *over.values()) if scale > 1 else 1) > 1:
+            over = {m: c // common for m, c in over.items()}
+        return Quotient(over, scale // common, left)
 
     def add(self, *parts: Quotient) -> Quotient:
         """The sum."""
@@ -209,7 +209,8 @@ class Quotients:
 
     def multiply(self, a: Quotient, b: Quotient) -> Quotient:
         """The product."""
-        under = {f: a.under.get(f, 0) + b.under.get(f, 0) for f in [*a.under, *b.under]}
+        both = [*a.under, *b.under] if a.under and b.under else ()
+        under = {f: a.under.get(f, 0) + b.under.get(f, 0) for f in both} or a.under or b.under
         return self.simple(self.product(a.over, b.over), a.scale * b.scale, under)
 
     def times(self, a: Quotient, number: Fraction | int) -> Quotient:

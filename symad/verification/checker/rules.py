@@ -86,9 +86,8 @@ class Values:
 
     def without(self, p: Poly, name: int) -> Poly:
         """The numerator of p, where what a name stands for is put in."""
-        value, parts = self.names[int(name)], poly.by_powers(p, int(name)).items()
-        terms = [self.field.multiply(Quotient(part), self.field.power(value, e)) for e, part in parts]
-        return self.field.add(*terms).over
+        f, value, parts = self.field, self.names[int(name)], poly.by_powers(p, int(name)).items()
+        return f.add(*[f.multiply(Quotient(part), f.power(value, e)) for e, part in parts]).over
 
     def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""

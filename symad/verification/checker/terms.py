@@ -2,8 +2,7 @@
 
 A term is a number, a variable, a sum, a product, a rational power, a function called by name, a sum over
 index symbols, [i = j] for index symbols, or −∞. Equal terms are one object, however often they are used.
-The table has formulas of textbooks, such as the NIST Digital Library of Mathematical Functions (DLMF), in
-terms x, y; a partial derivative None is not known.
+The table has formulas of textbooks such as the NIST Digital Library of Mathematical Functions (DLMF).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Refused(Exception):
 
 def bounded(*numbers: int) -> None:
     """Refuse integers that are too long."""
-    if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
+    if max(max(numbers, default=0), -min(numbers, default=0)) >> MAX_BITS:
         raise Refused(f"a number of more than {MAX_BITS} bits")
 
 
@@ -46,7 +45,7 @@ class Term:
     index: int
 
     @property
-    def number(self) -> Fraction | None:
+    def number(self) -> Fraction | int | None:
         """The value of a number."""
         return self.data if self.kind == "number" else None
 
@@ -88,47 +87,47 @@ class Terms:
 
     def made(self, kind: str, data: object, *args: Term) -> Term:
         """The term; it is made if there is none."""
-        if (kind, data, args) not in self.known:
+        if (found := self.known.get(key := (kind, data, args))) is None:
             if len(self.known) >= MAX_TERMS or (args and self.minus_infinity in args):
                 raise Refused(f"more than {MAX_TERMS} scalar terms, or −∞ is used as a number")
-            self.known[kind, data, args] = Term(self, kind, data, args, len(self.known))
-        return self.known[kind, data, args]
+            self.known[key] = found = Term(self, kind, data, args, len(self.known))
+        return found
 
     def term(self, value: Operand) -> Term:
         """A number as a term; terms as they are."""
         if isinstance(value, Term) or value in self.numbers:
             return value if isinstance(value, Term) else self.numbers[value]
         bounded((exact := Fraction(value)).numerator, exact.denominator)
-        return self.numbers.setdefault(value, self.made("number", exact))
+        return self.numbers.setdefault(
+            value, self.made("number", int(exact) if exact == int(exact) else exact)
+        )
 
-    def _folded(self, parts: Iterable[Operand], start: int) -> tuple[list[Term], Fraction]:
-        """The parts that are no numbers, and the sum of the numbers from 0, or their product from 1."""
+    def _folded(self, kind: str, parts: Iterable[Operand], start: Fraction | int) -> Term:
+        """Σ parts from 0, or Π parts from 1: numbers are taken together, and a zero makes Π zero."""
         terms = [part if isinstance(part, Term) else self.term(part) for part in parts]
-        total = Fraction(start)
         self.spend(len(terms))
-        kept = [term for term in terms if term.kind != "number"]
-        for number in [term.data for term in terms if term.kind == "number"]:
+        kept, total = [term for term in terms if term.kind != "number"], start
+        for number in [t.data for t in terms if t.kind == "number"] if len(kept) < len(terms) else ():
             total = total * number if start else total + number
             bounded(total.numerator, total.denominator)
-        return [*kept, self.term(total)] if total != start or not kept else kept, total
+        if self.minus_infinity in kept and not start:
+            return self.minus_infinity
+        if not total and start and self.minus_infinity not in kept:
+            return self.term(0)
+        kept += [self.term(total)] if total != start or not kept else []
+        return kept[0] if len(kept) == 1 else self.made(kind, None, *kept)
 
     def sum(self, parts: Iterable[Operand]) -> Term:
-        """Σ parts; numbers are added up, and zeros disappear."""
-        kept, _ = self._folded(parts, 0)
-        if self.minus_infinity in kept:
-            return self.minus_infinity
-        return kept[0] if len(kept) == 1 else self.made("sum", None, *kept)
+        """Σ parts."""
+        return self._folded("sum", parts, 0)
+
+    def product(self, parts: Iterable[Operand]) -> Term:
+        """Π parts."""
+        return self._folded("product", parts, 1)
 
     def inner(self, a: Iterable[Term], b: Iterable[Term]) -> Term:
         """Σ a_k b_k."""
         return self.sum([p * q for p, q in zip(a, b, strict=True)])
-
-    def product(self, parts: Iterable[Operand]) -> Term:
-        """Π parts; numbers are multiplied, ones disappear, and a zero makes all zero."""
-        kept, total = self._folded(parts, 1)
-        if not total and self.minus_infinity not in kept:
-            return self.term(0)
-        return kept[0] if len(kept) == 1 else self.made("product", None, *kept)
 
     def power(self, base: Term, exponent: Fraction) -> Term:
         """base^exponent for a rational exponent; (u^p)^k is u^(p k) for an integer k."""
@@ -140,7 +139,7 @@ class Terms:
             bits = max(base.data.numerator.bit_length(), base.data.denominator.bit_length())
             if (not base.data and exponent < 0) or bits * abs(exponent) > MAX_BITS:
                 raise Refused("a division by zero, or a power of a number that is too long")
-            return self.term(base.data ** int(exponent))
+            return self.term(Fraction(base.data) ** int(exponent))
         return self.made("power", exponent, base)
 
     def call(self, name: object, *args: Operand) -> Term:
@@ -227,7 +226,7 @@ DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
     **dict.fromkeys(FLAT, lambda *x: (x[0] * 0,) * len(x)),
 }  # fmt: skip
-"""∂f/∂x for each argument, on the open set where f is smooth."""
+"""∂f/∂x for each argument, on the open set where f is smooth; None is not known."""
 
 ALWAYS: dict[str, Callable[..., Term]] = {
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),

@@ -7,8 +7,8 @@ for axes of length 1), which only the rules in `FOR_ALL_SIZES` may meet.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
-from itertools import count
+from functools import partial, reduce
+from itertools import count, product
 from math import prod
 from typing import Any, TypeAlias
 
@@ -37,7 +37,7 @@ class Writing:
     def __init__(self, terms: Terms, given: Given = None, symbolic: bool = False) -> None:
         """Nothing is written yet."""
         self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND)
-        self.made, self.steps = dict[tuple[Node, Index], Term](), dict[tuple[Node, int], Writing]()
+        self.made, self.kept = dict[tuple[Node, Index], Term](), dict[Any, Any]()  # what is needed again
 
     def elements(self, outputs: Iterable[Node]) -> list[Term]:
         """The elements of some nodes, in order."""
@@ -45,9 +45,9 @@ class Writing:
         for node in topological(wanted):
             if not all(isinstance(d, int) for d in node.shape) or prod(node.shape) > MAX_ELEMENTS:
                 raise Refused(f"sizes are symbols, or an array has more than {MAX_ELEMENTS} elements")
-            for at in np.ndindex(*node.shape):
+            for at in product(*map(range, node.shape)):
                 self.element(node, at)
-        return [self.made[node, at] for node in wanted for at in np.ndindex(*node.shape)]
+        return [self.made[node, at] for node in wanted for at in product(*map(range, node.shape))]
 
     def element(self, node: Node, at: Index) -> Term:
         """One element."""
@@ -56,14 +56,15 @@ class Writing:
             if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at))):
                 raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
-            x: list[Any] = [lambda at, a=a: self.element(a, at) for a in node.args]
-            self.made[node, at] = given(at) if given else rule(self, node, x, at)  # type: ignore[misc]  # refused above
+            if (args := self.kept.get(node)) is None:
+                args = self.kept[node] = [partial(self.element, a) for a in node.args]
+            self.made[node, at] = given(at) if given else rule(self, node, args, at)  # type: ignore[misc]  # refused above
         return self.made[node, at]
 
     def total(self, sizes: Sequence[Dim], body: Callable[..., Term]) -> Term:
         """Σ body over the positions along axes of these sizes, or over as many new index symbols."""
         if not self.symbolic:
-            return self.terms.sum([body(*at) for at in np.ndindex(*sizes)])
+            return self.terms.sum([body(*at) for at in product(*map(range, sizes))])
         bound = [0 if d == 1 else next(self.fresh) for d in sizes]
         symbols = tuple((i, d) for i, d in zip(bound, sizes, strict=True) if i)
         return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
@@ -128,19 +129,22 @@ def logic(op: selection.Logic, *x: Term) -> Term:
 
 def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """Σ over the labels that are not in the output of the product of the arguments."""
-    op, sizes = node.op, dict[Any, Any]()
-    for labels, arg in zip(op.inputs, node.args, strict=True):
-        for label, d in zip(labels, arg.shape, strict=True):
-            if not same_dim(sizes.setdefault(label, d), d) or len(set(op.output)) != len(op.output):
-                raise Refused("a contraction writes a diagonal, or joins axes of other sizes")
-    summed = [label for label in sizes if label not in op.output]
+    if ("plan", node) not in w.kept:
+        op, d = node.op, dict[Any, Any]()
+        for labels, arg in zip(op.inputs, node.args, strict=True):
+            for label, size in zip(labels, arg.shape, strict=True):
+                if not same_dim(d.setdefault(label, size), size) or len(set(op.output)) != len(op.output):
+                    raise Refused("a contraction writes a diagonal, or joins axes of other sizes")
+        summed = [label for label in d if label not in op.output]
+        axes = [list(map([*op.output, *summed].index, labels)) for labels in op.inputs]
+        w.kept["plan", node] = [d[label] for label in summed], list(zip(x, axes, strict=True))
+    sizes, factors = w.kept["plan", node]
 
     def term(*inner: int) -> Term:
-        place = dict(zip([*op.output, *summed], [*at, *inner], strict=True))
-        factors = zip(x, op.inputs, strict=True)
-        return w.terms.product([a(tuple(place[label] for label in labels)) for a, labels in factors])
+        place = (*at, *inner)
+        return w.terms.product([a(tuple([place[k] for k in axes])) for a, axes in factors])
 
-    return w.total([sizes[label] for label in summed], term)
+    return w.total(sizes, term)
 
 
 def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
@@ -217,12 +221,12 @@ def position(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """The states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
     op, (t, *rest) = node.op, at
-    if (node, t) not in w.steps:
+    if (node, t) not in w.kept:
         before: Any = (lambda at: w.element(node, (t - 1, *at))) if t else x[0]
         slices: list[Any] = [lambda at, a=a: a((t, *at)) for a in x[1 : 1 + op.slices]]
         given = zip(op.body.input_nodes, [before, *slices, *x[1 + op.slices :]], strict=True)
-        w.steps[node, t] = Writing(w.terms, dict(given))
-    return w.steps[node, t].element(op.body.output_nodes[0], tuple(rest))
+        w.kept[node, t] = Writing(w.terms, dict(given))
+    return w.kept[node, t].element(op.body.output_nodes[0], tuple(rest))
 
 
 def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
@@ -243,16 +247,15 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
-    arithmetic.Add: each(lambda op, *a: a[0].table.sum(b * s for s, b in zip(op.signs, a, strict=True))),
-    arithmetic.Mul: each(lambda op, *a: a[0].table.product(b**p for p, b in zip(op.powers, a, strict=True))),
+    arithmetic.Add: each(lambda op, *a: a[0].table.sum(
+        b if s == 1 else b * s for s, b in zip(op.signs, a, strict=True))),
+    arithmetic.Mul: each(lambda op, *a: a[0].table.product(
+        b if p == 1 else b**p for p, b in zip(op.powers, a, strict=True))),
     powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
-    apply.Apply: each(applied),
-    selection.Compare: each(compared),
-    selection.Logic: each(logic),
+    apply.Apply: each(applied), selection.Compare: each(compared), selection.Logic: each(logic),
     selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
-    shaping.Broadcast: lambda w, node, x, at: x[0](tuple(at[k] for k in node.op.axes)),
-    shaping.Reshape: reshaped,
-    contraction.Einsum: contracted,
+    shaping.Broadcast: lambda w, node, x, at: x[0](tuple([at[k] for k in node.op.axes])),
+    shaping.Reshape: reshaped, contraction.Einsum: contracted,
     **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), exponentials),
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
@@ -260,17 +263,13 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.Iota: lambda w, node, x, at: w.terms.term(at[0]),
     shaping.Slice: lambda w, node, x, at: x[0](
         tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))),
-    shaping.Pad: padded,
-    stacking.Concatenate: joined,
+    shaping.Pad: padded, stacking.Concatenate: joined, gathering.ScatterAdd: scattered, scan.Scan: scanned,
     stacking.Stack: lambda w, node, x, at: x[at[node.op.axis]](at[: node.op.axis] + at[node.op.axis + 1 :]),
     gathering.Gather: lambda w, node, x, at: x[0](
         (known(x[1](at[: (r := len(node.args[1].shape))]), node.args[0].shape[0]), *at[r:])),
-    gathering.ScatterAdd: scattered,
-    positions.Positions: position,
-    solve_det.Solve: matrix, cholesky.TriangularSolve: matrix,
+    positions.Positions: position, solve_det.Solve: matrix, cholesky.TriangularSolve: matrix,
     solve_det.LogDeterminant: matrix, cholesky.Cholesky: matrix,
     cholesky.Triangle: lambda w, node, x, at: x[0](at) * (
         exact(node.op.diagonal, w.terms) if at[-1] == at[-2] else int(at[-2] > at[-1])),
-    scan.Scan: scanned,
 }  # fmt: skip
 """What each op computes."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from symad.core.gc_pause import without_collecting
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Term
@@ -96,6 +97,7 @@ class Cuts:
     _point: Point | None = None
 
     @staticmethod
+    @without_collecting
     def of(terms: Sequence[Term], primal: set[Term]) -> Cuts:
         """The classes of two terms or more, and of each term of the function itself."""
         found: dict[tuple[str, ...], list[Term]] = {}

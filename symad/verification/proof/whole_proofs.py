@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from symad.core.gc_pause import without_collecting
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused, needed
@@ -53,6 +54,7 @@ CUTTING = (Strategy(False, 0, 2_000_000, cut=True), Strategy(True, 0, 2_000_000,
 class Board:
     """Some claims written out, for one attempt after the other."""
 
+    @without_collecting
     def __init__(self, claims: Sequence[Claim], chosen: Sequence[int], sweeps: str = "") -> None:
         """Raises what the checker does where a claim cannot be written out."""
         self.chosen, self.sweeps = tuple(chosen), sweeps
@@ -116,7 +118,7 @@ class Search:
         """A proof, if the checker accepts it."""
         if proof is not None:
             try:
-                self.steps += replay(self.claims, proof)
+                self.steps += without_collecting(replay)(self.claims, proof)
             except Refused as problem:
                 self.reasons.append(str(problem))
                 return
@@ -246,6 +248,7 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     return chosen, reasons, None
 
 
+@without_collecting
 def _attempt(
     claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
 ) -> tuple[Proof | None, list[str], Board]:  # fmt: skip

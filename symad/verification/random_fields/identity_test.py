@@ -22,6 +22,7 @@ from random import Random
 import numpy as np
 import sympy
 
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.ops.arrays.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
@@ -71,6 +72,7 @@ class Result:
 Way = Callable[[Sampler], "list[PairResult]"]
 
 
+@without_collecting
 def compare_nodes(
     pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, meter: Meter | None = None
 ) -> Result:
