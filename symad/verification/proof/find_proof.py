@@ -87,7 +87,7 @@ class Finder(Values):
 
     def established(self, term: Term) -> Quotient:
         """The value of a term, with the steps that led to it written down."""
-        bad = next((a for a in term.args if a in self.failed), None)
+        bad = next((a for a in term.args if a in self.failed), None) if self.failed else None
         if bad is not None:
             self.failed[term] = self.failed[bad]
             raise self.failed[term]
@@ -109,7 +109,8 @@ class Finder(Values):
             value, named = self.named(value), [("name", None)]
         else:
             named = []
-        self.steps += [[term.index, rule, written_data(data)] for rule, data in [*steps, *named]]
+        if steps or named:
+            self.steps += [[term.index, rule, written_data(data)] for rule, data in [*steps, *named]]
         return value
 
     def _wants_name(self, term: Term, value: Quotient) -> bool:
@@ -118,6 +119,8 @@ class Finder(Values):
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
         """The value by the steps that seem best, or by none."""
+        if term.kind in ("sum", "product", "number", "variable"):
+            return self.plain(term, "", []), []
         if term.kind == "call" and term.data in DEFINITIONS and self._defines(term):
             try:
                 return self.plain(term, "define", []), [("define", None)]
