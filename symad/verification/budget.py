@@ -74,6 +74,11 @@ class Meter:
     """The limit at which a computation was interrupted: time or memory."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.budget, Budget):
+            raise TypeError(
+                "budget is a symad.verification.Budget, such as Budget(steps=1_000_000), not "
+                f"{self.budget!r:.80}"
+            )
         if self.limit < 0:
             self.limit = float(self.budget.steps)
 

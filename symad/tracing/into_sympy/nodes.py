@@ -16,6 +16,7 @@ import sympy
 from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node, pack, topological
 from symad.core.questions import sympy_form
+from symad.errors import TraceError
 from symad.ops.arrays.sources import Dimension, Input
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.captured import check_closed
@@ -32,7 +33,15 @@ def to_sympy(graph: Graph) -> Any:
 
     ``trace(to_sympy(g))`` computes the same function; for a graph traced from SymPy it is the same
     graph. Nothing is re-evaluated by SymPy on the way.
+
+    Raises:
+        TraceError: ``graph`` is no graph, or uses values of a function that is being traced.
     """
+    if not isinstance(graph, Graph):
+        raise TraceError(
+            f"to_sympy was given a {type(graph).__name__}; it takes a graph, as symad.trace makes it, and "
+            "SymPy expressions are what it returns"
+        )
     check_closed(graph, "the SymPy form")
     return pack(graph.structure, nodes_to_sympy(graph.output_nodes))
 

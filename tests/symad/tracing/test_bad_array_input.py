@@ -84,3 +84,9 @@ def test_integer_symbols_take_integral_floats_only() -> None:
     assert graph(3.0) == 9.0
     with pytest.raises(symad.errors.EvaluationError, match="k is an integer"):
         graph(2.5)
+
+
+@pytest.mark.parametrize("given", [None, "x", 3, [], {}, sp.Symbol("x"), len])
+def test_only_graphs_have_a_sympy_form(given):
+    with pytest.raises(symad.errors.TraceError, match=f"to_sympy was given a {type(given).__name__}"):
+        symad.to_sympy(given)

@@ -150,3 +150,16 @@ def test_a_guard_that_is_left_in_time_leaves_nothing_behind():
             assert 1 + 1 == 2
     time.sleep(0.3)
     assert threading.active_count() <= before + 1
+
+
+@pytest.mark.parametrize("budget", [3, "much", {"steps": 3}, Budget])
+def test_what_is_no_budget_is_refused(budget):
+    x = symbols("x")
+    for call in (
+        lambda: symad.check(x**2, budget=budget),
+        lambda: symad.equal(x, x, budget=budget),
+        lambda: symad.verify(x**2, x, gradient=2 * x, budget=budget),
+        lambda: symad.verify(x**2, x, gradient=lambda v: 2 * v, budget=budget),
+    ):
+        with pytest.raises(TypeError, match=r"budget is a symad\.verification\.Budget"):
+            call()
