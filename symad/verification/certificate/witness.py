@@ -32,7 +32,7 @@ from symad.verification.measuring.fifty_digits import (
 )
 from symad.verification.measuring.find_values import may_lack_values
 from symad.verification.measuring.hostile_points import exactly, is_manageable
-from symad.verification.measuring.points import describe, points
+from symad.verification.measuring.points import describe, is_promised, points
 from symad.verification.measuring.turning_points import turning_points
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import beside, scout
@@ -203,7 +203,11 @@ class _Hunt:
     def visit(self, point: Mapping[Node, Number]) -> None:
         """Evaluate both at a point that is not close to a kink."""
         self.meter.spend(self.steps)
-        if not is_manageable((self.left, self.right), point) or not usable(self.nodes, point, self.always):
+        if (
+            not is_promised(point)
+            or not is_manageable((self.left, self.right), point)
+            or not usable(self.nodes, point, self.always)
+        ):
             return
         try:
             new, defined, values = self._compared(point)

@@ -46,6 +46,21 @@ def is_zero(node: Node) -> bool:
     return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
 
 
+SPARSE = ("even", "odd", "prime", "composite")
+"""Assumptions about integers that most integers do not satisfy."""
+
+
+def is_promised(point: Mapping[Node, Any]) -> bool:
+    """False if the assumptions of a symbol exclude its value at a point, such as 1 for an even symbol."""
+    for node, value in point.items():
+        wanted = [k for k in SPARSE if getattr(symbol_of(node), f"is_{k}", None)]
+        if wanted and not node.shape:
+            number = sympy.Integer(int(value))
+            if not all(getattr(number, f"is_{k}") for k in wanted):
+                return False
+    return True
+
+
 def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Number:
     symbol = symbol_of(node)
     shape = tuple(int(d) for d in node.shape)

@@ -71,3 +71,14 @@ def test_a_program_of_bessel_functions_of_any_order_ends():
     f = sp.Piecewise((sp.besselj(y, v), y < -2), (1, True))
     found = symad.verify(f, (v, y), value=lambda v, y: np.where(y < -2, special.jv(y, v), 1.0), inputs=[v, y])
     assert found.status != "refuted"
+
+
+def test_points_satisfy_the_assumptions_about_integers():
+    for kind, excluded in (("even", 1), ("odd", 2), ("prime", 4), ("composite", 3)):
+        e = sp.Symbol("e", positive=True, **{kind: True})
+        left = x * sp.Piecewise((3, sp.Eq(e, excluded, evaluate=False)), (2, True), evaluate=False)
+        assert symad.equal(left, 2 * x).status != "refuted", kind
+        assert symad.equal(x**e, x ** (e + 2)).status == "refuted", kind
+    e = sp.Symbol("e", even=True)
+    above = [sp.Piecewise((e, c), (2, True)) for c in (e > 1, e >= 1)]
+    assert symad.equal(*above).status != "refuted"
