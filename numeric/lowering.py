@@ -166,4 +166,7 @@ def dtype_name(dtype: DTypeLike) -> str:
     """The name of a dtype, given as text, as NumPy's or JAX's dtype, or as torch.float32."""
     if isinstance(dtype, str) or type(dtype).__module__ == "torch":
         return str(dtype).removeprefix("torch.")
-    return np.dtype(dtype).name
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        raise LoweringError(f"dtype={dtype!r:.80} is not one of {', '.join(map(repr, DTYPES))}") from None

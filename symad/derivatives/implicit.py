@@ -50,11 +50,13 @@ def implicit(
 
     Raises:
         ShapeError: the number of equations is not the number of unknowns.
-        DerivativeError: an unknown does not occur in the equations.
+        DerivativeError: there is no unknown, or one does not occur in the equations.
     """
     graph = as_graph(F, unknown, inputs)
     selection = select(graph, unknown)
     unknowns = selection.nodes
+    if not unknowns:
+        raise DerivativeError(f"implicit: unknown={unknown!r} has no symbol; give an input of F, or several")
     first = [] if parameters is None else list(select(graph, parameters).entries)
     entries = [*first, *others(graph, [*unknowns, *(n for entry in first for n in entry.nodes)])]
     chosen = tuple(n for entry in entries for n in entry.nodes)

@@ -34,6 +34,9 @@ from symad.tracing import as_graph
 from symad.transforms.series import Coefficients, _scaled
 from symad.transforms.tangents import dense
 
+MAX_ORDER = 1000
+"""Coefficients of a jet. Work and code grow with the square of the order."""
+
 
 @without_collecting
 def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
@@ -44,10 +47,10 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
     by its coefficients; the coefficients of solutions of `implicit` come from linear solves.
 
     Raises:
-        DerivativeError: the order is not an integer, or is negative.
+        DerivativeError: the order is not an integer, is negative, or is larger than `MAX_ORDER`.
     """
-    if not isinstance(order, int) or isinstance(order, bool) or order < 0:
-        raise DerivativeError(f"jet: the order {order!r} is not an integer of at least 0")
+    if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= MAX_ORDER:
+        raise DerivativeError(f"jet: the order {order!r:.80} is not an integer from 0 to {MAX_ORDER:,}")
     graph = as_graph(f, wrt, inputs)
     selection = select_inputs(graph, wrt)
     nodes = selection.nodes

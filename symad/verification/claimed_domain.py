@@ -45,12 +45,13 @@ def read_condition(graph: Graph, where: Any) -> Node:
     """
     if isinstance(where, (bool, sympy.logic.boolalg.BooleanAtom)):
         raise TraceError(f"verify: where={where} is not a condition on {', '.join(map(str, graph.inputs))}")
-    if isinstance(where, sympy.Basic):
+    if isinstance(where, sympy.logic.boolalg.Boolean):
         read = _read_sympy(where)
     elif callable(where):
         read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
     else:
-        raise TraceError(f"verify: where= is a SymPy condition or a function of the inputs, not {where!r}")
+        told = "a SymPy condition or a function of the inputs"
+        raise TraceError(f"verify: where= is {told}, not {where!r:.80}")
     foreign = [s for s in with_inputs_of(graph, read).inputs if s not in graph.inputs]
     if foreign:
         raise TraceError(

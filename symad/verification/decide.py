@@ -66,7 +66,9 @@ def decide(
         ShapeError: two outputs that are compared have different shapes.
     """
     start = time.monotonic()
-    seed = secrets.randbits(63) if seed is None else seed
+    if seed is not None and not hasattr(seed, "__index__"):
+        raise TypeError(f"seed is an int, or None for a new one, not {seed!r:.80}")
+    seed = secrets.randbits(63) if seed is None else int(seed)
     budget = budget or Budget()
     meter = meter or Meter(budget)
     judge = Judge(budget, meter)

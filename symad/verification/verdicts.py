@@ -20,7 +20,7 @@ from symad.verification.function_domain import Holds, where_claimed
 from symad.verification.measuring.evidence import disagreements, has_regions
 from symad.verification.measuring.points import describe
 from symad.verification.random_fields.error_bound import TARGET
-from symad.verification.random_fields.identity_test import Result, compare_nodes
+from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.integer_inputs import are_all_looked_at, integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.runs import PairResult

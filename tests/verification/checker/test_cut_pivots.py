@@ -15,7 +15,7 @@ from symad.verification.random_fields.cut_pivots import with_fresh_pivots
 from symad.verification.random_fields.cut_radicands import cuts_at_radicands
 from symad.verification.random_fields.degree_bounds import Growths
 from symad.verification.random_fields.function_values import Signatures
-from symad.verification.random_fields.identity_test import compare_nodes
+from symad.verification.random_fields.identity_testing import compare_nodes
 from symad.verification.random_fields.prime_fields import Field
 from symad.verification.random_fields.primes import random_primes
 

@@ -11,7 +11,7 @@ from symad.ops.elementwise.arithmetic import mul
 from symad.verification.budget import Budget, Meter
 from symad.verification.measuring.directional import curvatures, directions
 from symad.verification.random_fields import runs
-from symad.verification.random_fields.identity_test import compare_nodes
+from symad.verification.random_fields.identity_testing import compare_nodes
 
 x, y = symbols("x y", real=True)
 

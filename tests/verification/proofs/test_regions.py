@@ -27,7 +27,7 @@ from sympy import (
 import symad
 from symad.verification.budget import Budget
 from symad.verification.intervals import INTERVALS, ZERO, above, below, both
-from symad.verification.random_fields.identity_test import compare_nodes
+from symad.verification.random_fields.identity_testing import compare_nodes
 from symad.verification.rewriting.facts.signs import known_signs
 
 x, y = symbols("x y", real=True)
