@@ -95,7 +95,7 @@ class Roles:
     def primals_of(self, node: Node) -> list[Node]:
         """The nodes of which one has the cotangent ``node``; they stand for the same value."""
         primal = self.primals.get(self.originals.get(node, node))
-        return [made for made, original in self.originals.items() if original is primal]
+        return [made for made, original in self.originals.items() if original is primal] if primal else []
 
 
 NO_ROLES = Roles()

@@ -30,11 +30,14 @@ def tell(replaced: Replaced) -> None:
         listener(replaced)
 
 
-def stand_ins(known: Iterable[Node], replaced: Replaced) -> Iterator[tuple[Node, Node]]:
-    """Those of the known nodes that are replaced, each with its stand-in; one of another shape is none."""
-    for node in set(known) & replaced.keys():
-        if replaced[node].shape == node.shape:
-            yield node, replaced[node]
+def stand_ins(known: Mapping[Node, object], replaced: Replaced) -> list[tuple[Node, Node]]:
+    """Those of the known nodes that are replaced, each with its stand-in; one of another shape is none.
+
+    They are in the order of ``known``, so that names do not depend on addresses in memory.
+    """
+    both = known.keys() & replaced.keys()
+    order = (node for node in known if node in both) if len(both) > 1 else both
+    return [(node, replaced[node]) for node in order if replaced[node].shape == node.shape]
 
 
 @contextmanager
@@ -46,7 +49,7 @@ def following(nodes: Iterable[Node]) -> Iterator[Mapping[Node, Node]]:
     originals = {node: node for node in nodes}
 
     def note(replaced: Replaced) -> None:
-        for node, made in stand_ins(originals.keys(), replaced):
+        for node, made in stand_ins(originals, replaced):
             originals.setdefault(made, originals[node])
 
     with told_of_rewriting(note):

@@ -66,8 +66,8 @@ class Proxy(Valueless):
         """``node``: the node for which the proxy stands."""
         self._value = node
         self._owner = SESSION.get()
-        if self._owner.variables is not None:
-            self._owner.variables.note()
+        if self._owner.frames is not None:
+            self._owner.frames.note()
 
     # ---- attributes of an array
 

@@ -22,13 +22,13 @@ from symad.core.variables import named
 from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node, symbol_of
+from symad.tracing.frames import Frames
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.input_symbols import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.surroundings import tracing
-from symad.tracing.variables import Variables
 from symad.tracing.wrapped import Wrapped, as_node
 
 
@@ -62,13 +62,13 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
             )
     around = SESSION.get()
     known = dims | (around.dims - set(symbols))
-    variables = Variables(_node_of)
-    opened = Session(f"the traced function {name}", known, symbols, around, variables=variables)
-    with tracing(opened), told_of_rewriting(variables.follow):
+    frames = Frames(_node_of)
+    opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
+    with tracing(opened), told_of_rewriting(frames.follow):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)
-    names = named(variables.names(), outputs)
+    names = named(frames.names(), outputs)
     return Graph(nodes, tuple(outputs), structure, title, "", None, () if plain else grouping, None, names)
 
 

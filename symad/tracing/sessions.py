@@ -18,7 +18,7 @@ import sympy
 from symad.core.graph import Node
 from symad.errors import TraceError
 from symad.ops.loops.captured import Captured
-from symad.tracing.variables import Variables
+from symad.tracing.frames import Frames
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +27,7 @@ class Session:
 
     ``dims`` are the dimension symbols of this function, and ``symbols`` the nodes of the SymPy symbols that
     are its inputs. ``makes_graph`` is False for bodies, whose nodes become part of the graph around them.
-    ``variables`` are the names that the function gives to its values.
+    ``frames`` are those of the function, whose variables name its values.
     """
 
     title: str = "no function"
@@ -35,7 +35,7 @@ class Session:
     symbols: dict[sympy.Symbol, Node] = field(default_factory=dict)
     parent: Session | None = None
     makes_graph: bool = True
-    variables: Variables | None = None
+    frames: Frames | None = None
 
 
 OUTSIDE = Session()
@@ -94,5 +94,5 @@ def session(opened: Session) -> Iterator[None]:
 def body(title: str) -> Iterator[None]:
     """A context in which values belong to the body of a loop; they must not be used after it."""
     around = SESSION.get()
-    with session(Session(title, around.dims, {}, around, False, around.variables)):
+    with session(Session(title, around.dims, {}, around, False, around.frames)):
         yield

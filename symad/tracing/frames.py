@@ -1,6 +1,6 @@
-"""The names of a traced function's variables, for the values that they hold.
+"""The frames in which a traced function makes values: their variables name these values.
 
-Generated code uses these names. A frame keeps its variables after its function has returned, so the frames
+Generated code uses the names. A frame keeps its variables after its function has returned, so the frames
 in which values are made are kept until the trace ends, and read then. A variable that gets another value
 loses the old one; therefore a frame is also read when its code has moved to another line or round a loop.
 """
@@ -18,8 +18,8 @@ from symad.core.users_line import is_users_code
 from symad.ops.arrays.sources import Constant, Input
 
 
-class Variables:
-    """The variables of the frames in which values are made while a function is traced."""
+class Frames:
+    """The user's frames in which values are made while a function is traced."""
 
     def __init__(self, node_of: Callable[[object], Node | None]) -> None:
         """``node_of``: the node for which a variable's value stands; None for other values."""
@@ -51,7 +51,7 @@ class Variables:
         for frame in self._unread:
             self._read(frame)
         self._unread.clear()
-        for node, made in stand_ins(self._found.keys(), replaced):
+        for node, made in stand_ins(self._found, replaced):
             self._found.setdefault(made, self._found[node])
 
     def names(self) -> dict[Node, str]:
