@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 import sympy
 
+from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
 from symad.cost import memory
 from symad.errors import LoweringError
@@ -43,7 +44,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         LoweringError: the dtype is unknown, or CuPy has no form of an op.
     """
     if dtype not in DTYPES:
-        raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
+        raise LoweringError(not_one_of("dtype", dtype, DTYPES))
     with roles_of(graph, inner=False).followed() as roles:
         prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
         if is_kernel(prepared):

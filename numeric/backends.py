@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
+from symad.core.escaping import not_one_of
 from symad.errors import LoweringError
 
 
@@ -53,7 +54,7 @@ def load_backend(name: str) -> object:
         LoweringError: there is no backend of this name, or it is not installed.
     """
     if name not in BACKENDS:
-        raise LoweringError(f"backend={name!r} is not one of {', '.join(map(repr, BACKENDS))}")
+        raise LoweringError(not_one_of("backend", name, BACKENDS))
     try:
         return importlib.import_module(BACKENDS[name])
     except ModuleNotFoundError as error:

@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
+from symad.core.escaping import brief, not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -81,7 +82,7 @@ def lower(
     """
     if not isinstance(backend, str):
         raise LoweringError(
-            f"backend={backend!r} is not a backend's name; give the arguments as lower(f, inputs=[x, y])"
+            f"backend={brief(backend)} is not a backend's name; give the arguments as lower(f, inputs=[x, y])"
         )
     if log is not None and backend not in TELLING:
         raise LoweringError(f"log reports the passes of backends {', '.join(TELLING)}, not of {backend!r}")
@@ -89,12 +90,12 @@ def lower(
         raise LoweringError("wrt selects the inputs of the packed vector; give packed=True, or leave wrt out")
     if style not in STYLES or (style == "plain" and backend != "numpy"):
         raise LoweringError(
-            f"style={style!r} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, and "
-            "'plain' is printed for backend 'numpy'"
+            f"style={brief(style)} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, "
+            "and 'plain' is printed for backend 'numpy'"
         )
     name = dtype_name(dtype)
     if name not in DTYPES and backend != "cupy":
-        raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
+        raise LoweringError(not_one_of("dtype", name, DTYPES))
     whole = as_graph(f, wrt, inputs)
     check_closed(whole, "lower")
     check_sizes_known(whole)
@@ -169,4 +170,4 @@ def dtype_name(dtype: DTypeLike) -> str:
     try:
         return np.dtype(dtype).name
     except TypeError:
-        raise LoweringError(f"dtype={dtype!r:.80} is not one of {', '.join(map(repr, DTYPES))}") from None
+        raise LoweringError(not_one_of("dtype", dtype, DTYPES)) from None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from symad import pullback, value_and_gradient
+from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, machine
@@ -64,7 +65,7 @@ def training_step(
         GpuError: there is no usable GPU.
     """
     if dtype not in DTYPES:
-        raise EvaluationError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
+        raise EvaluationError(not_one_of("dtype", dtype, DTYPES))
     problem = Trainable.of(loss, parameters)
     names = list(problem.arrays)
     if schedule is not None and not steps:

@@ -12,7 +12,7 @@ import sympy
 from symad.core.arguments import Argument, SignatureOf, bind, flat_values
 from symad.core.arrays import Array
 from symad.core.dims import bind as bind_dims
-from symad.core.escaping import visible
+from symad.core.escaping import not_one_of, visible
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Over, Traceable, Tree
 from symad.core.structures import pack
@@ -163,7 +163,7 @@ def _check_places(
 ) -> None:
     """Raises EvaluationError for values that these options must not have, and ShapeError for ``rows``."""
     if scheduler is not None and scheduler not in SCHEDULERS:
-        raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")
+        raise EvaluationError(not_one_of("scheduler", scheduler, SCHEDULERS))
     if client is not None and scheduler is not None:
         raise EvaluationError("give a client or a scheduler, not both")
     if client is not None and not (hasattr(client, "nthreads") and hasattr(client, "compute")):

@@ -11,6 +11,7 @@ import numpy as np
 
 import symad
 from symad.core.dims import solve_dims
+from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
 from symad.core.signatures import ByInput, Over, Traceable, Tree
 from symad.errors import EvaluationError
@@ -175,7 +176,7 @@ def minimize(
         EvaluationError: f is not a scalar, names do not fit, or f is not finite at the start.
     """
     if method not in METHODS:
-        raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
+        raise EvaluationError(not_one_of("method", method, METHODS))
     problem, start = Parts.of(f, x0, data, over, inputs, options)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")

@@ -15,6 +15,7 @@ import sympy
 
 import symad
 from symad import functions
+from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import is_dask
@@ -89,7 +90,7 @@ def glm(
         ShapeError: X and y do not fit.
     """
     if family not in FAMILIES:
-        raise EvaluationError(f"family={family!r} is not one of {', '.join(map(repr, FAMILIES))}")
+        raise EvaluationError(not_one_of("family", family, FAMILIES))
     if not penalty >= 0:
         raise EvaluationError(f"penalty={penalty!r}: give a number ≥ 0")
     X, y = (a if is_dask(a) else np.asarray(a) for a in (X, y))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.escaping import not_one_of
 from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
@@ -118,7 +119,7 @@ def least_squares(
         EvaluationError: names do not fit, or the residuals are not finite at the start.
     """
     if solver not in LINEAR:
-        raise EvaluationError(f"solver={solver!r} is not one of {', '.join(map(repr, LINEAR))}")
+        raise EvaluationError(not_one_of("solver", solver, LINEAR))
     problem, x = Unknowns.make(f, x0, data, inputs)
     return fitted(problem, x, method, solver, tolerance, iterations, watch)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.escaping import not_one_of
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.solvers.newton import Minimum, Path, newton, newton_cg
@@ -56,7 +57,7 @@ def minimize(
             would fill the memory.
     """
     if method not in METHODS:
-        raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
+        raise EvaluationError(not_one_of("method", method, METHODS))
     problem, start = Unknowns.make(f, x0, data, inputs)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")

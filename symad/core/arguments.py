@@ -13,6 +13,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape
+from symad.core.escaping import brief
 from symad.core.identifiers import parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves, pack
 from symad.errors import EvaluationError
@@ -135,7 +136,7 @@ def bind(
         places |= {name: k for k, name in enumerate(names) if names.count(name) == 1}
         for name, value in named.items():
             if name not in places:
-                raise EvaluationError(f"{_takes(title, names)}; {name!r} is none of them")
+                raise EvaluationError(f"{_takes(title, names)}; {brief(name)} is none of them")
             if (k := places[name]) in found:
                 raise EvaluationError(f"{title} was given a value of {names[k]} twice")
             found[k] = value

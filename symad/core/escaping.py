@@ -1,6 +1,8 @@
-"""Users' names in documents that do not accept every character: controls, surrogates, markup."""
+"""Users' names and values in documents and messages: controls, surrogates, markup, long texts."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def visible(text: str) -> str:
@@ -11,6 +13,21 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t " else _written(c) for c in text)
+
+
+MAX_SHOWN = 100
+"""Characters of a value that an error message shows."""
+
+
+def brief(value: object) -> str:
+    """``repr(value)`` for an error message, of which a long one is cut."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+def not_one_of(what: str, given: object, known: Iterable[object]) -> str:
+    """The message that the option ``what`` has a value which is none of the known ones."""
+    return f"{what}={brief(given)} is not one of {', '.join(map(repr, known))}"
 
 
 def _written(character: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from symad.core.arguments import Part
 from symad.core.dims import Dim
+from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -99,7 +100,7 @@ def check_mode(mode: str, known: Sequence[str]) -> None:
         DerivativeError: it has not.
     """
     if mode not in known:
-        raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
+        raise DerivativeError(not_one_of("mode", mode, known))
 
 
 def _choose_mode(mode: str, rows: Dim, columns: Dim) -> tuple[str, str]:

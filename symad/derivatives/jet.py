@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from math import factorial
 
+from symad.core.escaping import brief
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import ZERO, Graph, Origin, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -50,7 +51,7 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
         DerivativeError: the order is not an integer, is negative, or is larger than `MAX_ORDER`.
     """
     if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= MAX_ORDER:
-        raise DerivativeError(f"jet: the order {order!r:.80} is not an integer from 0 to {MAX_ORDER:,}")
+        raise DerivativeError(f"jet: the order {brief(order)} is not an integer from 0 to {MAX_ORDER:,}")
     graph = as_graph(f, wrt, inputs)
     selection = select_inputs(graph, wrt)
     nodes = selection.nodes

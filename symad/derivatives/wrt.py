@@ -11,6 +11,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, Packing, Part, Results, argument_of
 from symad.core.dims import Shape, same_dim, size
+from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, Origin
 from symad.core.identifiers import identifier, printed, short_name
 from symad.core.signatures import Wrt
@@ -113,7 +114,7 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
         selection = Selection(tuple(_entry(graph, e, by_symbol) for e in listed), bare=listed is not wrt)
     nodes = selection.nodes
     if len(set(nodes)) < len(nodes):
-        raise DerivativeError(f"wrt={wrt!r} names an input of {graph.name} twice; name each once")
+        raise DerivativeError(f"wrt={brief(wrt)} names an input of {graph.name} twice; name each once")
     _check_functions(graph, nodes)
     return selection
 
@@ -177,12 +178,12 @@ def _named(graph: Graph, entry: Wrt) -> Entry:
             hits = [Entry(argument_of(s), (node,)) for s, node in pairs if str(s) == entry]
         if len(hits) > 1:
             raise DerivativeError(
-                f"wrt={entry!r} names {len(hits)} inputs of {graph.name}; give the symbol itself"
+                f"wrt={brief(entry)} names {len(hits)} inputs of {graph.name}; give the symbol itself"
             )
         if hits:
             return hits[0]
     names = ", ".join(a.argument.name for a in arguments)
-    raise DerivativeError(f"wrt={entry!r} is not an input of {graph.name}; its inputs are {names}")
+    raise DerivativeError(f"wrt={brief(entry)} is not an input of {graph.name}; its inputs are {names}")
 
 
 def _check_functions(graph: Graph, nodes: Sequence[Node]) -> None:

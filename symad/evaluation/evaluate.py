@@ -15,6 +15,7 @@ import sympy
 from symad.core.arguments import as_columns, bind, flat_values
 from symad.core.arrays import Array, Number
 from symad.core.dims import solve_dims
+from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
@@ -124,7 +125,7 @@ def as_value(value: Any, symbol: sympy.Basic) -> Number:
         value = float(value)
     if isinstance(value, Dual):
         if _no_real_number(value):
-            raise EvaluationError(f"{symbol} was given {value!r}; give duals of real numbers")
+            raise EvaluationError(f"{symbol} was given {brief(value)}; give duals of real numbers")
         value = as_input(value)
     if isinstance(value, np.ma.MaskedArray):
         refuse_masked(symbol, value)
@@ -145,7 +146,7 @@ def as_value(value: Any, symbol: sympy.Basic) -> Number:
         if value.ndim == 0:
             value = value[()]
     elif isinstance(value, NO_NUMBERS) or _no_real_number(value):
-        raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
+        raise EvaluationError(f"{symbol} was given {brief(value)}; give a real number or an array of them")
     if getattr(symbol, "is_integer", False):
         refuse_fractions(symbol, value)
     return value
@@ -166,7 +167,7 @@ def refuse_fractions(symbol: sympy.Basic, value: Array | float) -> None:
     if isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
         if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
-            raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
+            raise EvaluationError(f"{symbol} is an integer, but was given {brief(value)}")
 
 
 def refuse_masked(symbol: sympy.Expr, value: Array) -> None:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symad.core.arguments import SignatureOf, bind, flat_values
+from symad.core.escaping import not_one_of
 from symad.core.graph import Graph, TupleOf, pack
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.forward import pushforward
@@ -41,7 +42,7 @@ def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -
         LoweringError: when called, an op has no form in JAX.
     """
     if rule not in RULES:
-        raise SymadError(f"as_function: rule={rule!r} is not one of {', '.join(map(repr, RULES))}")
+        raise SymadError(not_one_of("as_function: rule", rule, RULES))
     return JaxFunction(trace(f, inputs), rule)
 
 

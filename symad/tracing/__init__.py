@@ -20,6 +20,7 @@ from sympy.core.function import AppliedUndef
 
 from symad.core.arguments import Argument
 from symad.core.dims import dim_symbols, format_shape
+from symad.core.escaping import brief
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.core.identifiers import printed, short_name
@@ -293,8 +294,8 @@ def _as_sympy(f: Traceable) -> Any:
         return as_sympy(f)
     except sympy.SympifyError:
         raise TraceError(
-            f"{f!r} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, lists, "
-            "tuples or dicts of them, and Python functions"
+            f"{brief(f)} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, "
+            "lists, tuples or dicts of them, and Python functions"
         ) from None
 
 

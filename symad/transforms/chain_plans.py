@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import isqrt
 from typing import TypeAlias
 
+from symad.core.escaping import not_one_of
 from symad.errors import DerivativeError
 from symad.transforms.revolve import beta, repetitions, split
 
@@ -100,7 +101,7 @@ def make_plan(length: int, policy: str = "binomial", keep: int | None = None) ->
         DerivativeError: the policy is unknown, or a number is not positive.
     """
     if policy not in POLICIES:
-        raise DerivativeError(f"policy={policy!r} is not one of {', '.join(map(repr, POLICIES))}")
+        raise DerivativeError(not_one_of("policy", policy, POLICIES))
     if length < 0 or (keep is not None and keep < 1):
         raise DerivativeError(f"a plan needs length ≥ 0 and keep ≥ 1, not {length} and {keep}")
     if policy == "every":

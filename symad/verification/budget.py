@@ -13,6 +13,7 @@ from sympy.functions.elementary.trigonometric import InverseTrigonometricFunctio
 from sympy.functions.special.bessel import AiryBase, BesselBase
 
 from symad.core.arrays import Array
+from symad.core.escaping import brief
 from symad.core.graph import Node
 from symad.core.questions import flops
 from symad.library.special_functions import SpecialFunction
@@ -77,7 +78,7 @@ class Meter:
         if not isinstance(self.budget, Budget):
             raise TypeError(
                 "budget is a symad.verification.Budget, such as Budget(steps=1_000_000), not "
-                f"{self.budget!r:.80}"
+                f"{brief(self.budget)}"
             )
         if self.limit < 0:
             self.limit = float(self.budget.steps)

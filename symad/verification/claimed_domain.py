@@ -10,6 +10,7 @@ import sympy
 from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.arrays import Array
+from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
@@ -51,7 +52,7 @@ def read_condition(graph: Graph, where: Any) -> Node:
         read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
     else:
         told = "a SymPy condition or a function of the inputs"
-        raise TraceError(f"verify: where= is {told}, not {where!r:.80}")
+        raise TraceError(f"verify: where= is {told}, not {brief(where)}")
     foreign = [s for s in with_inputs_of(graph, read).inputs if s not in graph.inputs]
     if foreign:
         raise TraceError(

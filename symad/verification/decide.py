@@ -21,6 +21,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import format_shape, same_shape
+from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import constant
@@ -67,7 +68,7 @@ def decide(
     """
     start = time.monotonic()
     if seed is not None and not hasattr(seed, "__index__"):
-        raise TypeError(f"seed is an int, or None for a new one, not {seed!r:.80}")
+        raise TypeError(f"seed is an int, or None for a new one, not {brief(seed)}")
     seed = secrets.randbits(63) if seed is None else int(seed)
     budget = budget or Budget()
     meter = meter or Meter(budget)

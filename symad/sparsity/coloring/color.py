@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from symad.core.escaping import not_one_of
 from symad.sparsity.coloring.acyclic import color_trees
 from symad.sparsity.coloring.bidirectional import color_both
 from symad.sparsity.coloring.columns import color_columns
@@ -56,7 +57,7 @@ def color(
             names a conflicting pair.
     """
     if kind not in KINDS:
-        raise ColoringError(f"kind={kind!r} is not one of {', '.join(map(repr, KINDS))}")
+        raise ColoringError(not_one_of("kind", kind, KINDS))
     symmetric = kind in ("star", "acyclic")
     matrix = as_pattern(pattern, bipartite=not symmetric)
     graph = matrix.adjacency() if symmetric else matrix

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symad.core.arguments import Part
+from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -156,7 +157,7 @@ def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
 
 def _check(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
-        raise DerivativeError(f"{what}={given!r} is not one of {', '.join(map(repr, known))}")
+        raise DerivativeError(not_one_of(what, given, known))
 
 
 def _check_chunk(chunk: object) -> None:

@@ -34,3 +34,22 @@ def test_the_option_is_named(call, error, told):
     with pytest.raises(error, match=told) as raised:
         call()
     assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda text: symad.trace(text),
+        lambda text: symad.gradient(f, text),
+        lambda text: f(**{text: 1.0}),
+        lambda text: f(text, 1.0),
+        lambda text: lower(f, backend=text),
+        lambda text: lower(f, style=text),
+        lambda text: lower(f, dtype=text),
+        lambda text: symad.color([[1, 2]], kind=text),
+    ],
+)
+def test_messages_cut_long_values(call):
+    with pytest.raises((symad.errors.SymadError, TypeError)) as raised:
+        call("q" * 5000)
+    assert len(str(raised.value)) < 400 and "qqq" in str(raised.value)
