@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
@@ -43,6 +43,9 @@ from symad.ops.linalg.root import Root, newton
 from symad.ops.loops.checkpointed_chain import Kept, kept_by
 from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, pulled_back
 from symad.ops.loops.remat import Remat
+
+Called: TypeAlias = Callable[..., list[Array]]
+"""A function of a program: from its arguments to its results."""
 
 
 def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
@@ -109,11 +112,11 @@ class State:
             return as_floats(evaluate(op, values))
         return as_floats(called(op, values, [self.known[value] for value in expression.functions]))
 
-    def function(self, statement: Function) -> Callable[..., list[Any]]:
+    def function(self, statement: Function) -> Called:
         """A function of the program as one of Python."""
         fixed = {each.value: self.value(each.expression) for each in statement.fixed}
 
-        def call(*values: Any) -> list[Any]:
+        def call(*values: Array) -> list[Array]:
             given = dict(zip(statement.parameters, values, strict=True))
             inner = State(dict(self.dims), fixed | given)
             if statement.steps is not None:
@@ -127,27 +130,27 @@ class State:
 
 
 @question
-def called(op: Op, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+def called(op: Op, values: Values, functions: Sequence[Called]) -> Array:
     """The value of an op, some of whose graphs are functions of the program."""
 
 
 @called.dispatch
-def call_remat(op: Remat, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+def call_remat(op: Remat, values: Values, functions: Sequence[Called]) -> Array:
     return functions[0](*values)[0]
 
 
 @called.dispatch
-def call_kept(op: Kept, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+def call_kept(op: Kept, values: Values, functions: Sequence[Called]) -> Array:
     return kept_by(lambda *moving: functions[0](*moving)[0], op, values)
 
 
 @called.dispatch
-def call_pullback(op: ChainPullback, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+def call_pullback(op: ChainPullback, values: Values, functions: Sequence[Called]) -> Array:
     return pulled_back(lambda *moving: functions[0](*moving)[0], functions[1], op, values)
 
 
 @called.dispatch
-def call_root(op: Root, values: Values, functions: Sequence[Callable[..., list[Any]]]) -> Array:
+def call_root(op: Root, values: Values, functions: Sequence[Called]) -> Array:
     """One problem after the other."""
     (equations,) = functions
     moving = [k for k, batched in enumerate(op.batched) if batched and k]

@@ -238,7 +238,7 @@ def _read_graph(saved: Any, classes: Classes = ()) -> Graph:
     return Graph(tuple(ins), outs, made, name, report, origin, *calling, variables)
 
 
-def _read_variables(saved: Any, outputs: tuple[Node, ...]) -> Variables:
+def _read_variables(saved: Json, outputs: tuple[Node, ...]) -> Variables:
     """The names of values; a value is saved as the number of its scope and its number in there."""
     match saved:
         case []:
