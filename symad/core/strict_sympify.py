@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
 
 
 def as_sympy(value: Any) -> Any:
-    """The SymPy object of a number or an expression.
+    """The SymPy object of a number, an expression, or a tuple, set or dict of these.
 
-    SymPy executes the text that it reads. Its strict `sympify` refuses text and lists, but reads the text
-    inside of tuples, sets and dicts.
+    SymPy executes the text that it reads. Its strict `sympify` refuses text, but reads the elements of
+    containers as if it were not strict; they are therefore converted here, one by one.
 
     Raises:
-        sympy.SympifyError: the value is text, holds text, or has no form in SymPy.
+        ValueError, TypeError: the value is text, holds text, or has no form in SymPy; mostly SympifyError.
     """
-    if isinstance(value, (tuple, set, frozenset, Mapping)) and holds_text(value):
-        raise sympy.SympifyError("text is never read as an expression")
-    return sympy.sympify(value, strict=True)
-
-
-def holds_text(value: object) -> bool:
-    """True for text, and for containers of Python that hold text."""
-    if isinstance(value, (str, bytes)):
-        return True
+    if isinstance(value, tuple):
+        return sympy.Tuple(*map(as_sympy, value))
+    if isinstance(value, (set, frozenset)):
+        return sympy.FiniteSet(*map(as_sympy, value))
     if isinstance(value, Mapping):
-        return any(map(holds_text, (*value.keys(), *value.values())))
-    inside: Collection[object] = value if isinstance(value, (list, tuple, set, frozenset)) else ()
-    return any(map(holds_text, inside))
+        return sympy.Dict({as_sympy(key): as_sympy(part) for key, part in value.items()})
+    return sympy.sympify(value, strict=True)

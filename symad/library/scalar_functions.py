@@ -19,7 +19,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
-from symad.core.strict_sympify import holds_text
+from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
 from symad.evaluation.function_values import numpy_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
@@ -62,14 +62,16 @@ def refuse_text(head: sympy.FunctionClass, args: tuple[Any, ...]) -> None:
     """Refuses what SymPy's functions would read as text, and so execute.
 
     Raises:
-        TraceError: an argument is text or holds text.
+        TraceError: an argument is text, holds text, or is an object that SymPy reads by its text.
     """
     for a in args:
-        if holds_text(a):
+        try:
+            as_sympy(a)
+        except (ValueError, TypeError):  # SympifyError is a ValueError
             raise TraceError(
-                f"{head.__name__} was given a {type(a).__name__} with text; its arguments are numbers, "
-                "arrays, SymPy expressions and traced values, and text is never read as one"
-            )
+                f"{head.__name__} was given a {type(a).__name__}; its arguments are numbers, arrays, "
+                "SymPy expressions and traced values, and text is never read as one"
+            ) from None
 
 
 class ScalarFunction(sympy.Function):

@@ -292,7 +292,7 @@ def _as_sympy(f: Traceable) -> Any:
         return f
     try:
         return as_sympy(f)
-    except sympy.SympifyError:
+    except (ValueError, TypeError):  # SympifyError is a ValueError
         raise TraceError(
             f"{brief(f)} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, "
             "lists, tuples or dicts of them, and Python functions"
