@@ -353,11 +353,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
 
 
 def _helper_lines(printer: ArrayPrinter) -> list[str]:
-    return [
-        line
-        for source in printer.helpers.values()
-        for line in (source.rstrip(), "", "")
-    ]
+    return [line for source in printer.helpers.values() for line in (source.rstrip(), "", "")]
 
 
 def _entry_lines(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:

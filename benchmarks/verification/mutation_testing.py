@@ -40,12 +40,10 @@ def expressions(count: int, rng: random.Random) -> list[tuple[Any, Any]]:
     """Pairs of an expression and a variable: published ones, then random compositions."""
     found = []
     for case in FUNCTIONS:
-        variables = case.wrt if isinstance(case.wrt, list) else [case.wrt]
-        found.extend((case.expression, v) for v in variables)
+        found.extend((case.expression, v) for v in (case.wrt if isinstance(case.wrt, list) else [case.wrt]))
     while len(found) < count:
         expression = random_expression(rng, rng.randrange(2, 5))
-        symbols = sorted(expression.free_symbols, key=str)
-        if symbols:
+        if symbols := sorted(expression.free_symbols, key=str):
             found.append((expression, rng.choice(symbols)))
     return found[:count]
 

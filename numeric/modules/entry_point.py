@@ -1,7 +1,4 @@
-"""The outermost function of generated code, if arguments hold several inputs: vectors, dicts, dataclasses.
-
-It takes the arguments apart and calls the function of all inputs, whose name it takes over in the file.
-"""
+"""The outermost function of generated code, which takes vectors, dicts and dataclasses of inputs apart."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ Four ways are tried, each sound, from cheap to complete:
 - *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
 - *related*: rational relations between exponents, and between angles, are found.
 
-Equality in all lanes is equality of functions, but for the stated probability. A difference proves
-nothing: an identity may rest on a relation that is not known here.
+Equality in all lanes is equality of functions, but for the stated probability; a difference proves nothing.
 """
 
 from __future__ import annotations
@@ -397,6 +396,5 @@ def _over_draws(
 
 
 def _draw(node: Node, low: int, high: int, rng: Random) -> Array:
-    count = int(np.prod(node.shape))
-    values = [rng.randrange(low, max(high, low + 1)) for _ in range(count)]
+    values = [rng.randrange(low, max(high, low + 1)) for _ in range(int(np.prod(node.shape)))]
     return np.array(values, dtype=np.int64).reshape(node.shape)
