@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,7 +33,7 @@ OpName: TypeAlias = "str | tuple[str, Any] | sympy.FunctionClass"
 MIN_SAME_CONSTANT = 32
 """From this many operations with the same constant on, they form a run that needs no places for it."""
 
-SHORT_POWERS = (2, 3, 4, sympy.Rational(1, 2))
+SHORT_POWERS = (2, 3, 4, Fraction(1, 2))
 """Exponents of powers that are computed by products or a square root."""
 
 RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}

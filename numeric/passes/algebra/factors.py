@@ -24,8 +24,8 @@ from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float
 
-MIN_FACTOR, MAX_FACTOR = 1e-200, 1e200
-"""Factors are joined while their magnitude is between these, so that joining them causes no overflow."""
+MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
+"""Factors are joined while their magnitude is between these: none overflows, also in single precision."""
 
 MAX_INTEGER = 10**7
 """Fractions with a larger numerator or denominator are not treated as factors."""

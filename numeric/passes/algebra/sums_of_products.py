@@ -4,7 +4,8 @@
 - Numbers and signs are moved out of a sum, into one factor.
 - A contraction of many operands is computed two at a time, in the cheapest order.
 
-The value of a sum changes by rounding only.
+The value of a sum changes by rounding only. Numbers that are very small or large stay where they are: in
+Σ (c x)², c² can be 0 where (c x)² is not. Divisors stay, too: (x/d)/d is not x/d², where d² can overflow.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from math import isfinite
+from typing import TypeGuard
 
 import numpy as np
 
@@ -35,6 +36,9 @@ TYPICAL = 100
 
 MAX_INTEGER = 10**7
 """Fractions with a larger numerator or denominator are written as floats."""
+
+MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
+"""Numbers are moved and multiplied while their magnitude is between these, also in single precision."""
 
 
 def contract_sums(graph: Graph) -> Graph:
@@ -69,7 +73,7 @@ def _contracted(graph: Graph) -> Nodes:
 def split(node: Node) -> tuple[Number, Node | None]:
     """The number in a node, and the remaining factor; None as the factor means 1."""
     value = constant_value(node)
-    if _finite(value):
+    if _movable(value):
         return Fraction(value), None
     if isinstance(node.op, Add) and len(node.args) == 1:
         inner, base = split(node.args[0])
@@ -80,17 +84,32 @@ def split(node: Node) -> tuple[Number, Node | None]:
     rest: list[tuple[int, Node]] = []
     for power, arg in zip(node.op.powers, node.args, strict=True):
         value = constant_value(arg)
-        if _finite(value) and value:
+        if value and _movable(value):
             factor *= Fraction(value) ** power
         else:
             rest.append((power, arg))
-    if factor == 1:
+    if factor == 1 or not _moderate(factor):
         return 1, node
     return factor, signed_product(rest) if rest else None
 
 
-def _finite(value: float | None) -> bool:
-    return is_exact(value) or (isinstance(value, float) and isfinite(value))
+def _movable(value: float | None) -> bool:
+    """Whether a constant is a number that is moved and multiplied."""
+    return _is_number(value) and (not value or _moderate(value))
+
+
+def _extreme(node: Node) -> bool:
+    """Whether a node is a number that stays where it is."""
+    value = constant_value(node)
+    return _is_number(value) and bool(value) and not _moderate(value)
+
+
+def _is_number(value: float | None) -> TypeGuard[Number | float]:
+    return is_exact(value) or isinstance(value, float)
+
+
+def _moderate(number: Number | float) -> bool:
+    return MIN_FACTOR <= (number if number > 0 else -number) <= MAX_FACTOR
 
 
 def scaled(factor: Number, node: Node) -> Node:
@@ -109,19 +128,28 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     op = op_of(node, Mul)
     factor: Number = 1
     rest: list[tuple[int, Node]] = []
+    divisors = op.powers.count(-1)
     for power, arg, alone in zip(op.powers, args, single, strict=True):
         number, base = split(arg)
         if number == 0:
             return node if args == node.args else Node.of(op, args)
         if number != 1:
-            factor *= Fraction(number) ** power
+            joined = factor * Fraction(number) ** power
+            if not _moderate(joined):
+                rest.append((power, arg))
+                continue
+            factor = joined
         if base is None:
             continue
         inner = base.op
         if alone and isinstance(inner, Mul) and base.shape == node.shape:
-            rest += [(power * p, a) for p, a in zip(inner.powers, base.args, strict=True)]
-        else:
-            rest.append((power, base))
+            flat = [(power * p, a) for p, a in zip(inner.powers, base.args, strict=True)]
+            more = sum(p == -1 for p, _ in flat) - (power == -1)
+            if (more <= 0 or divisors + more <= 1) and not any(_extreme(a) for a in base.args):
+                rest += flat
+                divisors += more
+                continue
+        rest.append((power, base))
     if not rest:
         return _number(factor)
     return _small_side(factor, rest) if node.shape else scaled(factor, signed_product(rest))
@@ -163,7 +191,8 @@ def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
     factor: Number = 1
     for k, arg in enumerate(operands):
         number, base = split(arg)
-        if number != 1 and base is not None and base.shape == arg.shape and _shrinks(node, arg):
+        moved = number != 1 and base is not None and base.shape == arg.shape and _shrinks(node, arg)
+        if moved and base is not None and (number == 0 or _moderate(factor * number)):
             factor *= number
             operands[k] = base
     joined, operands = _joined(list(labels), operands, single)
@@ -284,8 +313,9 @@ def ordered(labels: Sequence[tuple[Hashable, ...]], out: Sequence[int], args: Se
     op, operands = whole.op, list(whole.args)
     parts = [tuple(p) for p in op.inputs]
     sized = [np.broadcast_to(np.float64(0), [_size((d,)) for d in a.shape]) for a in operands]
-    path = _bilinear(parts, op.output) or (
-        np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:]
+    path = (
+        _bilinear(parts, op.output)
+        or (np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:])
     )
     for step in path:
         chosen = sorted(step)

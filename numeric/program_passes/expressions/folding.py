@@ -13,6 +13,9 @@ from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Constant, constant, is_exact
 from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 
+MAX_INTEGER = 10**30
+"""Numbers are multiplied up to this magnitude, which single precision can hold."""
+
 
 def fold(program: Program) -> Program:
     """The program with `aligned` and `folded` applied to every expression."""
@@ -53,7 +56,7 @@ def _product(expression: Compute, op: Mul) -> Expression:
     """A product with its exact numbers in front: a·(b·x) = (a b)·x for integers and fractions.
 
     This adds no rounding. Only numbers of the product, and of factors that are products, are moved; the order
-    of the other factors stays.
+    of the other factors stays. So do quotients of quotients: the product of their divisors could overflow.
     """
     inner_numbers = [arg for arg in expression.args if isinstance(arg, Compute) and _holds_number(arg)]
     if not inner_numbers or (len(inner_numbers) == 1 and exact(inner_numbers[0]) not in (None, 1)):
@@ -66,6 +69,7 @@ def _product(expression: Compute, op: Mul) -> Expression:
             isinstance(arg, Compute)
             and isinstance(inner, Mul)
             and (number_first or exact(arg.args[0]) is not None)
+            and not (_has_divisor(expression) and _has_divisor(arg))
         ):
             flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
         else:
@@ -80,6 +84,8 @@ def _product(expression: Compute, op: Mul) -> Expression:
             rest.append((power, arg))
     common = gcd(over, under) if under > 0 else -gcd(over, under)
     over, under = over // common, under // common
+    if max(abs(over), abs(under)) > MAX_INTEGER:
+        return expression
     is_one = over == under
     if len(rest) + (not is_one) >= len(op.powers) and len(flat) == len(op.powers):
         return expression
@@ -89,6 +95,12 @@ def _product(expression: Compute, op: Mul) -> Expression:
     back = [(-1, under)] if under != 1 else []
     parts = [*((p, _number(v)) for p, v in front), *rest, *((p, _number(v)) for p, v in back)]
     return Compute(Mul(tuple(p for p, _ in parts)), tuple(a for _, a in parts), expression.shape)
+
+
+def _has_divisor(expression: Compute) -> bool:
+    """Whether a product has a divisor that is no number."""
+    powers = expression.op.powers if isinstance(expression.op, Mul) else ()
+    return any(p == -1 and exact(arg) is None for p, arg in zip(powers, expression.args, strict=True))
 
 
 def _number(value: int) -> Compute:
