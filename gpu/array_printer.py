@@ -298,9 +298,9 @@ class CuPyPrinter(ArrayPrinter):
     def _fused(self, node: Node, op: Fused) -> list[str]:
         values = [Node.of(Fused(op.body, k), node.args) for k in range(len(op.body.output_nodes))]
         call = self.expression(node)
-        for value in (node, *(v for v in values if v is not node)):
+        for value in (node, *(v for v in values if v is not node and v in self.block.values)):
             self.text[value] = self.name_for(value)
-        return [f"{', '.join(self.text[v] for v in values)} = {call}"]
+        return [f"{', '.join(self.text.get(v, '_') for v in values)} = {call}"]
 
     def _widened(self, node: Node) -> list[str]:
         """Linear algebra in float32: for half precisions the device libraries have no LAPACK routines."""

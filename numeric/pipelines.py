@@ -311,6 +311,10 @@ def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPa
     return ProgramPass("keep memory", run, "by twos", "large arrays reuse the memory of earlier calls")
 
 
+DROP = ProgramPass("drop", drop_unread, "loops", "every statement is needed for a result")
+"""Runs after the loops are statements, which read less than the ops they come from."""
+
+
 def releases(least: int) -> ProgramPass:
     """The last pass for array code outside of loops, on NumPy and CuPy.
 

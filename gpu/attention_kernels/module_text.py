@@ -5,12 +5,12 @@ shared memory needed, launches); a launch is (threads, rows owned by a block, sl
 memory, source). The kernels are in gpu/kernels.
 """
 
-MODULE = '''@lru_cache(maxsize=None)
+MODULE = """@lru_cache(maxsize=None)
 def _module(source):
     return cp.RawModule(code=source, options=("-std=c++17",))
+"""
 
-
-@lru_cache(maxsize=None)
+DEVICE = '''@lru_cache(maxsize=None)
 def _device(number):
     """Compute capability, shared memory of a block and multiprocessors; asking takes long."""
     device = cp.cuda.Device(number)
@@ -129,7 +129,7 @@ COTANGENTS = '''def _attention_cotangents(
 ):
     """Cotangents of q, k and v, and sums of the parameters': by row, column, diagonal, pair."""
     batch, heads, n, d = q.shape
-    groups, m, columns = k.shape[1], k.shape[2], v.shape[3]
+    m, columns = k.shape[2], v.shape[3]
     q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
     out, out_bar = (_ready(a, dtype, widths[2]) for a in (out, bars[0]))
     made = cp.empty_like if q.size and k.size else cp.zeros_like  # the kernels write all of them

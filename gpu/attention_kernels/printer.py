@@ -146,6 +146,7 @@ class _Writer:
         self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
         self.compiled = self._compile()
         printer.helper("_module", texts.MODULE)
+        printer.helper("_device", texts.DEVICE)
         run = fastest_text() if current().autotune else texts.FIRST
         printer.imports |= IMPORTS if current().autotune else set()
         for name, source in (("_launch", texts.LAUNCH), ("_run", run), ("_statistics", texts.STATISTICS)):
@@ -168,9 +169,7 @@ class _Writer:
         results = results_of(op, self.node)
         common = ", ".join([*self._point(), self.plans_name(), self.arguments(), self.scale()])
         common += f", {printer.type_text}, {self.np_real}, {self.widths()}"
-        for result in results:
-            printer.text[result] = printer.value_name()
-        names = ", ".join(printer.text[r] for r in results[:3])
+        names = ", ".join(printer.result_names(results)[:3])
         if isinstance(op, Attention):
             printer.kernels.types[results[1]] = printer.accumulator
             return [f"{names} = {printer.helper('_attention', texts.FORWARD)}({common})"]
@@ -187,9 +186,10 @@ class _Writer:
         kind = ("_atomic_bars", texts.ATOMIC) if self.atomic else ("_owned_bars", texts.OWNED)
         bars = printer.helper(*kind)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
-        sums = printer.own_name() if len(results) > 3 else "_"
+        bars_read = [pair for pair in zip(op.real[3:], results[3:], strict=True) if pair[1] in printer.text]
+        sums = printer.own_name() if bars_read else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts}, {bars})"]
-        for r, result in zip(op.real[3:], results[3:], strict=True):
+        for r, result in bars_read:
             as_given = self.node.args[r] in printer.as_given
             if as_given:
                 printer.kernels.types[result] = printer.accumulator

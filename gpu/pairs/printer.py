@@ -64,7 +64,7 @@ PLAN = '''def _pair_plan(plan):
     return products if products and capability >= 80 and products["shared"] <= room else plan
 '''
 
-SUM = '''def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
+SUM = """def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
     x, y, b = (cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b))
     (n, d), m, columns = x.shape, len(y), b.shape[1]
     lse = cp.full(n, -cp.inf, dtype=real)
@@ -83,9 +83,9 @@ SUM = '''def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
     grid = (-(-n//128), 1, 1), grid[1]
     _pair_launch(plan, "pair_combine_levels", grid[0], parts, levels, out, lse, n, columns, grid[1])
     return out.astype(dtype, copy=False), lse
-'''
+"""
 
-BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype, real):
+BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype, real):
     shapes = [p.shape for p in params]
     x, y, b, rows_bar = (
         cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b, out_bar)
@@ -118,7 +118,7 @@ BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype
         bars.append(packed[start:start + size].reshape(shape))
         start += size
     return tuple(bar.astype(dtype, copy=False) for bar in bars)
-'''
+"""
 
 
 def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
@@ -155,6 +155,7 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
+    printer.helper("_device", module_text.DEVICE)
     printer.helper("_pair_launch", LAUNCH)
     printer.helper("_pair_plan", PLAN)
     types = f"{printer.type_text}, cp.{printer.accumulator}"
@@ -167,9 +168,7 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
         call = f"{helper}({first}, {args[at]}, {args[at + 1]}, {lse}, {last})"
     else:
         call = f"{printer.helper('_pair_sum', SUM)}({first}, {last})"
-    for result in results:
-        printer.text[result] = printer.value_name()
-    names = [printer.text[r] for r in results]
+    names = printer.result_names(results)
     if isinstance(op, PairSum):
         if len(results) == 2:
             printer.kernels.types[results[1]] = printer.accumulator

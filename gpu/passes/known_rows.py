@@ -16,7 +16,7 @@ from symad.core.questions import Nodes
 from symad.gpu.passes.known_numbers import filled
 from symad.gpu.printers.indices import fits
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.positions import Positions, name_of, positions
 from symad.ops.arrays.shaping import (
     Broadcast,
     Pad,
@@ -43,6 +43,8 @@ def known_rows(outputs: Sequence[Node]) -> Nodes:
 
 def _known(node: Node, args: Nodes) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
+    if isinstance(node.op, Gather) and _in_order(args[0]):
+        return positions((args[1],), args[0].shape, (0,), name_of(args[0]), from_end=False)
     if isinstance(node.op, Gather) and _in_order(args[1]):
         count, rows = args[1].shape[0], args[0].shape[0]
         if isinstance(rows, int) and count <= rows:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from string import Template
 
-import numpy as np
-
 from symad.core.dims import Dim, same_dim, size
 from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
@@ -236,11 +234,6 @@ def _row_numbers(indices: Node, length: Dim, printer: CuPyPrinting) -> str:
 def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
     table, indices = node.args
     rows = _row_numbers(indices, table.shape[0], printer)
-    counts = isinstance(table.op, Iota) or (
-        isinstance(table.op, ArrayConstant) and (table.op.array == np.arange(len(table.op.array))).all()
-    )
-    if counts and len(table.shape) == 1 and printer.kernels.type_of(node) == "int64":
-        return rows
     return f"{args[0]}[{rows}]"
 
 

@@ -59,9 +59,7 @@ def sums_lines(op: Sums, node: Node, printer: CuPyPrinting) -> list[str]:
     for start in range(0, len(node.args), MAX_TOGETHER):
         some = range(start, min(start + MAX_TOGETHER, len(node.args)))
         values = [Node.of(Sums(op.kept, k), node.args) for k in some]
-        for value in values:
-            printer.text[value] = printer.value_name()
-        names = ", ".join(printer.text[v] for v in values) + "," * (len(values) == 1)
+        names = ", ".join(printer.result_names(values)) + "," * (len(values) == 1)
         arrays = ", ".join(_typed(node.args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
         rest = f"{printer.type_text}, {size}, {MAX_TOGETHER}"

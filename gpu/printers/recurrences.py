@@ -89,7 +89,9 @@ class _Writer:
     def lines(self) -> list[str]:
         op, printer, step = self.op, self.printer, self.step
         outputs = op.body.output_nodes
-        names = [printer.value_name() for _ in outputs]
+        values = [(self.value(k), self.value(k, True)) for k in range(len(outputs))]
+        read = [any(value in printer.block.values for value in pair) for pair in values]
+        names = [printer.value_name() if each else "_" for each in read]
         kinds = [printer.kernels.dtype if not _is_flag(o) else "bool" for o in outputs]
         steps = printer.dim(steps_of(op, self.node.args))
         made = [
@@ -125,11 +127,10 @@ class _Writer:
         printer.imports |= {"from functools import lru_cache", "import numpy as np"}
         printer.helper("_module", module_text.MODULE)
         printer.helpers.setdefault("_recurrence", RUN)
-        for k, name in enumerate(names):
-            value = self.value(k)
-            printer.text[value] = f"{name}[1:]" if k < op.states else name
-            if k < op.states:
-                printer.text[self.value(k, True)] = f"{name}[:-1]"
+        for k, (name, (value, before)) in enumerate(zip(names, values, strict=True)):
+            if read[k]:
+                printer.text[value] = f"{name}[1:]" if k < op.states else name
+                printer.text |= {before: f"{name}[:-1]"} if k < op.states else {}
             if kinds[k] == "bool":
                 printer.kernels.types[value] = "bool"
         spare = ["_"] * len(step.stored)
@@ -201,12 +202,9 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinting) -> list
     printer.imports |= {"from functools import lru_cache", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_recurrence", RUN)
-    names = [printer.value_name() for _ in outputs]
-    for k, name in enumerate(names):
-        value = Node.of(RowProgram(op.body, k), node.args)
-        printer.text[value] = name
-        if _is_flag(outputs[k]):
-            printer.kernels.types[value] = "bool"
+    values = [Node.of(RowProgram(op.body, k), node.args) for k in range(len(outputs))]
+    names = printer.result_names(values)
+    printer.kernels.types |= {v: "bool" for v, o in zip(values, outputs, strict=True) if _is_flag(o)}
     targets = [*names, *["_"] * len(step.stored)]
     comma = "," if len(targets) == 1 else ""
     return [f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"]

@@ -11,7 +11,7 @@ from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import RowGroup
 
-CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):
+CALL = """def _row_group(kernel, inputs, shapes, full, dtype, real):
     whole = [a.dtype == cp.int64 for a in inputs]
     inputs = [cp.ascontiguousarray(a if w else a.astype(real, copy=False)) for a, w in zip(inputs, whole)]
     outputs = [cp.empty(shape, dtype=real) for shape in shapes]
@@ -22,7 +22,7 @@ CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):
     else:
         outputs = [cp.zeros_like(a) for a in outputs]
     return [a.astype(dtype, copy=False) for a in outputs]
-'''
+"""
 
 
 class WarpRows(RowText):
@@ -82,9 +82,7 @@ def row_lines(op: RowGroup, node: Node, printer: CuPyPrinting) -> list[str]:
     helper = printer.helper("_row_group", CALL)
     arrays = ", ".join(printer.array_text(a) for a in node.args)
     shapes = ", ".join(printer.dims(v.shape) for v in values)
-    for value in values:
-        printer.text[value] = printer.value_name()
-    names = ", ".join(printer.text[v] for v in values)
+    names = ", ".join(printer.result_names(values))
     names = f"{names}," if len(values) == 1 else names
     made = f"{printer.type_text}, cp.{printer.accumulator}"
     return [f"{names} = {helper}({kernel}, [{arrays}], [{shapes}], {printer.dims(op.full)}, {made})"]

@@ -269,8 +269,9 @@ class NativePrinter(InPlacePrinter):
         """The statement that computes some values in their places."""
         made = []
         for value, place in zip(values, places, strict=True):
-            self.text[value] = place or self.name_for(value)
-            made.append("_" if place else self.text[value])
+            if value in self.block.values:
+                self.text[value] = place or self.name_for(value)
+            made.append("_" if place else self.text.get(value, "_"))
         given = [*args, *(p or "None" for p in places)] if any(places) else [*args]
         call = f"{name}({', '.join(given)})"
         return call if all(places) else f"{', '.join(made)} = {call}"
@@ -317,7 +318,8 @@ class NativePrinter(InPlacePrinter):
             places.append(place)
         lines.append(self._call(name, args, values, places))
         for value in values:
-            if len(value.shape) == len(op.full) and not same_shape(value.shape, op.full):
+            ends_in_one = len(value.shape) == len(op.full) and not same_shape(value.shape, op.full)
+            if ends_in_one and value in self.text:
                 text_ = self.text[value]
                 lines.append(f"{text_} = {text_}[..., None]")
         return lines

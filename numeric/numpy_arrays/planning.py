@@ -61,5 +61,6 @@ def plan_inside(
         printer.roles = printer.roles.inside(results[0])
         plan = plan_of(printer, results, given, places)
     printer.bounds = around
-    printer.steps[next(iter(given.values()))] = plan
+    keys = (*given.values(), *(place for place in places if place is not None))
+    printer.steps |= dict.fromkeys(keys, plan)
     return plan.program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -29,7 +29,7 @@ from symad.numeric.numpy_arrays.texts import Name, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.passes.loops.loop import Loop
-from symad.numeric.pipelines import PassReport, ProgramPass, functions, releases
+from symad.numeric.pipelines import DROP, PassReport, ProgramPass, functions, releases
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
@@ -75,7 +75,7 @@ class ArrayPrinter(ModuleParts):
         self.depth = 0
         """The number of those that are executed many times."""
         self.steps: dict[Value, Plan] = {}
-        """The plans of steps and functions, each under the first value that it is given."""
+        """The plans of steps and functions, each under the values that it is given, or writes to."""
         self.functions: dict[Value, str] = {}
         """The names of functions that have been printed."""
         self.function_results: dict[str, Sequence[Node]] = {}
@@ -155,6 +155,15 @@ class ArrayPrinter(ModuleParts):
             made = self.value_name()
             return Name(made, made.number, self.stem_of_text(node.args[0]))
         return self.called(stem)
+
+    def result_names(self, results: Iterable[Node]) -> list[str]:
+        """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
+        names: list[str] = []
+        for result in results:
+            if result in self.block.values:
+                self.text[result] = self.value_name()
+            names.append(self.text[result] if result in self.block.values else "_")
+        return names
 
     def stem(self, node: Node) -> str:
         """The name stem of a node's value; may be empty."""
@@ -238,7 +247,7 @@ class ArrayPrinter(ModuleParts):
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """The passes on the program of a block before it is printed."""
         made = functions(self.step, self.prepared, self.library.module == "numpy")
-        return (made,) if self.nesting else (made, releases(self.least_freed()))
+        return (made, DROP) if self.nesting else (made, DROP, releases(self.least_freed()))
 
     @property
     def step(self) -> MakesBody:
@@ -339,7 +348,7 @@ class ArrayPrinter(ModuleParts):
         return [text for node, text in named if text.number > first and self.is_worth_freeing(node)]
 
     def statement(self, node: Node) -> list[str]:
-        """The statements of one node; a constant has none, since it is written where it is read."""
+        """The statements of one node; constants and dimensions have none: they are written where they are read."""
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
         if isinstance(node.op, Root):
@@ -352,8 +361,7 @@ class ArrayPrinter(ModuleParts):
         if isinstance(node.op, (PairSum, PairSumCotangent)):
             return pair_lines(node.op, node, self)
         expression = self.expression(node)
-        plain = isinstance(node.op, Dimension) and expression == self.dim(node.op.expression)
-        if plain or isinstance(node.op, (Constant, ArrayConstant)):
+        if isinstance(node.op, (Constant, ArrayConstant, Dimension)):
             self.text[node] = expression
             return []
         needed, self.before = self.before, []

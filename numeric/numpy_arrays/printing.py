@@ -6,7 +6,7 @@ part of `ArrayPrinter` that rules for every library use; `InPlacePrinting` has w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -176,6 +176,9 @@ class Printing(Protocol):
 
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; a view of the same shape keeps the stem of its array."""
+
+    def result_names(self, results: Iterable[Node]) -> list[str]:
+        """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
 
     def names_inside(self, first: int) -> list[Name]:
         """The names of large arrays in the body being printed with a number above ``first``."""

@@ -33,12 +33,12 @@ PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
                 yield rows, columns, at, seen
 '''
 
-INSIDE = '''def _inside(seen, position, size, read):
+INSIDE = """def _inside(seen, position, size, read):
     \"\"\"Refuse a pair that takes part and reads outside of an array.\"\"\"
     outside = (position < 0) | (position >= size)
     if np.any(outside) and np.any(seen & outside):
         raise IndexError(f"{read} is read outside its shape by a pair that the mask does not hide")
-'''
+"""
 
 SHARED = '''def _shared(a, heads):
     """Keys or values for every query head."""
@@ -180,9 +180,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: Printing) -> list[str]
     results = results_of(op, node)
     args = [printer.text[a] for a in node.args]
     call = numpy_call(op, node, args, printer)
-    for result in results:
-        printer.text[result] = printer.value_name()
-    return [f"{', '.join(printer.text[r] for r in results)} = {call}"]
+    return [f"{', '.join(printer.result_names(results))} = {call}"]
 
 
 def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Printing) -> str:

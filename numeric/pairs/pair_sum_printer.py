@@ -77,9 +77,7 @@ def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
         call += f"({first}, {args[at]}, {args[at + 1]}, {lse}, {value_at}, {partials_at}, {op.reduce!r})"
     else:
         call = printer.helper("_pair_sum", SUM) + f"({first}, {value_at}, {op.reduce!r})"
-    for result in results:
-        printer.text[result] = printer.value_name()
-    names = [printer.text[r] for r in results]
+    names = printer.result_names(results)
     if isinstance(op, PairSum) and len(names) == 1:
         names.append("_")
     return [f"{', '.join(names)} = {call}"]

@@ -47,14 +47,15 @@ def print_module(
     dims = [
         *dict.fromkeys(s for v in program.inputs for d in v.shape for s in sorted(dim_symbols([d]), key=str))
     ]
-    dim_names = [writer.dim_name(s) for s in dims]
+    for symbol in dims:
+        writer.dim_name(symbol)
     checked = _checked(program, inputs, dims, writer)
-    known = ", ".join([*inputs, *dim_names])
-    body = [
-        *([f"{known} = _checked({', '.join(inputs)})"] if inputs else []),
-        *lines_of(program.statements, writer),
-        f"return {_returned(program, writer)}",
-    ]
+    writer.sizes.clear()
+    body = [*lines_of(program.statements, writer), f"return {_returned(program, writer)}"]
+    if inputs:
+        known = ", ".join([*inputs, *(writer.dim_name(s) for s in dims if s in writer.sizes)])
+        body.insert(0, f"{known} = _checked({', '.join(inputs)})")
+        checked += [] if scalar else [f"    return {known}"]
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
     if scalar and writer.quiet:
         function = [writer.quiet, *function]
@@ -186,7 +187,10 @@ def _is_borrowed(expression: Expression, program: Program, made: Mapping[Value, 
 def _checked(
     program: Program, inputs: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
 ) -> list[str]:
-    """The helper that converts and checks the arguments, and binds the dimensions."""
+    """The helper that converts and checks the arguments, and binds the dimensions.
+
+    For arrays, its last line is missing: it returns the arguments, and the dimensions that the body reads.
+    """
     if not inputs:
         return []
     if is_scalar(program):
@@ -195,9 +199,8 @@ def _checked(
         lines = [f"return {points}({{{made}}}, np.{writer.dtype})"]
     else:
         lines = [*_converted(program.inputs, inputs, dims, writer), *_sizes(program, writer)]
-        lines.append(f"return {', '.join([*inputs, *(writer.dim_name(s) for s in dims)])}")
-    closing = '"""The arguments as arrays of the right shapes, and the dimensions."""'
-    return [f"def _checked({', '.join(inputs)}):", *indented([closing, *lines])]
+    summary = '"""The arguments as arrays of the right shapes, and the dimensions."""'
+    return [f"def _checked({', '.join(inputs)}):", *indented([summary, *lines])]
 
 
 def _converted(

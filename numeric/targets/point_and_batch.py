@@ -50,6 +50,9 @@ MATH_AND_NUMPY = {
 }  # fmt: skip
 """Names in `math`, and NumPy's names of the same functions where they differ."""
 
+IN_MATH = frozenset(f"math.{name}" for name in (*MATH_AND_NUMPY, "pow", "erf", "erfc", "gamma"))
+"""The functions and constants of `math` that names are bound to."""
+
 BINDINGS: dict[str, tuple[Bound, Bound]] = {
     **{name: (f"math.{name}", f"np.{other or name}") for name, other in MATH_AND_NUMPY.items()},
     "floor": (helpers._floor, "np.floor"),
@@ -125,9 +128,15 @@ class BodyWriter(Writer):
     def bound(self, name: str) -> str:
         """A name of `BINDINGS`, noted as used."""
         if name not in self.bindings:
-            point, batch = (b if isinstance(b, str) else self.helper(b) for b in BINDINGS[name])
-            self.bindings[name] = point, batch
+            self.bind(name, *BINDINGS[name])
         return name
+
+    def bind(self, name: str, point: Bound, batch: Bound) -> None:
+        """Bind a name for a point and for a batch."""
+        if point in IN_MATH:
+            self.imports.add("import math")
+        made = [b if isinstance(b, str) else self.helper(b) for b in (point, batch)]
+        self.bindings[name] = made[0], made[1]
 
     def function(self, function: Function) -> str:
         """The name of a function; where a point has no form of its own, both bindings are the same."""
@@ -138,7 +147,7 @@ class BodyWriter(Writer):
             point = AT_A_POINT.get(f"{function.module}.{function.name}", text)
             self.warns = self.warns or point == text
             self.array_functions[function] = name = self.names.unique(function.name)
-            self.bindings[name] = point if isinstance(point, str) else self.helper(point), text
+            self.bind(name, point, text)
         return self.array_functions[function]
 
     def filled(self, template: str, argument: str) -> str:

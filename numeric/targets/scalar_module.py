@@ -33,7 +33,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
     entry = names.unique(program.name)
     writer = BodyWriter(names)
     writer.module.unique(entry)
-    writer.imports |= {"import types", "import math", "import numpy as np"}
+    writer.imports |= {"import types", "import numpy as np"}
     inputs = [writer.name(value) for value in program.inputs]
     body = lines_of(program.statements, writer)
     texts = [writer.text(result).text for result in program.results]

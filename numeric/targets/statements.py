@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from symad.core.questions import question
-from symad.numeric.program.expressions import Read, values_read
+from symad.numeric.program.expressions import Read, Value, values_read
 from symad.numeric.program.loops import FindRoot, Loop
-from symad.numeric.program.statements import Allocate, Assign, Block, Comment, Statement, Store
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Block,
+    Comment,
+    Statement,
+    Store,
+    every_statement,
+)
 from symad.numeric.targets import helpers
 from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import Level
@@ -72,7 +80,16 @@ def loop_lines(statement: Loop, writer: Writer) -> Lines:
         body = lines_of(statement.body, writer)
         body += _replaced(statement, writer)
     over = f"reversed({steps})" if statement.backwards else steps
-    return [*comment, *made, f"for {index} in {over}:", *indented(body or ["pass"]), ""]
+    counter = index if statement.index in _positions_read(statement) else "_"
+    return [*comment, *made, f"for {counter} in {over}:", *indented(body or ["pass"]), ""]
+
+
+def _positions_read(statement: Loop) -> set[Value | None]:
+    """The values that the body of a loop reads, and the indices of its stores."""
+    inner = [*every_statement(statement.body)]
+    read = {v for s in inner for e in s.expressions for v in values_read(e)}
+    read |= {v for c in statement.carried for v in values_read(c.next)}
+    return {*read, *(s.position.index for s in inner if isinstance(s, Store))}
 
 
 def _replaced(statement: Loop, writer: Writer) -> list[str]:

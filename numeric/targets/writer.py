@@ -61,6 +61,8 @@ class Writer:
         self.named: dict[Value, str] = {}
         self.batch = ""
         """The first argument of a scalar function; its axes are those of the batch of points."""
+        self.sizes: set[sympy.Symbol] = set()
+        """The dimensions that were read so far."""
         self.indices: list[str] = []
         self.depth = 0
         self.numbers: dict[Constant, Text] = {}
@@ -150,9 +152,11 @@ class Writer:
             return "::-1"
         first = "" if start == 0 and step > 0 else self.dim(start)
         stop = plus(start, times(count, step))
+        if step == 1 and same_dim(stop, length):
+            return f"{first}:"
         last = self.dim(stop)
         if step == 1:
-            return f"{first}:{'' if same_dim(stop, length) else last}"
+            return f"{first}:{last}"
         if step < 0:  # a negative stop would count from the end; None means "to the beginning"
             last = ("" if stop < 0 else last) if isinstance(stop, int) else f"{last} if {last} >= 0 else None"
         return f"{first}:{last}:{step}"
@@ -189,7 +193,8 @@ class Writer:
         self.depth -= 1
 
     def dim_name(self, symbol: sympy.Symbol) -> str:
-        """The name of a dimension."""
+        """The name of a dimension, which counts as read from now on."""
+        self.sizes.add(symbol)
         return self.names.of(symbol)
 
     def dim(self, dim: Dim) -> str:

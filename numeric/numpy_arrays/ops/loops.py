@@ -55,9 +55,7 @@ def _is_turned(array: Expression, printer: Printing) -> bool:
     return node is not None and bool(node.args) and backwards(node) is node.args[0]
 
 
-def _state_name(
-    carried: Carried, loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str]
-) -> str:
+def _state_name(carried: Carried, loop: Loop, arrays: Sequence[str], numbers: Mapping[Value, str]) -> str:
     """The name of the array of a state."""
     for row, array in zip(loop.rows, arrays, strict=True):
         if row.value is carried.place:
@@ -72,7 +70,8 @@ class _LoopLines:
     def __init__(self, statement: Loop, printer: Printing) -> None:
         self.loop = statement
         self.printer = printer
-        self.plan = printer.steps.pop(statement.carried[0].value)
+        inside = (*(c.value for c in statement.carried), *(r.value for r in statement.rows))
+        self.plan = next(printer.steps[value] for value in inside if value in printer.steps)
         self.nodes = self.plan.block.nodes
         self.first = printer.serial
         self.arrays = [printer.text_of(row.array) for row in statement.rows]
@@ -100,7 +99,7 @@ class _LoopLines:
         ]
         targets, head = self._head() if printer.in_rows else self._head_with_index()
         if not printer.nesting:  # these names keep arrays alive
-            printer.rows += [*targets, *self.states, *kept]
+            printer.rows += [name for name in (*targets, *self.states, *kept) if name != "_"]
         return [
             *comment,
             *before,
@@ -117,7 +116,7 @@ class _LoopLines:
             columns.append(f"itertools.cycle({array})" if row.alternates else array)
         if self.numbers or all(row.alternates for row in loop.rows):
             columns.append(f"range({printer.bare(loop.count)})")
-            targets.append(self.index)
+            targets.append(self.index if self.numbers else Name("_"))
         if any(row.alternates for row in loop.rows):
             printer.imports.add("import itertools")
         comma = "," * (len(targets) == 1)
@@ -149,7 +148,8 @@ class _LoopLines:
                 lines.append(assigned(place, self._result(store.expression)))
             new = [rooms[c.place] if c.place else self._result(c.next) for c in loop.carried]
             kept = [*printer.names_inside(self.first), *printer.views]
-        return [*lines, f"{', '.join(self.states)} = {', '.join(new)}"], kept
+        ending = [f"{', '.join(self.states)} = {', '.join(new)}"] if new else []
+        return [*lines, *ending], kept
 
     def _result(self, expression: Expression) -> str:
         """The text of a result of a step."""

@@ -17,7 +17,7 @@ from symad.transforms import revolve
 def function_lines(statement: Function, printer: Printing) -> list[str]:
     """The lines of a function."""
     given = (*statement.parameters, *(fixed.value for fixed in statement.fixed))
-    plan = printer.steps.pop(given[0] if given else statement.value)
+    plan = printer.steps[given[0] if given else statement.value]
     stem, nodes = statement.value.stem, plan.block.nodes
     name = printer.functions[statement.value] = printer.value_name(stem)
     printer.function_results[name] = plan.outputs

@@ -12,7 +12,7 @@ from symad.numeric.program.loops import Blocks
 def block_lines(statement: Blocks, printer: InPlacePrinting) -> list[str]:
     """The lines of a loop over blocks of rows."""
     given = (*(part.value for part in statement.parts), *(fixed.value for fixed in statement.fixed))
-    plan = printer.steps.pop(next(value for value in given if value in printer.steps))
+    plan = next(printer.steps[value] for value in given if value in printer.steps)
     nodes, height, length = plan.block.nodes, statement.height, printer.bare(statement.length)
     start, part = printer.value_name("start"), printer.value_name("part")
     stop = printer.symbols[statement.stop] = printer.value_name("stop")

@@ -1,37 +1,101 @@
-"""Removes dead statements: those whose values are not read."""
+"""Removes dead statements: those that write no value, and no memory, that is read afterwards."""
 
 from __future__ import annotations
 
-from symad.numeric.program.expressions import Value, values_read
-from symad.numeric.program.loops import Loop
+from symad.numeric.program.expressions import Compute, Expression, Value, values_read, walk
+from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Block, Comment, Statement, every_statement
+from symad.numeric.program.statements import (
+    Block,
+    Comment,
+    Free,
+    Scatter,
+    Statement,
+    Store,
+    assignments,
+    every_statement,
+)
+from symad.numeric.program.uses import lifetimes
+from symad.numeric.program_passes.memory.allocation import shown
+from symad.ops.arrays.sources import ArrayConstant, Constant
 
 
 def drop_unread(program: Program) -> Program:
     """The program without statements that no result needs."""
-    needed = {v for result in program.results for v in values_read(result)}
-    return program.with_statements(_needed(program.statements, needed))
+    return program.with_statements(_Needed(program).kept(program.statements))
 
 
-def _needed(block: Block, needed: set[Value]) -> Block:
-    """The statements of a block that write needed values; the values they read are added to ``needed``."""
-    kept: list[Statement] = []
-    for statement in reversed(block):
-        inner = (statement, *every_statement(statement.block))
-        written = {v for s in inner for v in s.writes}
-        if isinstance(statement, Comment) or written & needed:
-            statement = _cleaned(statement, needed) if isinstance(statement, Loop) else statement
-            inner = (statement, *every_statement(statement.block))
-            needed.update(v for s in inner for e in s.expressions for v in values_read(e))
-            kept.append(statement)
-    return tuple(reversed(kept))
+class _Needed:
+    """The values, and the memory, that the statements after the current one need."""
 
+    def __init__(self, program: Program) -> None:
+        self.memory = lifetimes(program, shown).memory
+        self.waiting = {
+            made.expression: made.value
+            for statement in program.statements
+            for made in assignments(statement)
+            if isinstance(made.expression, Compute)
+            and isinstance(made.expression.op, (Constant, ArrayConstant))
+        }
+        """The values of constants, which other statements read by the constants themselves."""
+        self.values: set[Value] = set()
+        self.arrays = set(program.inputs)
+        """The values that allocated needed memory: that of needed values, and given rows that a step fills."""
+        for result in program.results:
+            self.evaluate(result)
 
-def _cleaned(loop: Loop, needed: set[Value]) -> Loop:
-    """The loop without assignments in its body that neither the loop nor ``needed`` reads."""
-    read = set(needed)
-    read |= {v for e in loop.expressions for v in values_read(e)}
-    read |= {v for s in every_statement(loop.body) for e in s.expressions for v in values_read(e)}
-    body = tuple(s for s in loop.body if not isinstance(s, Assign) or s.value in read)
-    return Loop(loop.index, loop.count, loop.backwards, loop.carried, body)
+    def evaluate(self, expression: Expression) -> None:
+        """Note what an expression reads."""
+        self.read(*values_read(expression))
+        if self.waiting:
+            self.values.update(self.waiting[part] for part in walk(expression) if part in self.waiting)
+
+    def read(self, *values: Value) -> None:
+        """Note that values are read."""
+        self.values.update(values)
+        self.arrays.update(self.memory.get(value, value) for value in values)
+
+    def kept(self, block: Block) -> Block:
+        """The statements of a block that write needed values, in order."""
+        found: list[Statement] = []
+        for statement in reversed(block):
+            if isinstance(statement, (Comment, Free)) or self.is_needed(statement):
+                found.append(self.cleaned(statement))
+                self.read_by(found[-1])
+        return tuple(reversed(found))
+
+    def is_needed(self, statement: Statement) -> bool:
+        """Whether a statement defines a needed value, or writes to memory of one."""
+        every = (statement, *every_statement(statement.block))
+        if any(value in self.values for inner in every for value in inner.writes):
+            return True
+        places = [made.over for made in assignments(statement) if made.over is not None]
+        if isinstance(statement, Loop):
+            places += [v for row in statement.rows if row.filled for v in values_read(row.array)]
+        if isinstance(statement, Blocks):
+            places += [v for part in statement.parts for v in values_read(part.array)]
+        places += [inner.array for inner in every if isinstance(inner, (Store, Scatter))]
+        return any(self.memory.get(place, place) in self.arrays for place in places)
+
+    def read_by(self, statement: Statement) -> None:
+        """Note all that a statement reads, and the places that it writes to."""
+        for inner in (statement, *every_statement(statement.block)):
+            for expression in inner.expressions:
+                self.evaluate(expression)
+            self.read(*(made.over for made in assignments(inner) if made.over is not None))
+            if isinstance(inner, (Store, Scatter)):
+                self.read(inner.array)
+
+    def cleaned(self, statement: Statement) -> Statement:
+        """A loop without the assignments in its body that nothing reads; other statements unchanged.
+
+        A body whose steps write to rows is a program of its own, from which the pass removed them before.
+        """
+        if not isinstance(statement, Loop) or statement.rows:
+            return statement
+        for expression in statement.expressions:
+            self.evaluate(expression)
+        inner = [e for s in every_statement(statement.body) for e in s.expressions]
+        for value in (v for expression in inner for v in values_read(expression)):
+            self.arrays.add(self.memory.get(value, value))  # the next step may read it
+        return statement.with_block(self.kept(statement.body))

@@ -29,11 +29,12 @@ from symad.numeric.program.expressions import (
     Read,
     Value,
     row,
+    values_read,
     whole,
 )
 from symad.numeric.program.loops import Carried, Fixed, Loop, Row
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments
+from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments, every_statement
 from symad.numeric.program_passes.loops.loop_layout import (
     Beside,
     Layouts,
@@ -247,6 +248,8 @@ class _Opened:
         read = rows_read(op, layout.beside)
         rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
         index = Value("t", ())
+        used = {v for s in every_statement(made.statements) for e in s.expressions for v in values_read(e)}
+        used |= {v for result in made.results for v in values_read(result)}
         stores: list[Statement] = []
         for k, array in enumerate(arrays):
             if isinstance(array, Row):
@@ -261,6 +264,10 @@ class _Opened:
                 rooms[k].value if k in rooms else None,
             )
             for k, (state, start) in enumerate(zip(states, initial, strict=True))
+            if given[state] in used or self.compiled
+        ]
+        constant = [
+            Fixed(given[c], outer) for c, outer in zip(constants, fixed, strict=True) if given[c] in used
         ]
         return Loop(
             index,
@@ -269,7 +276,7 @@ class _Opened:
             tuple(carried),
             (*made.statements, *stores),
             tuple(rows),
-            tuple(Fixed(given[c], outer) for c, outer in zip(constants, fixed, strict=True)),
+            tuple(constant),
             self.compiled,
         )
 
