@@ -100,13 +100,16 @@ class CuPyPrinter(ArrayPrinter):
         order = topological(outputs)
         self.host |= on_host(order)
         others = {a for n in order if not isinstance(n.op, AttentionOp) for a in n.args} | {*outputs}
+        around = self.defaults
         self.defaults = {a for n in order if isinstance(n.op, AttentionOp) for a in n.args} - others
         types = self.kernels.types
         known = {node: types.get(node) == "int64" for node in self.text}
         types |= dict.fromkeys(integer_nodes(outputs, known, self.results), "int64")
         if self.dtype in HALVES:
             types |= dict.fromkeys(wide_constants(outputs), self.accumulator)
-        return super().lines_of(plan, rooms)
+        lines = super().lines_of(plan, rooms)
+        self.defaults = around
+        return lines
 
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
@@ -370,7 +373,7 @@ def _entry_lines(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> l
 
 def _with_input_helpers(graph: Graph, printer: CuPyPrinter) -> None:
     whole = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
-    for name, text in input_helpers(whole).items():
+    for name, text in input_helpers(whole).items() if graph.inputs else ():
         printer.helper(name, text)
 
 

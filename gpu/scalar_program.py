@@ -59,7 +59,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
     signature = "packed" if packed else ", ".join(inputs)
     module = [
         *module_header(graph, CUPY.imports(dtype)),
-        *(line for text in input_helpers(False).values() for line in [text, ""]),
+        *(line for text in (input_helpers(False).values() if graph.inputs else ()) for line in [text, ""]),
         made,
         "",
         "",
@@ -145,6 +145,3 @@ def _packed_entry(graph: Graph, dtype: str) -> list[str]:
         "_kernel(cp.ascontiguousarray(packed), packed_result, size=1)",
         "return packed_result",
     ]
-
-
-

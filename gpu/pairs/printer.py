@@ -19,7 +19,7 @@ from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
-from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
+from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of, unread
 
 MAX_COMPONENTS = 128
 """The most components of a point that the kernels support."""
@@ -151,7 +151,8 @@ def pair_source(op: PairOp, node: Node, dtype: str) -> str:
 def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
-    args, at = [printer.array_text(a) for a in node.args], op.inner
+    at = op.inner
+    args = ["None" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)

@@ -52,19 +52,19 @@ unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 1u}}
 symad_philox(c, k0, k1);
 limb = ($real)(c[place / 2] >> place % 2 * 16 & 65535u);"""
 
-RANDOM = '''def _uniform(kernel, words, shape, dtype):
+RANDOM = """def _uniform(kernel, words, shape, dtype):
     result = cp.empty((*words.shape[:-1], *shape), dtype=dtype)
     if result.size:
         kernel(words, math.prod(shape), result)
     return result
-'''
+"""
 
-FOLDED = '''def _fold_in(kernel, words, numbers, dtype):
+FOLDED = """def _fold_in(kernel, words, numbers, dtype):
     result = cp.empty(words.shape, dtype=dtype)
     if result.size:
         kernel(words, numbers, result)
     return result
-'''
+"""
 
 KEY = "a random key is four integers in 0..65535"
 NUMBER = "fold_in takes integers from 0 up"
@@ -76,7 +76,6 @@ def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinting) -> str:
         raise LoweringError(
             f"random numbers need float32 or float64: {printer.dtype} has too few steps in (0, 1)"
         )
-    printer.imports.add("import math")
     parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block([body])]
     return str(printer.kernels.named("ElementwiseKernel", parts, [f"preamble={block([PHILOX])}"]))
 
@@ -86,6 +85,7 @@ def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: C
     body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
     kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
+    printer.imports.add("import math")
     words = rows_of(node.args, (65536,), False, [KEY], printer, ValueError)
     return f"{helper}({kernel}, {words}, {printer.dims(op.shape)}, {printer.type_text})"
 

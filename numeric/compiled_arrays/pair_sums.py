@@ -150,27 +150,29 @@ def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer
 
 def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Printing) -> list[str]:
     """The cotangents of all arguments, computed together."""
-    texts = [printer.text[a] for a in node.args]
-    x, y, b, *theta = texts[: op.inner]
-    bar, entries = texts[op.inner], _entries(theta, function)
-    lines, sums = _sums(made.bars_of_rows, [f"*{x}.T", f"*{bar}.T", *entries], [y, b], printer)
-    other, more = _sums(made.bars_of_columns, [f"*{y}.T", f"*{b}.T", *entries], [x, bar], printer)
+    x, y, b, *theta, bar = (printer.text[a] for a in node.args[: op.inner + 1])
+    entries = _entries(theta, function)
     results = [in_part(op, PairSumCotangent, part, node.args) for part in range(op.inner)]
-    for result in results:
-        printer.text[result] = printer.name_for(result)
-    names, np_, at = [printer.text[r] for r in results], printer.np, function.dimension
-    stacked = [
-        f"{names[0]} = {np_}.stack({sums}[:{at}], axis=1)",
-        f"{names[1]} = {np_}.stack({more}[:{at}], axis=1)",
-        f"{names[2]} = {np_}.stack({more}[{at}:], axis=1)",
-    ]
-    for name, p in zip(names[3:], function.parameters, strict=True):
-        if p.size is None:
-            stacked.append(f"{name} = {sums}[{at}].sum()")
-        else:
-            stacked.append(f"{name} = {np_}.stack([s.sum() for s in {sums}[{at}:{at + p.size}]])")
+    read = [result in printer.block.values for result in results]
+    lines: list[str] = []
+    sums = more = ""
+    if read[0] or any(read[3:]):
+        lines, sums = _sums(made.bars_of_rows, [f"*{x}.T", f"*{bar}.T", *entries], [y, b], printer)
+    if read[1] or read[2]:
+        other, more = _sums(made.bars_of_columns, [f"*{y}.T", f"*{b}.T", *entries], [x, bar], printer)
+        lines += other
+    np_, at = printer.np, function.dimension
+    parts = (f"{sums}[:{at}]", f"{more}[:{at}]", f"{more}[{at}:]")
+    values = [f"{np_}.stack({part}, axis=1)" for part in parts]
+    for p in function.parameters:
+        several = f"{np_}.stack([s.sum() for s in {sums}[{at}:{at + (p.size or 0)}]])"
+        values.append(f"{sums}[{at}].sum()" if p.size is None else several)
         at += len(p.symbols)
-    return [*lines, *other, *stacked]
+    for result, value in zip(results, values, strict=True):
+        if result in printer.block.values:
+            printer.text[result] = printer.name_for(result)
+            lines.append(f"{printer.text[result]} = {value}")
+    return lines
 
 
 def _entries(theta: Sequence[str], function: PairFunction) -> list[str]:

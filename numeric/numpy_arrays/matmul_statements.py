@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Template
 
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.memory_reuse import new_text, recycled_product
+from symad.numeric.numpy_arrays.memory_reuse import recycled_product, with_new
 from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Part, Turned, assigned, is_name
 from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
@@ -58,7 +58,7 @@ def product_line(node: Node, printer: InPlacePrinting) -> str | None:
 
 def _summed(node: Node, steps: int, printer: InPlacePrinting) -> str:
     """The sum of the products of all steps, in recycled memory."""
-    new_text(node.shape, printer)
+    with_new(printer)
     helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
     left, right = (printer.text[arg] for arg in node.args)
     return f"{helper}({left}, {right}, {steps})"

@@ -118,11 +118,15 @@ def _least(shape: Shape, printer: Printing) -> str:
     return f", {most}" if most else ""
 
 
+def with_new(printer: Printing) -> str:
+    """The name of the helper that allocates arrays in recycled memory."""
+    printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
+    return printer.helper("_new", NEW)
+
+
 def new_text(shape: Shape, printer: Printing) -> str:
     """The call that allocates an array in recycled memory."""
-    printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
-    helper = printer.helper("_new", NEW)
-    return f"{helper}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
+    return f"{with_new(printer)}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
 
 
 def allocation(made: Allocate, printer: Printing) -> str:
@@ -152,7 +156,7 @@ def laid_out(node: Node, printer: InPlacePrinting) -> str | None:
     joined = [(op.output[k], op.output[k + 1]) for k in _joined(arg.shape, node.shape)]
     if all(pair in followed for pair in joined):
         return None
-    new_text(node.shape, printer)
+    with_new(printer)
     return f"{printer.helper('_laid_out', LAID_OUT)}({printer.text[arg]}, {printer.dims(node.shape)})"
 
 
@@ -173,7 +177,7 @@ def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
 
 def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinting) -> str:
     """The call that computes a matrix product in recycled memory."""
-    new_text(node.shape, printer)
+    with_new(printer)
     source = Template(PRODUCT).substitute(multiply=printer.multiplication())
     helper, least = printer.helper("_product", source), _least(node.shape, printer)
     return f"{helper}({product.left}, {product.right}{least}){product.after}"

@@ -20,19 +20,19 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
 
-ARRAY = '''def _array(name, value, dtype, rank, shape):
+ARRAY = """def _array(name, value, dtype, rank, shape):
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
     if array.ndim != rank:
         raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
     return array.astype(dtype, copy=False)
-'''
+"""
 
-CHECK = '''def _check(name, array, shape):
+CHECK = """def _check(name, array, shape):
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-'''
+"""
 
 
 def print_array_module(
@@ -113,10 +113,9 @@ def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
     lines = []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         printer.text[node] = name
-    helper = printer.helper("_array", ARRAY)
     for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         declared = one_line(format_shape(node.shape))
-        dtype, rank = printer.type_text, len(node.shape)
+        dtype, rank, helper = printer.type_text, len(node.shape), printer.helper("_array", ARRAY)
         lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
     return lines + shape_checks(graph, printer, inputs)
 
@@ -143,9 +142,7 @@ def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> 
     return lines + size_checks(sizes, printer.bare)
 
 
-def _solve_dim(
-    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: sympy.Symbol
-) -> list[str]:
+def _solve_dim(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: sympy.Symbol) -> list[str]:
     """The line that binds a symbol by an axis with a linear length such as 2*n + 1."""
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         for axis, dim in enumerate(node.shape):

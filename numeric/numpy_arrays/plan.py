@@ -24,7 +24,6 @@ class Plan:
         before: the program before them.
         numbers: nodes that are read as row numbers only.
         users: for each node the nodes that read it; a result counts as read by itself.
-        lasting: nodes whose memory is never overwritten: results, and values from outside.
         outputs: the results.
         roles: the names of values that variables of the user hold.
     """
@@ -34,7 +33,6 @@ class Plan:
     before: Program
     numbers: set[Node]
     users: dict[Node, list[Node]]
-    lasting: set[Node]
     outputs: Sequence[Node]
     roles: Roles
 

@@ -9,7 +9,6 @@ import sympy
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.index_only_values import only_indices
-from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pipelines import PassReport, run_program_passes
@@ -38,8 +37,7 @@ def plan_of(
     for node in outputs:
         users.setdefault(node, []).append(node)
     numbers = printer.row_numbers | only_indices(order, outputs)
-    lasting = {owner(node) for node in (*outputs, *given)}
-    plan = Plan(block, block.program, block.program, numbers, users, lasting, outputs, printer.roles)
+    plan = Plan(block, block.program, block.program, numbers, users, outputs, printer.roles)
     printer.know(plan)
     program = sharing(block, printer.laid_out_together(order))
     made = run_program_passes(program, printer.passes(places), report, check=False)

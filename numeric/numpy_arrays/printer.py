@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -89,11 +89,8 @@ class ArrayPrinter(ModuleParts):
         self.given: frozenset[Node] = frozenset()
         """The nodes that had values before the statements being printed."""
         self.block: NodeBlock = block_of((), ())
-        """See `Plan`."""
         self.plan: Plan | None = None
-        """See `Plan`."""
         self.users: dict[Node, list[Node]] = {}
-        self.lasting: set[Node] = set()
         """See `Plan`."""
         self.over: dict[Node, Node] = {}
         """For a node, the operand that it overwrites."""
@@ -136,8 +133,7 @@ class ArrayPrinter(ModuleParts):
         self.labels = {node: label for node, label in pairs if label and node.args}
         self.roles = roles
         self.names.taken |= MODULES
-        texts = [self.symbols[symbol] for symbol in graph.inputs]
-        return [Name(text, stem=text) for text in texts]
+        return [Name(self.symbols[symbol], stem=self.symbols[symbol]) for symbol in graph.inputs]
 
     def decorators(self, graph: Graph) -> list[str]:
         """The decorators of the module's function."""
@@ -156,14 +152,10 @@ class ArrayPrinter(ModuleParts):
             return Name(made, made.number, self.stem_of_text(node.args[0]))
         return self.called(stem)
 
-    def result_names(self, results: Iterable[Node]) -> list[str]:
+    def result_names(self, results: Sequence[Node]) -> list[str]:
         """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
-        names: list[str] = []
-        for result in results:
-            if result in self.block.values:
-                self.text[result] = self.value_name()
-            names.append(self.text[result] if result in self.block.values else "_")
-        return names
+        self.text |= {result: self.value_name() for result in results if result in self.block.values}
+        return [self.text.get(result, "_") for result in results]
 
     def stem(self, node: Node) -> str:
         """The name stem of a node's value; may be empty."""
@@ -227,7 +219,7 @@ class ArrayPrinter(ModuleParts):
     def know(self, plan: Plan) -> None:
         """Set the attributes that describe the nodes of a plan."""
         self.plan, self.block, self.row_numbers = plan, plan.block, plan.numbers
-        self.users, self.lasting, self.roles = plan.users, plan.lasting, plan.roles
+        self.users, self.roles = plan.users, plan.roles
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
@@ -236,7 +228,7 @@ class ArrayPrinter(ModuleParts):
         yield
         self.own, self.ended, self.given, self.at, plan, self.roles = around
         if plan is None:
-            self.plan, self.block, self.users, self.lasting = None, block_of((), ()), {}, set()
+            self.plan, self.block, self.users = None, block_of((), ()), {}
         else:
             self.know(plan)
 
@@ -294,7 +286,7 @@ class ArrayPrinter(ModuleParts):
         return lines
 
     def opened(self, statement: Statement) -> list[str]:
-        """The lines of a statement without a node, and lines before those of a statement's nodes."""
+        """The lines of a statement without a node, and those before the lines of a statement's nodes."""
         return self.placed.opened(statement, self)
 
     def text_of(self, expression: Expression) -> str:
@@ -348,7 +340,7 @@ class ArrayPrinter(ModuleParts):
         return [text for node, text in named if text.number > first and self.is_worth_freeing(node)]
 
     def statement(self, node: Node) -> list[str]:
-        """The statements of one node; constants and dimensions have none: they are written where they are read."""
+        """The statements of one node; those of constants and sizes are none: readers write them."""
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
         if isinstance(node.op, Root):

@@ -6,7 +6,7 @@ part of `ArrayPrinter` that rules for every library use; `InPlacePrinting` has w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -121,8 +121,6 @@ class Printing(Protocol):
     """The nodes of the program that is printed."""
     users: dict[Node, list[Node]]
     """The readers of each node."""
-    lasting: set[Node]
-    """The nodes whose memory others hold."""
     floats: set[Node]
     """Nodes with the module's dtype: some inputs of the body being printed, and results in rows."""
     whole: set[str]
@@ -177,7 +175,7 @@ class Printing(Protocol):
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; a view of the same shape keeps the stem of its array."""
 
-    def result_names(self, results: Iterable[Node]) -> list[str]:
+    def result_names(self, results: Sequence[Node]) -> list[str]:
         """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
 
     def names_inside(self, first: int) -> list[Name]:

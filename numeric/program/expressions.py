@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Op
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,14 @@ class Compute(Expression):
     args: tuple[Expression, ...]
     shape: Shape
     functions: tuple[Value, ...] = ()
+
+
+ZERO = Compute(constant(0).op, (), ())
+
+
+def zeros(shape: Shape) -> Compute:
+    """An array of zeros."""
+    return Compute(Broadcast(shape, ()), (ZERO,), shape)
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symad.core.graph import Node, Structure
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.fused.pair_sum import unread
 
 MULTI_RESULT_FIELDS = ("body", "score", "formula")
 """Fields of ops with several results; one loop or kernel computes all that share field and arguments."""
@@ -52,7 +53,10 @@ def block_of(
             inputs.append(value)
             known[node] = Read(value)
             continue
-        expression = Compute(node.op, tuple([known[a] for a in node.args]), node.shape)
+        args = [known[a] for a in node.args]
+        for position in unread(node.op):
+            args[position] = zeros(args[position].shape)
+        expression = Compute(node.op, tuple(args), node.shape)
         known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
         assign = Assign(value, expression)
         several = [getattr(node.op, name) for name in MULTI_RESULT_FIELDS if hasattr(node.op, name)]

@@ -7,6 +7,7 @@ checks the arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import sympy
 
@@ -49,11 +50,13 @@ def print_module(
     ]
     for symbol in dims:
         writer.dim_name(symbol)
-    checked = _checked(program, inputs, dims, writer)
     writer.sizes.clear()
+    checking = _checked(program, inputs, dims, writer)
+    around, writer.sizes = writer.sizes, set()
     body = [*lines_of(program.statements, writer), f"return {_returned(program, writer)}"]
+    known = ", ".join([*inputs, *(writer.dim_name(s) for s in dims if s in writer.sizes)])
+    checked = [line for symbol, line in checking if symbol is None or symbol in around | writer.sizes]
     if inputs:
-        known = ", ".join([*inputs, *(writer.dim_name(s) for s in dims if s in writer.sizes)])
         body.insert(0, f"{known} = _checked({', '.join(inputs)})")
         checked += [] if scalar else [f"    return {known}"]
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
@@ -184,9 +187,13 @@ def _is_borrowed(expression: Expression, program: Program, made: Mapping[Value, 
 # ---- arguments ----------------------------------------------------------------------------------
 
 
+Binding: TypeAlias = tuple[sympy.Basic | None, str]
+"""A line, and the dimension that it binds; None for other lines."""
+
+
 def _checked(
     program: Program, inputs: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
-) -> list[str]:
+) -> list[Binding]:
     """The helper that converts and checks the arguments, and binds the dimensions.
 
     For arrays, its last line is missing: it returns the arguments, and the dimensions that the body reads.
@@ -196,37 +203,39 @@ def _checked(
     if is_scalar(program):
         points = writer.helper(helpers._points)
         made = ", ".join(f'"{name}": {name}' for name in inputs)
-        lines = [f"return {points}({{{made}}}, np.{writer.dtype})"]
+        lines: list[Binding] = [(None, f"return {points}({{{made}}}, np.{writer.dtype})")]
     else:
-        lines = [*_converted(program.inputs, inputs, dims, writer), *_sizes(program, writer)]
+        lines = _converted(program.inputs, inputs, dims, writer)
+        lines += [(None, line) for line in _sizes(program, writer)]
     summary = '"""The arguments as arrays of the right shapes, and the dimensions."""'
-    return [f"def _checked({', '.join(inputs)}):", *indented([summary, *lines])]
+    head = [f"def _checked({', '.join(inputs)}):", f"    {summary}"]
+    return [*((None, line) for line in head), *((symbol, f"    {line}") for symbol, line in lines)]
 
 
 def _converted(
     values: Sequence[Value], names: Sequence[str], dims: Sequence[sympy.Symbol], writer: Writer
-) -> list[str]:
+) -> list[Binding]:
     """Each argument as an array; a dimension is bound where it first occurs alone."""
-    made, bound = [], set()
+    made: list[Binding] = []
+    bound: set[sympy.Basic] = set()
     helper = writer.helper(helpers._array)
     waiting = list(zip(values, names, strict=True))
     waiting.sort(key=lambda pair: any(not _is_plain(d) for d in pair[0].shape))
     for value, name in waiting:
-        axes = {}
+        axes: dict[int, Binding] = {}
         for axis, dim in enumerate(value.shape):
             if isinstance(dim, sympy.Symbol) and dim not in bound:
                 bound.add(dim)
-                axes[axis] = [f"{writer.dim_name(dim)} = {name}.shape[{axis}]"]
+                axes[axis] = dim, f"{writer.names.of(dim)} = {name}.shape[{axis}]"
             elif not isinstance(dim, int) and len(dim.free_symbols - bound) == 1:
-                axes[axis] = [
-                    _solved(dim, next(iter(dim.free_symbols - bound)), f"{name}.shape[{axis}]", writer)
-                ]
-                bound |= dim.free_symbols
+                (symbol,) = dim.free_symbols - bound
+                axes[axis] = symbol, _solved(dim, symbol, f"{name}.shape[{axis}]", writer)
+                bound.add(symbol)
         shape = [None if k in axes else writer.dim(d) for k, d in enumerate(value.shape)]
         display = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
         declared = f', "{one_line(format_shape(value.shape))}"' if axes else ""
-        made.append(f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})')
-        made += [line for lines in axes.values() for line in lines]
+        made.append((None, f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})'))
+        made += axes.values()
         repeated = [
             (k, d) for k, d in enumerate(value.shape) if k in axes and not isinstance(d, sympy.Symbol)
         ]
@@ -235,7 +244,7 @@ def _converted(
         )
         if repeated or (axes and twice):
             full = ", ".join(writer.dim(d) for d in value.shape) + ("," if len(shape) == 1 else "")
-            made.append(f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({full}))')
+            made.append((None, f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({full}))'))
     missing = [s for s in dims if s not in bound]
     if missing:
         raise LoweringError(f"no input fixes the dimension {missing[0]}")
@@ -251,7 +260,7 @@ def _solved(dim: sympy.Expr, symbol: sympy.Basic, length: str, writer: Writer) -
     slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
     under = dimension(slope, writer)
     return (
-        f"{writer.dim_name(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
+        f"{writer.names.of(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
     )
 
 

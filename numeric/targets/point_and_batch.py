@@ -5,7 +5,7 @@ The body contains plain names only, no module and no helper; two tables give the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -115,9 +115,10 @@ class BodyWriter(Writer):
 
     np = "np"
 
-    def __init__(self, names: Names) -> None:
-        """``names`` are the identifiers of the module."""
+    def __init__(self, names: Names, sides: Sequence[int] = (0, 1)) -> None:
+        """``names`` are the identifiers of the module; ``sides`` the bindings in use: 0 point, 1 batch."""
         super().__init__(BODY, "float64", names)
+        self.sides = sides
         self.module = Names()  # the body has a scope of its own; the names it calls are bound in it
         self.bindings: dict[str, tuple[str, str]] = {}
         self.array_functions: dict[Function, str] = {}
@@ -133,10 +134,13 @@ class BodyWriter(Writer):
 
     def bind(self, name: str, point: Bound, batch: Bound) -> None:
         """Bind a name for a point and for a batch."""
-        if point in IN_MATH:
-            self.imports.add("import math")
-        made = [b if isinstance(b, str) else self.helper(b) for b in (point, batch)]
-        self.bindings[name] = made[0], made[1]
+        texts = ["", ""]
+        for side in self.sides:
+            bound = (point, batch)[side]
+            texts[side] = bound if isinstance(bound, str) else self.helper(bound)
+            if bound in IN_MATH:
+                self.imports.add("import math")
+        self.bindings[name] = texts[0], texts[1]
 
     def function(self, function: Function) -> str:
         """The name of a function; where a point has no form of its own, both bindings are the same."""

@@ -31,9 +31,11 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
     """
     names = Names(BINDINGS)
     entry = names.unique(program.name)
-    writer = BodyWriter(names)
+    sides = {"point": 0} if dtype == "float64" or not program.inputs else {}
+    sides |= {"batch": 1} if program.inputs else {}
+    writer = BodyWriter(names, tuple(sides.values()))
     writer.module.unique(entry)
-    writer.imports |= {"import types", "import numpy as np"}
+    writer.imports.add("import types")
     inputs = [writer.name(value) for value in program.inputs]
     body = lines_of(program.statements, writer)
     texts = [writer.text(result).text for result in program.results]
@@ -41,7 +43,12 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
     flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
     body.append(f"return {', '.join(texts) if flat else pack_text(structure, texts)}")
     made = _entry(program, entry, inputs, dtype, packed, writer)
-    tables = [{name: pair[k] for name, pair in sorted(writer.bindings.items())} for k in (0, 1)]
+    if inputs or writer.bindings:
+        writer.imports.add("import numpy as np")
+    tables = {
+        where: {name: pair[side] for name, pair in sorted(writer.bindings.items())}
+        for where, side in sides.items()
+    }
     blocks = [
         [
             f'"""{one_line(program.name)}, printed by symad. Needs {libraries(writer)}."""',
@@ -55,7 +62,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
             "# One body, two bindings: plain floats by math, arrays and exceptional points by NumPy.",
             *(
                 f"_at_{name} = types.FunctionType(_body.__code__, {_display(table)})"
-                for name, table in zip(("point", "batch"), tables, strict=True)
+                for name, table in tables.items()
             ),
         ],
         made,

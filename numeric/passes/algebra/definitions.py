@@ -18,6 +18,10 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select, select
 from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.pair_sum import PairSumTangent
+from symad.ops.loops.checkpointed_chain import ChainTangent
+
+WITHOUT_FORM = (PairSumTangent, ChainTangent, Undefined)
+"""Ops that no target prints."""
 
 SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
 """Ops of numbers that every target can print."""
@@ -25,7 +29,7 @@ SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
 
 def write_definitions(graph: Graph) -> Graph:
     """The graph with fused ops that cannot be printed replaced by their definitions."""
-    return written(graph, _lacks_form) if holds(graph, Dimension, PairSumTangent, Undefined) else graph
+    return written(graph, _lacks_form) if holds(graph, Dimension, *WITHOUT_FORM) else graph
 
 
 def _lacks_form(node: Node) -> bool:
@@ -35,7 +39,7 @@ def _lacks_form(node: Node) -> bool:
     """
     op = node.op
     known = isinstance(op, Dimension) and isinstance(op.expression, int)
-    return known or isinstance(op, (PairSumTangent, Undefined))
+    return known or isinstance(op, WITHOUT_FORM)
 
 
 def write_scalar_definitions(graph: Graph) -> Graph:

@@ -19,6 +19,11 @@ from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.ops.arrays.sources import ArrayConstant, Constant
 
+CONSTANTS = (Constant, ArrayConstant)
+
+
+CONSTANTS = (Constant, ArrayConstant)
+
 
 def drop_unread(program: Program) -> Program:
     """The program without statements that no result needs."""
@@ -34,13 +39,12 @@ class _Needed:
             made.expression: made.value
             for statement in program.statements
             for made in assignments(statement)
-            if isinstance(made.expression, Compute)
-            and isinstance(made.expression.op, (Constant, ArrayConstant))
+            if isinstance(made.expression, Compute) and isinstance(made.expression.op, CONSTANTS)
         }
         """The values of constants, which other statements read by the constants themselves."""
         self.values: set[Value] = set()
         self.arrays = set(program.inputs)
-        """The values that allocated needed memory: that of needed values, and given rows that a step fills."""
+        """The values that allocated needed memory, and the rows that a step is given to fill."""
         for result in program.results:
             self.evaluate(result)
 

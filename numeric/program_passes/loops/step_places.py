@@ -23,14 +23,14 @@ from symad.numeric.program.expressions import (
     Value,
     values_read,
     whole,
+    zeros,
 )
 from symad.numeric.program.loops import Row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.numeric.program_passes.memory.boxes import ZERO
 from symad.numeric.scheduling.blocks import block_of
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
+from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.arrays.stacking import Concatenate, Stack
 
 
@@ -102,9 +102,8 @@ class _Step:
         """The parts of an assembled value, each with a new value for its part of the place."""
         views = self._views(found, place)
         if views and self._leaves_zeros(found):
-            zeros = Compute(Broadcast(place.shape, ()), (ZERO,), place.shape)
             cleared = Value("", place.shape)
-            self.statements.append(Assign(cleared, zeros, place))
+            self.statements.append(Assign(cleared, zeros(place.shape), place))
             self.gaps |= {cleared} if place in self.gaps else set()
             place, views = cleared, self._views(found, cleared)
         named = [(part, Assign(Value("", view.shape), view)) for part, view in views]

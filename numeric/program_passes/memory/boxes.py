@@ -23,17 +23,15 @@ from symad.numeric.program.expressions import (
     Read,
     Value,
     values_read,
+    zeros,
 )
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program_passes.lines.by_twos import steps
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_view
 from symad.numeric.program_passes.memory.result_places import IN_PLACE, is_computed_anywhere
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
-from symad.ops.arrays.sources import constant
+from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.elementwise.arithmetic import Add
-
-ZERO = Compute(constant(0).op, (), ())
 
 
 def put_together(program: Program, in_steps: bool) -> Program:
@@ -197,8 +195,7 @@ class _Work:
         opened: list[Statement] = [Allocate(array)]
         for begin, length in ((0, start), (stop, plus(op.size, -stop))):
             if length != 0:
-                zeros = Compute(Broadcast((length,), ()), (ZERO,), (length,))
-                opened += self._copied(zeros, array, (Interval(begin, length),))
+                opened += self._copied(zeros((length,)), array, (Interval(begin, length),))
         place = Interval(start, count)
         here = self.behind(first)
         if here is not None and is_fresh(here) and first.shape != whole.shape:

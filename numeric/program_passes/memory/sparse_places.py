@@ -16,7 +16,16 @@ from symad.core.graph import Node
 from symad.core.questions import Array
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.memory_layout.box_sums import boxes_of
-from symad.numeric.program.expressions import Compute, Expression, Index, Interval, Read, Value, values_read
+from symad.numeric.program.expressions import (
+    ZERO,
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    Read,
+    Value,
+    values_read,
+)
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Together, assignments
 from symad.numeric.program_passes.memory.allocation import is_fresh, shown
@@ -25,15 +34,13 @@ from symad.numeric.program_passes.memory.result_places import IN_PLACE
 from symad.numeric.program_passes.memory.sparse_plan import Planner, SideBySide, Sum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Reshape
-from symad.ops.arrays.sources import array_constant, constant
+from symad.ops.arrays.sources import array_constant
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray, as_slice
 
 STEPS = (*IN_PLACE, Select, Softmax, SoftmaxTangent)
 """Ops whose result may overwrite an operand or be written to any array."""
-
-ZERO = Compute(constant(0).op, (), ())
 
 
 def put_sparse(program: Program, dtype: str, always: bool) -> Program:

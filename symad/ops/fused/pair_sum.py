@@ -121,6 +121,11 @@ def parts_of(op: PairOp) -> tuple[int, ...]:
     return (0, 1) if op.reduce == "softmax" else (0,)
 
 
+def unread(op: Op) -> tuple[int, ...]:
+    """The positions of arguments that no result depends on: the cotangents of a sum do not need the sum."""
+    return (op.inner + 1,) if isinstance(op, PairSumCotangent) and op.reduce == "sum" else ()
+
+
 # ---- shapes -------------------------------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ TABLE = {
     "language model, 1 layer": (49, 15, 0),
     "language model, 2 layers": (78, 27, 0),
     "language model, rotary": (57, 18, 0),
-    "language model, alibi": (52, 15, 0),
+    "language model, alibi": (49, 15, 0),
     "vae": (12, 5, 0),
     "gan, critic": (13, 6, 0),
     "gan, generator": (7, 4, 0),
