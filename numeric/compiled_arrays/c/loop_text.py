@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.blas_calls import contraction_lines
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
 from symad.numeric.compiled_arrays.c.chain_text import result_type
+from symad.numeric.compiled_arrays.c.scratch import Scratch
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
 from symad.numeric.fusion.c_expressions import statements
 from symad.numeric.fusion.chains import Fused
@@ -30,7 +33,10 @@ from symad.numeric.program.expressions import (
     Value,
 )
 from symad.numeric.program.loops import Loop
+from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
+from symad.numeric.program.uses import lifetimes
+from symad.numeric.program_passes.memory.allocation import shown
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.sources import Constant
@@ -49,7 +55,9 @@ class LoopText:
         self.view: dict[Value, View] = {}
         self.texts: list[NativeBody] = []
         self.lines: list[str] = []
-        self.scratch = 0
+        self.scratch = Scratch()
+        self.at, self.last = 0, 0
+        """The number of the statement being written, and of the last one that needs its new memory."""
         self.uses_products = False
         (state,) = loop.carried
         self._named("state", state.value, self.results[0].strides)
@@ -59,7 +67,12 @@ class LoopText:
             self._named(f"c{k}", given.value)
         for k, row in enumerate(self.results):
             self._named(f"y{k}", row.value, row.strides)
-        for statement in loop.body:
+        body = Program("", (), loop.body, tuple(carried.next for carried in loop.carried), None)
+        lives = lifetimes(body, shown)
+        for self.at, statement in enumerate(loop.body):
+            new = [made.value for made in assignments(statement) if made.over is None]
+            new += [statement.value] if isinstance(statement, Allocate) else []
+            self.last = max([self.at, *map(lives.end, new)])
             self._statement(statement)
 
     # ---- the memory of arrays --------------------------------------------------------------------
@@ -70,9 +83,8 @@ class LoopText:
 
     def _new(self, shape: Ints, kind: str) -> View:
         """Scratch memory for an array."""
-        made = View(f"({C_TYPE[kind]} *)(scratch + {self.scratch})", 0, shape, contiguous(shape), kind)
-        self.scratch += -(-prod(shape) * 8 // 64) * 64
-        return made
+        first = self.scratch.new(prod(shape) * np.dtype(kind).itemsize, self.at, self.last)
+        return View(f"({C_TYPE[kind]} *)(scratch + {first})", 0, shape, contiguous(shape), kind)
 
     def _place(self, made: Assign, kind: str | None = None) -> View:
         """The memory in which a value is computed."""
@@ -181,9 +193,7 @@ class LoopText:
         for k, (v, s) in enumerate(zip([*views, *made], strides, strict=True)):
             const, name = ("const ", f"p{k}") if k < len(views) else ("", f"q{k - len(views)}")
             steps = [f"i{j} * {s[j]}" for j in range(depth) if s[j]]
-            self.lines.append(
-                f"{indent}{const}{C_TYPE[v.type]} *{name} = {' + '.join([v.pointer, *steps])};"
-            )
+            self.lines.append(f"{indent}{const}{C_TYPE[v.type]} *{name} = {' + '.join([v.pointer, *steps])};")
         last = [s[-1] if s else 0 for s in strides]
         for k, v in enumerate(views):
             if last[k] == 0:
@@ -296,7 +306,7 @@ def loop_source(name: str, loop: Loop, dtype: str) -> tuple[str, LoopText]:
         inner.append(f"{real} *y{k} = result{k} + {place} * frame[{at + 1}];")
         at += 2
     lines += [
-        f"  char *scratch = malloc({text.scratch} + 1);",
+        f"  char *scratch = malloc({text.scratch.size} + 1);",
         "  if (!scratch) return 1;",
         "  for (long long t = 0; t < steps; t++) {",
         *(f"    {line}" for line in inner),
