@@ -142,12 +142,6 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
     return function, chosen, pair_text(function, chosen, op.reduce, Style(real, current().fast))
 
 
-def pair_source(op: PairOp, node: Node, dtype: str) -> str:
-    """The complete source of the kernels of a sum over pairs."""
-    head = f"#define SYMAD_REAL {real_type(dtype)}\n"
-    return head + kernel_text("prims.h") + _text(op, node, dtype)[2] + kernel_text("pair_sum.cu")
-
-
 def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
     results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]

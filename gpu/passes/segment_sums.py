@@ -8,16 +8,7 @@ loses the digits of small values that follow large ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from symad.gpu.compile import kernel_text
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
-ELEMENTS = {"float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32")}
+from typing import Any
 
 
 def add_laid_out(total: Any, values: Any, places: Sequence[tuple[int | None, int]]) -> None:
@@ -34,11 +25,3 @@ def add_laid_out(total: Any, values: Any, places: Sequence[tuple[int | None, int
         part.extend([slice(length)] if axis is not None else [])
     view = total[(*index, ...)]
     view += values[(*part, ...)]
-
-
-def segment_source(dtype: DTypeLike, columns: int) -> str:
-    """The kernel for an element type."""
-    real, bits, element = ELEMENTS[np.dtype(dtype).name]
-    head = f"#define SYMAD_REAL {real}\n#define SYMAD_ELEMENT_BITS {bits}\n"
-    middle = f"typedef {element} E;\nconstexpr int COLUMNS = {columns};\n"
-    return head + kernel_text("prims.h") + middle + kernel_text("segment_sum.cu")

@@ -26,6 +26,14 @@ def library(where="stand-in"):
         yield cp
 
 
+def module_of(graph, dtype="float64"):
+    """The names of the module that is printed for a graph."""
+    namespace = {}
+    with installed():
+        exec(compile(lower(graph, backend="cupy", dtype=dtype).source, "generated", "exec"), namespace)
+    return namespace
+
+
 def on_device(cp, values, dtype="float64"):
     return [cp.asarray(np.asarray(v, dtype)) for v in values]
 

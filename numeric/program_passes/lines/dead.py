@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from symad.core.graph import Op
 from symad.numeric.program.expressions import Compute, Expression, Value, values_read, walk
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
+    Assign,
     Block,
     Comment,
     Free,
@@ -19,11 +21,6 @@ from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.ops.arrays.sources import ArrayConstant, Constant
 
-CONSTANTS = (Constant, ArrayConstant)
-
-
-CONSTANTS = (Constant, ArrayConstant)
-
 
 def drop_unread(program: Program) -> Program:
     """The program without statements that no result needs."""
@@ -35,41 +32,50 @@ class _Needed:
 
     def __init__(self, program: Program) -> None:
         self.memory = lifetimes(program, shown).memory
-        self.waiting = {
-            made.expression: made.value
-            for statement in program.statements
-            for made in assignments(statement)
-            if isinstance(made.expression, Compute) and isinstance(made.expression.op, CONSTANTS)
-        }
-        """The values of constants, which other statements read by the constants themselves."""
         self.values: set[Value] = set()
         self.arrays = set(program.inputs)
         """The values that allocated needed memory, and the rows that a step is given to fill."""
+        every = [made for statement in program.statements for made in assignments(statement)]
+        self.constants = {
+            made.expression: made.value for made in every if isinstance(_op(made.expression), ArrayConstant)
+        }
+        """The values of constant arrays, which other statements read by the constants themselves."""
         for result in program.results:
             self.evaluate(result)
 
     def evaluate(self, expression: Expression) -> None:
         """Note what an expression reads."""
         self.read(*values_read(expression))
-        if self.waiting:
-            self.values.update(self.waiting[part] for part in walk(expression) if part in self.waiting)
+        if self.constants:
+            self.values.update(self.constants[p] for p in walk(expression) if p in self.constants)
 
     def read(self, *values: Value) -> None:
         """Note that values are read."""
         self.values.update(values)
-        self.arrays.update(self.memory.get(value, value) for value in values)
+        self.arrays.update([self.memory.get(value, value) for value in values])
 
     def kept(self, block: Block) -> Block:
         """The statements of a block that write needed values, in order."""
         found: list[Statement] = []
         for statement in reversed(block):
-            if isinstance(statement, (Comment, Free)) or self.is_needed(statement):
+            if self.is_needed(statement):
                 found.append(self.cleaned(statement))
                 self.read_by(found[-1])
         return tuple(reversed(found))
 
     def is_needed(self, statement: Statement) -> bool:
-        """Whether a statement defines a needed value, or writes to memory of one."""
+        """Whether a statement defines a needed value, or writes to memory of one.
+
+        A constant has a statement without a line, since it is written where it is read.
+        """
+        if isinstance(statement, Assign):
+            over = statement.over
+            written = over is not None and self.memory.get(over, over) in self.arrays
+            return (
+                written or statement.value in self.values or isinstance(_op(statement.expression), Constant)
+            )
+        if isinstance(statement, (Comment, Free)):
+            return True
         every = (statement, *every_statement(statement.block))
         if any(value in self.values for inner in every for value in inner.writes):
             return True
@@ -83,7 +89,8 @@ class _Needed:
 
     def read_by(self, statement: Statement) -> None:
         """Note all that a statement reads, and the places that it writes to."""
-        for inner in (statement, *every_statement(statement.block)):
+        every = (statement, *every_statement(statement.block)) if statement.block else (statement,)
+        for inner in every:
             for expression in inner.expressions:
                 self.evaluate(expression)
             self.read(*(made.over for made in assignments(inner) if made.over is not None))
@@ -103,3 +110,8 @@ class _Needed:
         for value in (v for expression in inner for v in values_read(expression)):
             self.arrays.add(self.memory.get(value, value))  # the next step may read it
         return statement.with_block(self.kept(statement.body))
+
+
+def _op(expression: Expression) -> Op | None:
+    """The op of an expression that computes; None for others."""
+    return expression.op if isinstance(expression, Compute) else None

@@ -9,33 +9,38 @@ import pytest
 
 import symad
 from symad import functions
-from symad.gpu.passes.segment_sums import add_laid_out, segment_source
+from symad.gpu.passes.segment_sums import add_laid_out
 from symad.numeric import lower
 from tests.gpu import nvrtc
-from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
-from tests.gpu.shim.driver import SCHEDULES, CpuModule, schedule
+from tests.gpu.cupy_agreement import WHERE, agree, library, module_of, on_device
+from tests.gpu.shim.driver import SCHEDULES, schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 RNG = np.random.default_rng(21)
 
 
+def segment_sum(dtype):
+    """The function of printed modules that sums segments, and the kernel sources that its calls use."""
+    graph = symad.gradient(symad.trace(lambda t, i: np.sum(functions.lookup(t, i)), [(7, 3), (4,)]), wrt=0)
+    names, sources = module_of(graph, dtype), []
+    compiled = names["_module"]
+    names["_module"] = lambda source: sources.append(source) or compiled(source)
+    return names["_segment_sum"], sources
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(("count", "rows"), [(700, 5), (40, 300), (1, 1), (0, 3), (600, 1)])
+@pytest.mark.parametrize(("count", "rows"), [(700, 5), (40, 300), (1, 1), (0, 3), (4200, 30), (4097, 5000)])
 def test_the_kernel_against_additions_one_by_one(count, rows, dtype):
+    """Up to 4096 entries are compared in pairs, and more are sorted."""
     keys = RNG.integers(0, rows, count)
-    updates = RNG.normal(size=count).astype(dtype)
-    expected = np.zeros(rows)
+    updates = RNG.normal(size=(count, 1)).astype(dtype)
+    expected = np.zeros((rows, 1))
     np.add.at(expected, keys, updates.astype(float))
+    summed, _ = segment_sum(dtype)
     found = []
     for order in SCHEDULES:
-        with schedule(order, 3):
-            found.append(np.zeros(rows, dtype))
-            order_of_keys = np.argsort(keys, kind="stable")
-            kernel = CpuModule(segment_source(updates.dtype, 1)).get_function("segment_sum")
-            sizes = np.int64(count), np.int64(1), np.int32(rows <= count)
-            if count:
-                args = keys, order_of_keys, updates, found[-1], *sizes
-                kernel((min(rows, count), 1), (256,), args, shared_mem=256 * updates.itemsize)
+        with library() as cp, schedule(order, 3):
+            found.append(summed(cp.asarray(keys), cp.asarray(updates), rows, 1).get())
     np.testing.assert_allclose(found[0], expected, rtol=0, atol=200 * np.finfo(dtype).eps)
     assert all(f.tobytes() == found[0].tobytes() for f in found)
 
@@ -140,8 +145,13 @@ def test_what_is_laid_out():
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 def test_the_kernel_compiles(arch):
     for dtype in ("float64", "float32"):
-        for columns in (1, 32):
-            _, kernels = nvrtc.compile_text(segment_source(dtype, columns), arch)
+        summed, sources = segment_sum(dtype)
+        with library() as cp:
+            for columns in (1, 32):
+                summed(cp.asarray([1, 0, 1]), cp.ones((3, columns), dtype), 2, columns)
+        assert len(set(sources)) == 2
+        for source in sources:
+            _, kernels = nvrtc.compile_text(source, arch)
             assert kernels["segment_sum"].spilled == 0
 
 

@@ -10,9 +10,8 @@ from symad import functions
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
 from symad.models.transformers.transformer import Transformer
-from symad.numeric import lower
 from tests.gpu import nvrtc
-from tests.gpu.cupy_standin import installed
+from tests.gpu.cupy_agreement import module_of
 from tests.gpu.cupy_standin import kernels as standin
 from tests.gpu.lowering.test_lower_cupy import SCALARS
 
@@ -23,10 +22,7 @@ C_TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "lo
 
 def kernels_of(graph, dtype):
     """The kernel objects that the module of a graph makes."""
-    with installed():
-        namespace = {}
-        exec(compile(lower(graph, backend="cupy", dtype=dtype).source, "generated", "exec"), namespace)
-    return [v for k, v in namespace.items() if k.startswith(("_kernel", "_source"))]
+    return [v for k, v in module_of(graph, dtype).items() if k.startswith(("_kernel", "_source"))]
 
 
 def loop(kernel, name):
@@ -114,9 +110,7 @@ def test_attention_and_pairs_in_modules_compile(dtype):
 
     shapes = [(1, 2, 8, 64)] * 3 + [(2,), (5, 3), ()]
     graph = symad.value_and_gradient(symad.trace(loss, shapes))
-    with installed():
-        namespace = {}
-        exec(compile(lower(graph, backend="cupy", dtype=dtype).source, "generated", "exec"), namespace)
+    namespace = module_of(graph, dtype)
     plans = {k: v for k, v in namespace.items() if k.startswith("_plans_")}
     assert {k.removeprefix("_plans_").rstrip("_0123456789") for k in plans} == {
         "forward", "backward_q", "backward_kv"

@@ -5,11 +5,9 @@ import ctypes
 import pytest
 import sympy as sp
 
-from symad.core.formula import Formula
-from symad.gpu.pairs.printer import pair_source
-from symad.numeric.pairs.calls import inputs_of
-from symad.numeric.pairs.pair_functions import expression_of
-from symad.ops.fused.pair_sum import NUMBER, PairSum, in_part
+import symad
+from symad import functions
+from tests.gpu.cupy_agreement import module_of
 from tests.gpu.nvrtc import compile_text, library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc")
@@ -20,9 +18,13 @@ def gaussian(x, y, ell):
 
 
 def source(dimension, columns, reduce, real):
-    op = PairSum(Formula(expression_of(gaussian, dimension, {"ell": None})), (("ell", NUMBER),), reduce, 0)
-    nodes = inputs_of({"x": (9, dimension), "y": (8, dimension), "b": (8, columns), "ell": ()})
-    return pair_source(op, in_part(op, PairSum, 0, nodes), {"float": "float32", "double": "float64"}[real])
+    """The source of all kernels of a sum, from the module that is printed for it."""
+    weights = (8,) if reduce == "logsumexp" else (8, columns)
+    graph = symad.trace(
+        lambda x, y, b, ell: functions.pairwise(gaussian, x, y, b, reduce=reduce, params={"ell": ell}),
+        [(9, dimension), (8, dimension), weights, ()],
+    )
+    return module_of(graph, {"float": "float32", "double": "float64"}[real])["_pair_plan_1"]["source"]
 
 
 CASES = [
