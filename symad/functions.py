@@ -11,6 +11,7 @@ numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, Shape, as_dim
+from symad.core.real_arrays import numbers_only, real_array, sequence_of_arrays
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
 from symad.library import matrix_functions
@@ -126,7 +128,7 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
         return matrix_functions.Softmax(matrix, _along(matrix, x, axis))
     from scipy.special import softmax as numeric
 
-    return numeric(x, axis=axis)
+    return numbers_only("softmax", partial(numeric, axis=axis), x=x)
 
 
 def log_softmax(x: Array, axis: Axis = -1) -> Array:
@@ -142,7 +144,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
         return matrix_functions.LogSoftmax(matrix, _along(matrix, x, axis))
     from scipy.special import log_softmax as numeric
 
-    return numeric(x, axis=axis)
+    return numbers_only("log_softmax", partial(numeric, axis=axis), x=x)
 
 
 def _along(matrix: sympy.MatrixExpr, given: ArrayLike, axis: Axis) -> Axis:
@@ -167,7 +169,7 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
         return matrix_functions.LogSumExpAlong(matrix, _matrix_axis(axis))
     from scipy.special import logsumexp as numeric
 
-    return numeric(x, axis=axis, keepdims=keepdims)
+    return numbers_only("logsumexp", partial(numeric, axis=axis, keepdims=keepdims), x=x)
 
 
 def _kept(shape: Shape, axis: Axis) -> Shape:
@@ -205,9 +207,10 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays one after the other along an axis; for matrix expressions a BlockMatrix."""
+    arrays = sequence_of_arrays("concatenate", arrays)
     matrices = [_as_matrix(a) for a in arrays]
     if any(m is None for m in matrices):
-        return np.concatenate(list(arrays), axis=axis)
+        return np.concatenate(_real("concatenate", arrays), axis=axis)
     axis = _matrix_axis(axis)
     if axis not in (0, 1):
         raise ShapeError(f"concatenate(axis={axis}): matrices have the axes 0 and 1")
@@ -223,7 +226,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     Raises:
         ShapeError: matrix expressions that are not columns; the result would have three axes.
     """
-    parts = list(arrays)
+    parts = sequence_of_arrays("stack", arrays)
     if all(isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase)) for a in parts):
         if any(a.shape[1] != 1 for a in parts):
             shapes = ", ".join(str(a.shape) for a in parts)
@@ -234,7 +237,11 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
         return concatenate([a.T for a in parts] if rows else parts, 0 if rows else 1)
     if any(isinstance(a, sympy.Basic) for a in parts) and not any(isinstance(a, Proxy) for a in parts):
         return sympy.ImmutableDenseNDimArray(parts)
-    return np.stack(parts, axis=axis)
+    return np.stack(_real("stack", parts), axis=axis)
+
+
+def _real(function: str, arrays: Sequence[Array]) -> list[Array]:
+    return [real_array(function, f"array {k}", a) for k, a in enumerate(arrays)]
 
 
 def lookup(table: Array, indices: ArrayLike) -> Any:
@@ -251,8 +258,8 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
         return matrix_functions.Lookup(_as_matrix(table), indices)
     if isinstance(table, Proxy) or isinstance(indices, Proxy):
         return Proxy(gather(number(table), as_node(indices)))
-    rows = np.asarray(table)
-    return rows[as_indices(np.asarray(indices), len(rows))]
+    rows = real_array("lookup", "table", table)
+    return rows[as_indices(real_array("lookup", "indices", indices), len(rows))]
 
 
 def eye(count: Dim) -> Array:

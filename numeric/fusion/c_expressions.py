@@ -15,6 +15,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
+from symad.evaluation.number_domains import as_float
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.c_functions import FORMS, HELPERS, MATH_H, OWN, OWN_MODULE
@@ -69,7 +70,7 @@ class Body:
 
     def literal(self, value: Number) -> str:
         """A number as C text of the real type."""
-        return number(float(value), self.target).inside(Level.ATOM)
+        return number(as_float(value), self.target).inside(Level.ATOM)
 
     def named(self, name: str) -> str:
         """The text for a name in a template: the type, a helper, or the function of this precision."""

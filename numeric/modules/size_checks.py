@@ -8,6 +8,7 @@ import sympy
 
 from symad.core.contents import holds, inner_graphs, op_classes
 from symad.core.dims import Dim, dim_symbols
+from symad.core.escaping import brief
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
@@ -52,6 +53,8 @@ def numbers_of(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sy
     Raises:
         LoweringError: a name is not that of a size.
     """
+    if not isinstance(sizes, Mapping):
+        raise LoweringError(f"sizes is a dict from the names of sizes to numbers, not {brief(sizes)}")
     by_name = {str(symbol): symbol for symbol in symbolic_sizes(graph)}
     unknown = [one_line(key) for key in sizes if str(key) not in by_name]
     if unknown:

@@ -10,6 +10,7 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Node
+from symad.core.real_arrays import check_callable, real_array
 from symad.errors import ShapeError
 from symad.ops.arrays.shaping import reshape, slice_axis
 from symad.ops.arrays.stacking import concatenate, stack
@@ -40,7 +41,8 @@ def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool 
         ShapeError: the shapes do not fit.
     """
     if not any(isinstance(v, Proxy) for v in (a, b, initial)):
-        return _affine_arrays(np.asarray(a, float), np.asarray(b, float), initial, reverse)
+        a, b = (np.asarray(real_array("affine_scan", *x), float) for x in (("a", a), ("b", b)))
+        return _affine_arrays(a, b, initial, reverse)
     rate, added = number(a), number(b)
     if len(rate.shape) == len(added.shape):
         rate, added = broadcast(rate, added)
@@ -53,6 +55,7 @@ def _affine_arrays(a: Any, b: Any, initial: Any, reverse: bool) -> Array:
     if not matrices:
         a, b = np.broadcast_arrays(a, b)
     if initial is not None:
+        initial = real_array("affine_scan", "initial", initial)
         b, edge = b.copy(), -1 if reverse else 0
         b[edge] += np.einsum("...ij,...j->...i", a[edge], initial) if matrices else a[edge] * initial
     if matrices:
@@ -82,7 +85,10 @@ def associative_scan(
         ShapeError: no elements, elements of different or symbolic length, or a product of another shape.
     """
     several = isinstance(elements, (tuple, list))
-    given = tuple(elements) if several else (elements,)
+    check_callable("associative_scan", "combine", combine)
+    given = tuple(
+        real_array("associative_scan", "elements", e) for e in (elements if several else (elements,))
+    )
     if not any(isinstance(e, Proxy) for e in given):
         return _products_of_arrays(combine, given, several, reverse)
     nodes = [number(e) for e in given]
@@ -155,6 +161,8 @@ def _products_of_arrays(
     combine: Callable[..., Array], given: Sequence[Array], several: bool, reverse: bool
 ) -> Array | tuple[Array, ...]:
     """The definition, on arrays: one product after the other."""
+    if not all(np.ndim(e) for e in given):
+        raise ShapeError("associative_scan: elements has shape (); give arrays (T, ...)")
     rows = list(zip(*(np.asarray(e)[:: -1 if reverse else 1] for e in given), strict=True))
     found = [rows[0] if several else rows[0][0]]
     for row in rows[1:]:

@@ -11,6 +11,7 @@ from symad.core.arrays import Array
 from symad.core.dims import format_shape
 from symad.core.formula import Formula
 from symad.core.graph import Node
+from symad.core.real_arrays import real_array
 from symad.errors import ShapeError
 from symad.library.score_functions import Parameter, call_functions, extract_reads
 from symad.ops.arrays.shaping import reshape
@@ -60,7 +61,7 @@ def attention(
     """
     values = {"q": q, "k": k, "v": v, **(params or {})}
     traced = any(isinstance(x, Proxy) for x in values.values())
-    nodes = {name: number(x) if traced else np.asarray(x) for name, x in values.items()}
+    nodes = {name: number(x) if traced else real_array("attention", name, x) for name, x in values.items()}
     parameters = tuple(
         Parameter(name, len(nodes[name].shape), _is_integer(nodes[name])) for name in params or {}
     )

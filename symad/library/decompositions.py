@@ -27,6 +27,7 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape
+from symad.core.real_arrays import real_array
 from symad.errors import ShapeError
 from symad.library.triangular import solve_triangular
 
@@ -34,13 +35,13 @@ SQUARINGS = 24
 """The exponential is computed up to |A|₁ = 2²²; beyond it is NaN."""
 
 
-def _matrix(name: str, a: Array, square: bool = False) -> None:
+def _matrix(name: str, a: Array, square: bool = False) -> Array:
+    a = real_array(name, "a", a)
     shape = tuple(a.shape)
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         kind = "a square matrix" if square else "a matrix"
         raise ShapeError(f"{name} needs {kind} (..., m, n), not {format_shape(shape)}")
-    if getattr(getattr(a, "dtype", None), "kind", "") == "c":
-        raise ShapeError(f"{name} of {a.dtype}: symad works over the real numbers")
+    return a
 
 
 def _turned(a: Array) -> Array:
@@ -54,7 +55,7 @@ def qr(a: Array) -> tuple[Array, Any]:
         ShapeError: A has more columns than rows, or is not a matrix.
         LinAlgError: dependent columns.
     """
-    _matrix("qr", a)
+    a = _matrix("qr", a)
     if isinstance(a.shape[-1], int) and isinstance(a.shape[-2], int) and a.shape[-1] > a.shape[-2]:
         raise ShapeError(f"qr needs as many rows as columns or more, not {format_shape(tuple(a.shape))}")
     Q, R = a, None
@@ -75,7 +76,7 @@ def svd(a: Array) -> tuple[Array, Array, Array]:
         ShapeError: A is not a matrix of known sizes.
         LinAlgError: A is not square, and its columns or rows are dependent.
     """
-    _matrix("svd", a)
+    a = _matrix("svd", a)
     m, n = a.shape[-2:]
     if not isinstance(m, int) or not isinstance(n, int):
         raise ShapeError(f"svd needs sizes that are numbers, not {format_shape(tuple(a.shape))}")
@@ -107,7 +108,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     Raises:
         ShapeError: A is not a single square matrix of known size.
     """
-    _matrix("lu", a, square=True)
+    a = _matrix("lu", a, square=True)
     n = a.shape[-1]
     if len(a.shape) != 2 or not isinstance(n, int):
         raise ShapeError(f"lu needs one matrix of known size, not {format_shape(tuple(a.shape))}")
@@ -130,7 +131,7 @@ def pinv(a: Array) -> Array:
     Raises:
         LinAlgError: neither columns nor rows are independent.
     """
-    _matrix("pinv", a)
+    a = _matrix("pinv", a)
     m, n = a.shape[-2:]
     if isinstance(m, int) and isinstance(n, int) and m < n:
         return _turned(pinv(_turned(a)))
@@ -144,10 +145,11 @@ def lstsq(a: Array, b: Array) -> Array:
     Raises:
         LinAlgError: neither columns nor rows of A are independent.
     """
-    _matrix("lstsq", a)
+    a = _matrix("lstsq", a)
     if len(a.shape) != 2:
         raise ShapeError(f"lstsq takes one matrix, not {format_shape(tuple(a.shape))}")
-    if b.shape[0] != a.shape[-2]:
+    b = real_array("lstsq", "b", b)
+    if not b.shape or b.shape[0] != a.shape[-2]:
         raise ShapeError(f"lstsq of A {format_shape(tuple(a.shape))} and b {format_shape(tuple(b.shape))}")
     m, n = a.shape
     if isinstance(m, int) and isinstance(n, int) and m < n:
@@ -166,7 +168,7 @@ def expm(a: Array, squarings: int | None = None) -> Array:
     Raises:
         ShapeError: A is not square, or the number of squarings negative.
     """
-    _matrix("expm", a, square=True)
+    a = _matrix("expm", a, square=True)
     if squarings is not None:
         if not isinstance(squarings, int) or squarings < 0:
             raise ShapeError(f"expm: squarings={squarings!r} is not an integer of at least 0")

@@ -12,6 +12,7 @@ import sympy as sp
 from symad.core.arrays import Array
 from symad.core.formula import Formula
 from symad.core.graph import Node
+from symad.core.real_arrays import real_array
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.shaping import broadcast_to, reshape
@@ -56,7 +57,9 @@ def pairwise(
     """
     values = {"x": x, "y": y, **({} if b is None else {"b": b}), **(params or {})}
     traced = any(isinstance(v, Proxy) for v in values.values())
-    nodes: dict[str, Any] = {k: number(v) if traced else np.asarray(v, float) for k, v in values.items()}
+    nodes: dict[str, Any] = {
+        k: number(v) if traced else np.asarray(real_array("pairwise", k, v), float) for k, v in values.items()
+    }
     dimension = nodes["x"].shape[-1] if nodes["x"].shape else None
     if not isinstance(dimension, int):
         raise ShapeError(f"pairwise: x has shape {nodes['x'].shape}; give (N, D) with a known D")
@@ -93,7 +96,7 @@ def _at(op: PairSum, args: tuple[Node, ...]) -> Any:
 
 def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
     """The expression of f at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
-    if not callable(f):
+    if not callable(f) or isinstance(f, type):
         raise TraceError(f"pairwise: f is {f!r}; give a function f(x, y, **params)")
     points = [
         sp.ImmutableMatrix([sp.IndexedBase(name, real=True)[k] for k in range(dimension)]) for name in "xy"

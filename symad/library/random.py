@@ -18,6 +18,7 @@ import sympy
 from symad.core.arrays import Array
 from symad.core.dims import Dim, as_shape, is_concrete
 from symad.core.graph import Graph, Node
+from symad.core.real_arrays import real_array
 from symad.errors import TraceError
 from symad.ops.arrays.sources import array_constant, input_node
 from symad.ops.fused import random
@@ -82,5 +83,6 @@ def _made(make: Callable[[Node], Node], key: Array | int, known: bool) -> Any:
         return nodes_to_sympy([make(input_node(key, key.shape))])[0]
     if isinstance(key, (int, np.integer, sympy.Integer)):
         key = random.key_of(int(key))
-    node = make(array_constant(np.asarray(key, dtype=np.float64)))
+    numbers = real_array("random numbers", "the key", key)
+    node = make(array_constant(np.asarray(numbers, dtype=np.float64)))
     return Graph((), (node,))() if known else Proxy(node)

@@ -7,6 +7,7 @@ also takes matrix expressions, NumPy arrays and traced values, elementwise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
+from symad.core.real_arrays import numbers_only
 from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
 from symad.evaluation.function_values import numpy_function
@@ -36,13 +38,14 @@ def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:
     """``head`` on traced values, NumPy arrays or matrices; None if all arguments are SymPy scalars.
 
     Raises:
-        TraceError: a function of several arguments was given a matrix expression, or one was given text.
+        TraceError: a function of several arguments was given a matrix expression, or an argument is not real.
     """
     traced = next((a for a in args if hasattr(type(a), "apply_function")), None)
     if traced is not None:
         return traced.apply_function(head, args)
     if any(isinstance(a, (np.ndarray, np.generic)) for a in args):
-        return numpy_function(head)(*args)
+        named = {f"argument {k}": a for k, a in enumerate(args, 1)}
+        return numbers_only(head.__name__, numpy_function(head), **named)
     arrays = [
         a for a in args if isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase, sympy.NDimArray, _ArrayExpr))
     ]
@@ -66,6 +69,8 @@ def refuse_text(head: sympy.FunctionClass, args: tuple[Any, ...]) -> None:
     """
     for a in args:
         try:
+            if isinstance(a, (tuple, set, frozenset, Mapping)):
+                raise TypeError
             as_sympy(a)
         except (ValueError, TypeError):  # SympifyError is a ValueError
             raise TraceError(

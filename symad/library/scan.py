@@ -14,6 +14,7 @@ import numpy as np
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, Shape, plus, same_shape, size
 from symad.core.graph import Node
+from symad.core.real_arrays import check_callable, real_array
 from symad.core.signatures import Memory
 from symad.errors import DerivativeError, ShapeError
 from symad.ops.arrays.shaping import reshape, slice_axis
@@ -71,6 +72,10 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
 def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    check_callable("scan" if history else "fold", "step", step)
+    for name, parts in (("initial", initial), ("inputs", inputs)):
+        for part in parts if isinstance(parts, (tuple, list)) else (parts,):
+            real_array("scan" if history else "fold", name, part)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
     several = isinstance(initial, (tuple, list))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
 from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape
 from symad.core.graph import Node
+from symad.core.real_arrays import numbers_only
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import matrix_transpose
 from symad.ops.arrays.shaping import broadcast_to, reshape
@@ -40,7 +41,8 @@ def solve_triangular(
     if not any(isinstance(v, Proxy) for v in (a, b)):
         from scipy.linalg import solve_triangular as numeric
 
-        return numeric(a, b, trans=trans, lower=lower, unit_diagonal=unit_diagonal)
+        solve = partial(numeric, trans=trans, lower=lower, unit_diagonal=unit_diagonal)
+        return numbers_only("solve_triangular", solve, a=a, b=b)
     matrix, right = number(a), number(b)
     if len(matrix.shape) < 2 or not right.shape:
         raise ShapeError(
@@ -78,6 +80,6 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
     if not any(isinstance(v, Proxy) for v in (c, b)):
         from scipy.linalg import cho_solve as numeric
 
-        return numeric((np.asarray(c), lower), b)
+        return numbers_only("cho_solve", lambda c, b: numeric((c, lower), b), c=c, b=b)
     first = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
     return solve_triangular(c, first, trans=1 if lower else 0, lower=lower)

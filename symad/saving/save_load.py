@@ -9,13 +9,14 @@ that is still in memory returns this graph.
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from symad.core.escaping import without_surrogates
+from symad.core.escaping import brief, without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
 from symad.core.identifiers import is_variable
 from symad.core.signatures import Inputs, Json, Traceable
@@ -60,8 +61,17 @@ def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
 
     Raises:
         SavingError: a function is not registered, or an input is of an unknown kind.
+        TypeError: the path is neither a str nor a Path.
     """
-    return write_text(path, dumps(as_graph(f, None, inputs)))
+    return write_text(_path("save", path), dumps(as_graph(f, None, inputs)))
+
+
+def _path(function: str, path: Path | str) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"{function}: path is {brief(path)} of type {type(path).__name__}; give a str or Path"
+        )
+    return Path(path)
 
 
 def load(path: Path | str, classes: Classes = ()) -> Graph:
@@ -77,8 +87,9 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
     Raises:
         SavingError: the file is not a saved graph, is damaged, or uses ops, functions or classes unknown
             here.
+        TypeError: the path is neither a str nor a Path.
     """
-    source = Path(path)
+    source = _path("load", path)
     about = source.stat()
     if not stat.S_ISREG(about.st_mode):
         raise SavingError(f"{source.name} is not an ordinary file, so it is not a saved graph")

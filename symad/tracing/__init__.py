@@ -7,7 +7,6 @@ way back to SymPy is `into_sympy`.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +48,7 @@ from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.input_symbols import as_input_symbol, declared_shape, is_formula
 from symad.tracing.inputs import find_inputs
 from symad.tracing.into_sympy.nodes import to_sympy
-from symad.tracing.run_on_proxies import trace_function
+from symad.tracing.run_on_proxies import signature_text, trace_function
 from symad.tracing.sessions import SESSION, Session, is_tracing, session
 from symad.tracing.walk import Tracer
 from symad.tracing.wrapped import Traced, Wrapped
@@ -101,10 +100,9 @@ def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
         return _closed(f)
     if callable(f) and not isinstance(f, sympy.Basic):
         name = getattr(f, "__name__", "f")
-        parameters = ", ".join(inspect.signature(f).parameters)
         raise TraceError(
-            f"the Python function {name}({parameters}) has inputs of unknown shape; give inputs=[...], or "
-            f"trace it first: symad.trace({name}, inputs=[...])"
+            f"the Python function {name}{signature_text(f)} has inputs of unknown shape; give inputs=[...], "
+            f"or trace it first: symad.trace({name}, inputs=[...])"
         )
     return _trace_sympy(f, None, () if wrt is None else entries_of(_listed(wrt), "wrt"))
 
@@ -332,6 +330,13 @@ def regrouped(graph: Graph, inputs: Inputs | None) -> Graph:
         place = {position: nodes.index(node) for position, node in enumerate(graph.input_nodes)}
         packing = replace(packing, x=tuple(place[k] for k in packing.x), v=tuple(place[k] for k in packing.v))
     return Graph(
-        nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments,
-        packing, graph.variables,
+        nodes,
+        graph.output_nodes,
+        graph.structure,
+        graph.name,
+        graph.report,
+        graph.origin,
+        arguments,
+        packing,
+        graph.variables,
     )

@@ -165,7 +165,7 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
         raise TraceError(
             f"a Python function needs its inputs: symad.trace({name}, inputs=[...]) with a symbol, an "
             "example or "
-            f"a shape for each of its parameters {_signature(f)}"
+            f"a shape for each of its parameters {signature_text(f)}"
         )
     if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
         raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
@@ -203,7 +203,8 @@ def _is_example(value: Any) -> bool:
     return all(_is_example(v) if isinstance(v, list) else isinstance(v, numbers) for v in value)
 
 
-def _signature(f: Callable[..., Any]) -> str:
+def signature_text(f: Callable[..., Any]) -> str:
+    """The parameters of a function in parentheses, for messages."""
     try:
         return str(inspect.signature(f))
     except (TypeError, ValueError):

@@ -86,6 +86,13 @@ def test_a_root_of_minus_infinity_is_nan_on_all_backends():
         assert np.isnan(lower(graph, **kind)(-np.inf)), kind
 
 
+def test_integers_beyond_the_floats_are_infinite_in_arrays():
+    graph = symad.trace(lambda x: np.stack([x + 10**400, np.maximum(x, -(10**400)), x / 10**400]), [(2,)])
+    for kind in ON:
+        found = lower(graph, **kind)(np.ones(2))
+        assert np.array_equal(found, [[np.inf] * 2, [1, 1], [0, 0]]), kind
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_infinities_and_nan_pass_through_random_programs(seed):
     """Generated code is finite, infinite and NaN where the graph's own evaluation is."""
