@@ -37,7 +37,7 @@ def real_array(function: str, argument: str, value: object) -> Array:
             return array
         holds = f"holds {brief(wrong[0])} of type {type(wrong[0]).__name__}"
     elif isinstance(value, np.ndarray):
-        holds = f"is an array of {'complex numbers' if kind == 'c' else array.dtype}"
+        holds = f"is an array of {array.dtype}{'; symad works over the real numbers' if kind == 'c' else ''}"
     else:
         holds = f"is {brief(value)} of type {type(value).__name__}"
     raise TraceError(f"{function}: {argument} {holds}; {WANTED}")
