@@ -36,7 +36,7 @@ def push_along(
             continue
         entering: tuple[Tangent, ...] = tuple([dots.get(a, ZERO) for a in node.args])
         condition = conditions.get(node)
-        if condition is not None and _masks_entering(condition, node):
+        if condition is not None and masks_entering(condition, node):
             entering = tuple(mask(condition, t) for t in entering)
         y_dot = jvp(node.op, node, entering)
         if isinstance(y_dot, Node):
@@ -44,7 +44,7 @@ def push_along(
     return dots
 
 
-def _masks_entering(condition: Node, node: Node) -> bool:
+def masks_entering(condition: Node, node: Node) -> bool:
     """True if a condition on the elements of a node is also one on the elements of its arguments."""
     return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
 

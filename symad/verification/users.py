@@ -35,6 +35,7 @@ from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.mistakes.asking import named_formula
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import as_decidable, undecided_outside
 from symad.verification.proof.with_proofs import OWN
@@ -139,7 +140,7 @@ def verify(
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
-        program = Program(title, function, reference, names, kind, assumes, of)
+        program = Program(title, function, reference, names, kind, assumes, of, graph, nodes)
         made = measured(program, Meter(budget or Budget()), hostile, domain, bounds)
     else:
         settled = False
@@ -155,6 +156,7 @@ def verify(
         )
         made = _with_rounded(title, comparison, constants, seed, budget, read)
         made = only_tested(made) if settled else made
+        made = named_formula(made, kind, graph, nodes, comparison, domain)
     return replace(made, entries=made.entries + rules, notes=made.notes + notes)
 
 

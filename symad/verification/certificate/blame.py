@@ -63,10 +63,32 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> B
         return Blame("", "", "")
     u, v = descend(a, b, kept[0])
     try:
-        name = name_of(a, b, kept) or name_by_repair(a, b, points)
+        rounded = _may_be_rounding(a, b, kept)
+        name = "" if rounded else name_of(a, b, kept) or name_by_repair(a, b, points)
     except (ArithmeticError, ValueError, TypeError):  # of values that overflow or are undefined
         name = ""
     return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
+
+
+MAX_TOLD = 40
+"""Names of more characters hold an expression of arrays that is hard to read."""
+
+
+def is_vague(mistake: str) -> bool:
+    """Whether a name is none, or tells a term or a factor of arrays by its operations."""
+    return not mistake or mistake.endswith((FAN_OUT, " nodes")) or len(mistake) > MAX_TOLD
+
+
+FAN_OUT = "(a path of a fan-out)"
+ROUNDING = 1e-12
+"""The largest relative difference that may be one of rounded constants: it gets no name."""
+
+
+def _may_be_rounding(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> bool:
+    return all(
+        np.all(np.frompyfunc(lambda x, y: bool(abs(x - y) <= ROUNDING * abs(x)), 2, 1)(v[a], v[b]))
+        for v in values
+    )
 
 
 # ---- where --------------------------------------------------------------------------------------
@@ -250,7 +272,7 @@ def _missing_term(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> s
             continue
         for sign, word in ((1, "missing term"), (-1, "extra term")):
             if all(_plus(v[b], sign, v[node], v[a]) for v in values):
-                return f"{word} {text_of(node)} (a path of a fan-out)"
+                return f"{word} {text_of(node)} {FAN_OUT}"
     return ""
 
 

@@ -43,7 +43,7 @@ def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) ->
     groups: dict[Hashable, list[Node]] = {}
     for node in topological([b]):
         if node not in known and not isinstance(node.op, Input):
-            groups.setdefault(_signature(node, DEPTH), []).append(node)
+            groups.setdefault(signature(node, DEPTH), []).append(node)
     for group in reversed(list(groups.values())):
         for name, make in _edits(group[0]):
             left -= each
@@ -54,12 +54,12 @@ def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Number]]) ->
     return ""
 
 
-def _signature(node: Node, depth: int) -> Hashable:
+def signature(node: Node, depth: int) -> Hashable:
     """What nodes have in common that come from one line of a program, whichever slices it takes."""
     own = type(node.op).__name__ if isinstance(node.op, ShapingOp) else node.op
     if not depth or not node.args:
         return type(node.op).__name__ if node.args else own, node.shape
-    return own, node.shape, tuple(_signature(x, depth - 1) for x in node.args)
+    return own, node.shape, tuple(signature(x, depth - 1) for x in node.args)
 
 
 def _edits(node: Node) -> Iterator[tuple[str, Make]]:

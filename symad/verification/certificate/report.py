@@ -57,10 +57,17 @@ def headline(certificate: Certificate) -> str:
         "proved": "exact: no probability of error",
         "tested": f"probability of a false 'equal' below {bound}" if bound else "by exact normal forms",
         "measured": measured_text(certificate),
-        "refuted": f"{count} differ",
+        "refuted": f"{count} differ{mistake_text(certificate)}",
         "undecided": f"{count} not decided",
     }[certificate.status]
     return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def mistake_text(certificate: Certificate) -> str:
+    """The name of the mistake, if all entries that differ have the same one."""
+    names = {e.blame.mistake if e.blame else "" for e in certificate.entries_of("refuted")}
+    name = names.pop() if len(names) == 1 else ""
+    return f": {name}" if name else ""
 
 
 def measured_text(certificate: Certificate) -> str:

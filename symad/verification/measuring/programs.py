@@ -19,10 +19,11 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
 from symad.verification.function_domain import have_values
-from symad.verification.measuring.call_users_code import BadReturn
+from symad.verification.measuring.call_users_code import BadReturn, Caller
 from symad.verification.measuring.hostile_points import Bounds
 from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.measure import measure
+from symad.verification.mistakes.asking import named_program
 from symad.verification.without_values import Claimed, measured_with_values
 
 
@@ -38,6 +39,10 @@ class Program:
     assumes: tuple[str, ...]
     of: tuple[Node, ...] = ()
     """The function whose derivative it is."""
+    graph: Graph | None = None
+    """The same function with the names of its values."""
+    wrt: tuple[Node, ...] = ()
+    """The inputs by which it is differentiated."""
 
 
 class Context(tuple[Any, ...]):
@@ -117,9 +122,17 @@ def measured(
     claim = Claimed((*outputs, *outputs, *of), len(outputs), program.kind)
     entries = measured_with_values(claim, entries)
     name = getattr(program.function, "__name__", "the function")
-    return Certificate(
+    made = Certificate(
         f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),
         meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
+    )  # fmt: skip
+    if program.graph is None:
+        return made
+    flat, caller = _taken_apart(concrete), Caller(program.function, concrete.arguments)
+    return named_program(
+        made, program.kind, program.graph, program.wrt, concrete, sizes, [n + at for n in program.names],
+        lambda point: flat(caller([point[n] for n in concrete.input_nodes])),
+        options.get("inside", lambda point: True),
     )  # fmt: skip
 
 

@@ -1,0 +1,242 @@
+"""The names of mistakes in the refuted entries of a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symad.core.arrays import Array
+from symad.core.dims import is_concrete
+from symad.core.graph import Graph, Node
+from symad.errors import SymadError
+from symad.ops.arrays.sources import symbol_of
+from symad.verification.certificate.blame import Blame, is_vague
+from symad.verification.certificate.certificate import Certificate, Entry
+from symad.verification.measuring.hostile_points import FloatPoint, ordinary_points
+from symad.verification.mistakes.changes import (
+    extra_terms,
+    missing_paths,
+    moved,
+    paths_counted_twice,
+    places_of,
+    several_paths,
+    wrong_factors,
+)
+from symad.verification.mistakes.confused import confused, next_in_loops, transposed_in_loops
+from symad.verification.mistakes.local import lengths
+from symad.verification.mistakes.matching import Change, Difference, name_in
+from symad.verification.mistakes.network import Network, TooLarge, network_of
+from symad.verification.mistakes.slopes import wrong_slopes, wrong_softmax
+from symad.verification.mistakes.whole import (
+    flat_values,
+    of_directions,
+    of_elements,
+    of_inputs,
+    of_numbers,
+    of_the_other_product,
+    scaled,
+)
+from symad.verification.mistakes.words import Words, expanded
+from symad.verification.random_fields.integer_inputs import integer_inputs
+
+POINTS, TRIED = 5, 24
+"""The number of points at which derivatives are compared, and how many are tried."""
+
+MAX_ELEMENTS = 2_000
+"""The maximum number of elements of a derivative whose mistake is named."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A derivative by hand, and of what it is one; all sizes are numbers.
+
+    Args:
+        function: the function, with its inputs.
+        wrt: the inputs by which it is differentiated.
+        reference: the right derivative; its further inputs are the directions.
+        found: the candidate at a point: a value for each output of the reference. It may raise anything.
+        forward: whether the directions are tangents.
+        inside: whether something is claimed at a point.
+    """
+
+    function: Graph
+    wrt: Sequence[Node]
+    reference: Graph
+    found: Callable[[FloatPoint], Sequence[Any]]
+    forward: bool
+    inside: Callable[[FloatPoint], bool]
+
+
+def with_names(certificate: Certificate, asked: Asked, names: Sequence[str]) -> Certificate:
+    """The certificate with the names of mistakes in refuted entries that have none.
+
+    ``names`` are those of the outputs of the reference.
+    """
+    wrong = [k for k, name in enumerate(names) if any(_is_open(e) and e.name == name for e in certificate.entries)]
+    if not wrong:
+        return certificate
+    witnesses = [e.witness.point for e in certificate.entries if _is_open(e) and e.witness is not None][:1]
+    with np.errstate(all="ignore"):
+        try:
+            told = names_of_mistakes(asked, wrong, witnesses)
+        except (SymadError, ArithmeticError, ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError):
+            import os
+            if os.environ.get("DBG"): raise
+            return certificate
+    by_name = {names[k]: text for k, text in told.items()}
+    entries = [
+        replace(e, blame=replace(e.blame or Blame("", "", ""), mistake=by_name[e.name]))
+        if _is_open(e) and e.name in by_name
+        else e
+        for e in certificate.entries
+    ]
+    return replace(certificate, entries=tuple(entries))
+
+
+def _is_open(entry: Entry) -> bool:
+    return entry.status == "refuted" and is_vague(entry.blame.mistake if entry.blame else "")
+
+
+def names_of_mistakes(
+    asked: Asked, wrong: Sequence[int], witnesses: Sequence[Mapping[str, Any]] = ()
+) -> dict[int, str]:
+    """For outputs of the reference that are wrong the names of the mistakes, as far as there are any."""
+    reference = asked.reference
+    shapes_fit = [o.shape for o in reference.output_nodes] == [
+        n.shape for n in (asked.function.output_nodes if asked.forward else asked.wrt)
+    ]
+    sizes = [int(np.prod(lengths(o))) for o in reference.output_nodes if is_concrete(o.shape)]
+    if not shapes_fit or len(sizes) < len(reference.output_nodes) or sum(sizes) > MAX_ELEMENTS:
+        return {}
+    ends = np.cumsum([0, *sizes])
+    parts = [slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
+    points, found, right, eps = _compared(asked, witnesses)
+    if not points:
+        return {}
+    difference = Difference(right, found, eps, parts)
+    every = range(len(parts))
+    wrong = [k for k in wrong if difference.shows(parts[k])]
+    if not wrong or not _is_told(difference, wrong):
+        return {}
+    outputs, names = expanded(asked.function)
+    directions = [n for n in reference.input_nodes if n not in asked.function.input_nodes]
+    seeds = [[p[n] for n in directions] if directions else [np.ones(lengths(o)) for o in outputs] for p in points]
+    try:
+        net = network_of(outputs, asked.wrt, seeds, points, asked.forward)
+        net.leave_out_shifts()
+    except TooLarge:
+        return {}
+    if not Difference(right, net.result, eps, parts).is_right(slice(0, int(ends[-1]))):
+        return {}
+    difference = replace(difference, counts=net.counts)
+    told = [str(symbol_of(n)) for n in directions] or ["1"] * len(outputs)
+    told_by: dict[int, tuple[tuple[float, ...], str]] = {}
+    for stage in _stages(net, Words(names), parts, told, reference, points, right, difference):
+        changes = sorted(stage, key=lambda change: change.rank)
+        together = next((t for c in changes if (t := name_in(c, difference, wrong, every))), "")
+        if together:
+            return {k: told_by[k][1] if k in told_by else together for k in wrong}
+        for k in wrong:
+            text = next((t for c in changes if (t := name_in(c, difference, [k], [k]))), "")
+            if text and k not in told_by:
+                told_by[k] = (), text
+        if len(told_by) == len(wrong):
+            break
+    return {k: text for k, (_, text) in told_by.items()}
+
+
+def _is_told(difference: Difference, wrong: Sequence[int]) -> bool:
+    return bool(all(np.all(np.isfinite(difference.of(difference.parts[k]))) for k in wrong))
+
+
+def _stages(
+    net: Network,
+    words: Words,
+    parts: Sequence[slice],
+    directions: Sequence[str],
+    reference: Graph,
+    points: Sequence[Mapping[Node, Array]],
+    right: Array,
+    difference: Difference,
+) -> Iterator[list[Change]]:
+    """Changes in stages: a later stage is asked only for what the earlier ones do not explain."""
+
+    def evaluate(point: Mapping[Node, Array]) -> Array:
+        return flat_values(reference.output_nodes, point)
+
+    yield list(scaled(net, parts))
+    yield [*of_elements(net, parts), *(of_directions(net, directions) if directions[0] != "1" else ())]
+    places = places_of(net, words)
+    yield [*missing_paths(net, places), *paths_counted_twice(net, places)]
+    yield [*of_numbers(net.order, reference, points, right), *wrong_softmax(net, words)]
+    yield [*several_paths(net, words), *wrong_slopes(net, words)]
+    yield list(moved(net, places, words))
+    yield list(wrong_factors(net, places, words))
+    yield [
+        *confused(net, words, difference),
+        *transposed_in_loops(net, words),
+        *next_in_loops(net, words),
+        *of_inputs(evaluate, points, right),
+        *extra_terms(net, words),
+        *of_the_other_product(net),
+    ]
+
+
+# ---- points -------------------------------------------------------------------------------------
+
+
+def _compared(
+    asked: Asked, witnesses: Sequence[Mapping[str, Any]]
+) -> tuple[list[FloatPoint], Array, Array, float]:
+    """Points at which both have values, the values flat, and the roundoff of the candidate's numbers."""
+    reference = asked.reference
+    shapes = [lengths(o) for o in reference.output_nodes]
+    integers = integer_inputs([*reference.output_nodes, *asked.function.output_nodes])
+    tried = [point for _, point in ordinary_points(reference.input_nodes, integers, TRIED)]
+    known = [p for w in witnesses if (p := _read(w, reference.input_nodes, integers)) is not None]
+    points, found, right, eps = [], [], [], float(np.finfo(float).eps)
+    for point in [*known, *tried]:
+        if len(points) >= POINTS:
+            break
+        if not asked.inside(point):
+            continue
+        try:
+            values = [np.asarray(v) for v in asked.found(point)]
+            exact = flat_values(reference.output_nodes, point)
+        except Exception:  # whatever the candidate raises: this point tells nothing
+            continue
+        if len(values) != len(shapes) or any(v.size != np.prod(s) for v, s in zip(values, shapes, strict=True)):
+            continue
+        made = np.concatenate([v.astype(float).ravel() for v in values])
+        if np.all(np.isfinite(made)) and np.all(np.isfinite(exact)):
+            points.append(point)
+            found.append(made)
+            right.append(exact)
+            eps = max([eps, *(float(np.finfo(v.dtype).eps) for v in values if v.dtype.kind == "f")])
+    empty = np.zeros((0, 0))
+    return points, np.stack(found) if found else empty, np.stack(right) if right else empty, eps
+
+
+def _read(
+    witness: Mapping[str, Any], inputs: Sequence[Node], integers: Mapping[Node, Any]
+) -> FloatPoint | None:
+    """A point as a certificate shows it."""
+    point: FloatPoint = {}
+    for node in inputs:
+        name = str(symbol_of(node))
+        if name not in witness:
+            return None
+        numbers = np.asarray(_numbers(witness[name]), dtype=np.float64)
+        value = numbers.astype(np.int64) if node in integers else numbers
+        point[node] = value if node.shape else value.item()
+    return point
+
+
+def _numbers(text: Any) -> Any:
+    if isinstance(text, list):
+        return [_numbers(t) for t in text]
+    return float(Fraction(text))

@@ -1,0 +1,179 @@
+"""What the values of a graph are called in the name of a mistake: as in the user's code, or by their operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import isfinite, sqrt
+
+import sympy
+
+from symad.core.following import following
+from symad.core.graph import Graph, Node, Op, op_of, topological
+from symad.core.variables import Variable
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import Constant, Input
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Select
+from symad.verification.rewriting.rewrite import expand_definitions
+
+DEPTH = 3
+"""How many operations of a value without a name are told."""
+
+MAX_DENOMINATOR = 64
+CLOSE = 1e-5
+
+
+def expanded(graph: Graph) -> tuple[tuple[Node, ...], dict[Node, str]]:
+    """The outputs of a graph without fused ops, and the names of the user's variables among their nodes."""
+    own: Sequence[Variable] = [v for v in graph.variables if v.scope is None]
+    names = {v.node: v.name for v in own}
+    with following(names) as stand_ins:
+        outputs = expand_definitions(graph.output_nodes)
+    order = {node: k for k, node in enumerate(topological(outputs))}
+    told = {made: names[old] for made, old in stand_ins.items() if made in order}
+    found = {node: told[node] for node in sorted(told, key=order.__getitem__)}
+    for node in list(found):  # keepdims=True is a reshape of the value that is used
+        while isinstance(node.op, Reshape) and node.args[0] not in found:
+            (inner,) = node.args
+            found[inner] = found[node]
+            node = inner
+    return outputs, found
+
+
+class Words:
+    """Names for nodes."""
+
+    def __init__(self, names: Mapping[Node, str]) -> None:
+        """``names`` are those of the user's variables; of several values of one name the first keeps it."""
+        first: dict[str, Node] = {}
+        for node, name in names.items():
+            first.setdefault(name, node)
+        self.names = {node: name for node, name in names.items() if _is_one(node, first[name])}
+
+    def is_named(self, node: Node) -> bool:
+        """Whether a node is a variable or an input, or has its elements."""
+        while isinstance(node.op, (Reshape, Broadcast)) and node not in self.names:
+            (node,) = node.args
+        return node in self.names or isinstance(node.op, Input)
+
+    def of(self, node: Node) -> str:
+        """A node in quotation marks, if it has a name, or by its operations."""
+        return self._told(node, DEPTH)
+
+    def path(self, node: Node) -> str:
+        """A node as that through which a path leads."""
+        return self.of(node).removeprefix("1/") if argument_of_sigmoid(node) is not None else self.of(node)
+
+    def distance(self, node: Node) -> float:
+        """How far a node is from the names of the user: 0 for a name; values with small numbers are told first."""
+        if self.is_named(node):
+            return 0.0
+        told = self.path(node)
+        return 0.5 if told.startswith(("the mean", "sigmoid")) else 1 + min(len(told), 99) / 100
+
+    def _told(self, node: Node, depth: int) -> str:
+        op: Op = node.op
+        if node in self.names:
+            return f"`{self.names[node]}`"
+        if isinstance(op, Input):
+            return f"`{op.symbol}`"
+        if isinstance(op, Constant):
+            return f"{float(op.value):.6g}" if isinstance(op.value, float) else str(op.value)
+        if isinstance(op, (Reshape, Broadcast)):
+            return self._told(node.args[0], depth)
+        if isinstance(op, Slice):
+            ends = zip(op.start, op.count, node.args[0].shape, strict=True)
+            part = ", ".join(":" if n == d else f"{a}" if n == 1 else f"{a}:{a + n}" for a, n, d in ends)
+            return f"{self._told(node.args[0], depth)}[{part}]"
+        inside = argument_of_sigmoid(node)
+        if inside is not None:
+            return f"1/sigmoid({self._told(inside, depth - 1)})" if depth else "…"
+        averaged = self._averaged(node)
+        if averaged is not None:
+            return f"the mean of {self._told(averaged, depth - 1)}"
+        if not depth:
+            return "…"
+        inner = [self._told(a, depth - 1) for a in node.args]
+        if isinstance(op, Einsum) and len(inner) == 1:
+            return f"Σ {inner[0]}" if len(op.output) < len(op.inputs[0]) else inner[0]
+        if isinstance(op, Einsum):
+            return " · ".join(inner)
+        if isinstance(op, Compare):
+            return f"{inner[0]} {op.relation} {inner[1]}"
+        if isinstance(op, Select):
+            return f"where({', '.join(inner)})"
+        if isinstance(op, Extreme):
+            return f"{op.kind} {inner[0]}"
+        if isinstance(op, Apply):
+            return f"{op.head.__name__}({', '.join(inner)})"
+        if isinstance(op, Pow):
+            return f"√({inner[0]})" if inner[1] == "1/2" else f"({inner[0]})^{inner[1]}"
+        if isinstance(op, Add):
+            terms = [("− " if s < 0 else "+ ") + x for s, x in zip(op.signs, inner, strict=True)]
+            return f"({' '.join(terms).removeprefix('+ ')})"
+        if isinstance(op, Mul):
+            factors = [
+                x.removeprefix("1/") if p < 0 and x.startswith("1/sigmoid") else ("/ " if p < 0 else "") + x
+                for p, x in zip(op.powers, inner, strict=True)
+            ]
+            return " ".join(sorted(factors, key=lambda x: x.startswith("/ ")))
+        return f"{type(op).__name__}({', '.join(inner)})"
+
+    def _averaged(self, node: Node) -> Node | None:
+        """Of what a node is the mean, if it is one."""
+        if not isinstance(node.op, Mul) or node.op.powers not in ((1, -1), (1, 1)):
+            return None
+        for total, count in (node.args, node.args[::-1] if node.op.powers == (1, 1) else node.args):
+            value = count.op.value if isinstance(count.op, Constant) else None
+            if isinstance(total.op, Einsum) and len(total.args) == 1 and isinstance(value, (int, float, Fraction)):
+                op = op_of(total, Einsum)
+                size = 1
+                for label, dim in zip(op.inputs[0], total.args[0].shape, strict=True):
+                    size *= 1 if label in op.output else int(dim)
+                if size > 1 and value == (size if node.op.powers == (1, -1) else 1 / Fraction(size)):
+                    return total.args[0]
+        return None
+
+
+def _is_one(node: Node, other: Node) -> bool:
+    """Whether two nodes have the same elements in the same order."""
+    while isinstance(node.op, (Reshape, Broadcast)):
+        (node,) = node.args
+    while isinstance(other.op, (Reshape, Broadcast)):
+        (other,) = other.args
+    return node is other
+
+
+def argument_of_sigmoid(node: Node) -> Node | None:
+    """z of 1 + exp(−z), of which sigmoid(z) is the reciprocal; None for other nodes."""
+    if not isinstance(node.op, Add) or node.op.signs != (1, 1):
+        return None
+    for one, power in (node.args, node.args[::-1]):
+        if isinstance(one.op, Constant) and one.op.value == 1:
+            while isinstance(power.op, (Reshape, Broadcast)):
+                (power,) = power.args
+            if isinstance(power.op, Apply) and power.op.head is sympy.exp:
+                inner = power.args[0]
+                if isinstance(inner.op, Add) and inner.op.signs == (-1,):
+                    return inner.args[0]
+    return None
+
+
+def factor_of(scale: float) -> str:
+    """The factor that is missing where a part counts ``scale`` times; empty if it is no simple number."""
+    if not isfinite(scale) or abs(scale) < CLOSE:
+        return ""
+    wanted = 1 / scale
+    simple = Fraction(wanted).limit_denominator(MAX_DENOMINATOR)
+    if simple and abs(float(simple) - wanted) <= CLOSE * abs(wanted):
+        return str(simple)
+    square = Fraction(wanted * wanted).limit_denominator(MAX_DENOMINATOR)
+    if square and abs(sqrt(square) - abs(wanted)) <= CLOSE * abs(wanted):
+        sign = "−" if wanted < 0 else ""
+        return f"{sign}√{square}" if square.denominator == 1 else f"{sign}√({square})"
+    return ""
