@@ -70,7 +70,7 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> B
     return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
 
 
-MAX_TOLD = 40
+MAX_TOLD = 60
 """Names of more characters hold an expression of arrays that is hard to read."""
 
 

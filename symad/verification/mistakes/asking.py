@@ -1,12 +1,12 @@
-"""From a refuted claim to the question which mistake it is: the function, the derivative, and the candidate."""
+"""From a refuted claim to the question which mistake it is: function, derivative, candidate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import sympy
 
+from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
 from symad.transforms.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Comparison
@@ -47,7 +47,7 @@ def named_program(
     reference: Graph,
     sizes: Mapping[sympy.Symbol, int],
     names: Sequence[str],
-    found: Callable[[FloatPoint], Sequence[Any]],
+    found: Callable[[FloatPoint], Sequence[ArrayLike]],
     inside: Callable[[FloatPoint], bool],
 ) -> Certificate:
     """The certificate of a program, with the names of its mistakes; the reference has numbers as sizes."""
@@ -62,7 +62,7 @@ def _asked(
     wrt: Sequence[Node],
     reference: Graph,
     sizes: Mapping[sympy.Symbol, int],
-    found: Callable[[FloatPoint], Sequence[Any]],
+    found: Callable[[FloatPoint], Sequence[ArrayLike]],
     inside: Callable[[FloatPoint], bool],
 ) -> Asked:
     whole = graph.at(sizes)

@@ -1,4 +1,4 @@
-"""Values that are confused with others in the derivative of one operation: a matrix with its transpose, say."""
+"""Values that are confused with others in a derivative: a matrix with its transpose, say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.core.graph import Node, Op, topological
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import Input
@@ -17,6 +16,7 @@ from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change, Difference
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words
+from symad.verification.random_fields.prime_fields import Array
 
 MAX_EVALUATIONS = 6_000
 """The maximum number of evaluations of the derivative of one operation at the first point."""
@@ -29,7 +29,8 @@ def confused(net: Network, words: Words, difference: Difference) -> Iterator[Cha
     """A value that the derivative of one operation uses is another one."""
     done, named = 0, dict[tuple[int, ...], list[Node]]()
     for node in net.values[0]:
-        if np.asarray(net.values[0][node]).dtype.kind == "f" and (words.is_named(node) or node in net.flow):
+        known = words.is_named(node) or node in net.flow
+        if known and np.asarray(net.values[0][node]).dtype.kind == "f":
             named.setdefault(lengths(node), []).append(node)
     for source in net.order:
         for edge in net.edges.get(source, ()) if source in net.flow else ():
@@ -49,7 +50,9 @@ def confused(net: Network, words: Words, difference: Difference) -> Iterator[Cha
                             continue
                         delta = _with(net, edge, leaf, others, value if again else None)
                         if delta is not None:
-                            where = f"in the derivative of {words.of(edge.owner)} by {words.of(edge.argument)}"
+                            where = (
+                                f"in the derivative of {words.of(edge.owner)} by {words.of(edge.argument)}"
+                            )
                             effect = net.changed(edge.target, delta)
                             yield Change((CONFUSED, rank), f"{text}, {where}", effect)
 
@@ -91,7 +94,7 @@ def next_in_loops(net: Network, words: Words) -> Iterator[Change]:
                 return
             new = [*old[1:], last]
             others = [[np.asarray(v[n], dtype=float) for v in net.values] for n in new]
-            text = f"{words.of(last)} stands in place of {words.of(old[-1])}, and so in each of {len(group)} steps"
+            text = f"{words.of(last)} stands in place of {words.of(old[-1])}, in each of {len(group)} steps"
             yield Change((CONFUSED, 0.2), text, _run_with(net, [group[k] for k in order], others))
 
 

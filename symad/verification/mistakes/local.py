@@ -1,7 +1,7 @@
 """The derivative of one operation by one argument, as a function of the values that it uses.
 
-A mistake may confuse these values (the value of tanh with its argument, a matrix with its transpose), so each
-has a placeholder of its own: evaluating the derivative with another value in its place is evaluating the mistake.
+A mistake may confuse these values (the value of tanh with its argument, a matrix with its transpose), so
+each has a placeholder: the derivative with another value in its place is the mistake.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.core.graph import ZERO, Node
 from symad.core.questions import jvp
+from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import Input, Source
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import Seed, fresh_seed, transpose_linear
 from symad.transforms.tangents import mask
 from symad.transforms.values import unchecked
+from symad.verification.random_fields.prime_fields import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,6 @@ def lengths(node: Node) -> tuple[int, ...]:
 
 def fresh_seed_of(shape: tuple[int, ...], like: Node) -> Node:
     """A placeholder of another shape."""
-    from symad.ops.arrays.shaping import broadcast_axes
-
     rank = len(shape)
     return fresh_seed(broadcast_axes(like, shape, tuple(range(1, rank))))
 
@@ -108,7 +107,8 @@ def edge_of(owner: Node, position: int, condition: Node | None, forward: bool) -
     leaves: dict[Node, Node] = {}
     args = []
     for arg in owner.args:
-        placed = arg if isinstance(arg.op, Source) and not isinstance(arg.op, (Input, Seed)) else fresh_seed(arg)
+        is_fixed = isinstance(arg.op, Source) and not isinstance(arg.op, (Input, Seed))
+        placed = arg if is_fixed else fresh_seed(arg)
         if placed is not arg:
             leaves[placed] = arg
         args.append(placed)
@@ -129,4 +129,6 @@ def edge_of(owner: Node, position: int, condition: Node | None, forward: bool) -
         return Edge(owner, position, argument, owner, made, seed, leaves, value)
     bar = fresh_seed(owner)
     (back,) = transpose_linear([made], [bar], [seed])
-    return Edge(owner, position, owner, argument, back, bar, leaves, value) if isinstance(back, Node) else None
+    if not isinstance(back, Node):
+        return None
+    return Edge(owner, position, owner, argument, back, bar, leaves, value)

@@ -1,4 +1,4 @@
-"""Which changed derivative is the candidate: agreement to rounding at all points, and a name that is simple."""
+"""Which changed derivative is the candidate: agreement to rounding at all points."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.verification.mistakes.words import factor_of
+from symad.verification.random_fields.prime_fields import Array
 
 ROUNDINGS = 1024.0
 """So many roundings of the largest value are allowed for, on both sides together."""
@@ -94,7 +94,7 @@ class Difference:
 
 
 def name_in(change: Change, difference: Difference, wrong: Sequence[int], every: Sequence[int]) -> str:
-    """The name of a change, if it explains the outputs ``wrong`` and leaves the rest of ``every`` as it is."""
+    """The name of a change, if it explains the outputs ``wrong`` and leaves the others as they are."""
     parts = [difference.parts[k] for k in wrong]
     effect, words = change.effect, change.words
     if change.scaled:
@@ -120,9 +120,7 @@ def name_in(change: Change, difference: Difference, wrong: Sequence[int], every:
 def _scale(change: Change, difference: Difference, parts: Sequence[slice]) -> float:
     """How often a part counts in the candidate: 1 is right, 0 leaves it out; found by least squares."""
     wanted = np.concatenate([(difference.of(p) / (difference.scale(p) + 1e-300)).ravel() for p in parts])
-    made = np.concatenate(
-        [(change.effect[:, p] / (difference.scale(p) + 1e-300)).ravel() for p in parts]
-    )
+    made = np.concatenate([(change.effect[:, p] / (difference.scale(p) + 1e-300)).ravel() for p in parts])
     square = float(made @ made)
     if not square or not np.isfinite(square):
         return 0.0

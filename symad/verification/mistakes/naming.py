@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import ArrayLike
 from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
@@ -20,13 +21,13 @@ from symad.verification.measuring.hostile_points import FloatPoint, ordinary_poi
 from symad.verification.mistakes.changes import (
     extra_terms,
     missing_paths,
-    moved,
     paths_counted_twice,
     places_of,
     several_paths,
     wrong_factors,
 )
 from symad.verification.mistakes.confused import confused, next_in_loops, transposed_in_loops
+from symad.verification.mistakes.elements import moved
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference, name_in
 from symad.verification.mistakes.network import Network, TooLarge, network_of
@@ -42,12 +43,20 @@ from symad.verification.mistakes.whole import (
 )
 from symad.verification.mistakes.words import Words, expanded
 from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.random_fields.prime_fields import Array
+
+if TYPE_CHECKING:
+    from symad.verification.measuring.points import Nested
 
 POINTS, TRIED = 5, 24
 """The number of points at which derivatives are compared, and how many are tried."""
 
 MAX_ELEMENTS = 2_000
 """The maximum number of elements of a derivative whose mistake is named."""
+
+
+NAMELESS = (SymadError, ArithmeticError, ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError)
+"""What a graph that is evaluated raises at points where it has no value, and ops without a rule."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Asked:
     function: Graph
     wrt: Sequence[Node]
     reference: Graph
-    found: Callable[[FloatPoint], Sequence[Any]]
+    found: Callable[[FloatPoint], Sequence[ArrayLike]]
     forward: bool
     inside: Callable[[FloatPoint], bool]
 
@@ -76,16 +85,15 @@ def with_names(certificate: Certificate, asked: Asked, names: Sequence[str]) -> 
 
     ``names`` are those of the outputs of the reference.
     """
-    wrong = [k for k, name in enumerate(names) if any(_is_open(e) and e.name == name for e in certificate.entries)]
+    without = {e.name for e in certificate.entries if _is_open(e)}
+    wrong = [k for k, name in enumerate(names) if name in without]
     if not wrong:
         return certificate
     witnesses = [e.witness.point for e in certificate.entries if _is_open(e) and e.witness is not None][:1]
     with np.errstate(all="ignore"):
         try:
             told = names_of_mistakes(asked, wrong, witnesses)
-        except (SymadError, ArithmeticError, ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError):
-            import os
-            if os.environ.get("DBG"): raise
+        except NAMELESS:
             return certificate
     by_name = {names[k]: text for k, text in told.items()}
     entries = [
@@ -102,7 +110,7 @@ def _is_open(entry: Entry) -> bool:
 
 
 def names_of_mistakes(
-    asked: Asked, wrong: Sequence[int], witnesses: Sequence[Mapping[str, Any]] = ()
+    asked: Asked, wrong: Sequence[int], witnesses: Sequence[Mapping[str, Nested]] = ()
 ) -> dict[int, str]:
     """For outputs of the reference that are wrong the names of the mistakes, as far as there are any."""
     reference = asked.reference
@@ -113,7 +121,7 @@ def names_of_mistakes(
     if not shapes_fit or len(sizes) < len(reference.output_nodes) or sum(sizes) > MAX_ELEMENTS:
         return {}
     ends = np.cumsum([0, *sizes])
-    parts = [slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     points, found, right, eps = _compared(asked, witnesses)
     if not points:
         return {}
@@ -124,7 +132,8 @@ def names_of_mistakes(
         return {}
     outputs, names = expanded(asked.function)
     directions = [n for n in reference.input_nodes if n not in asked.function.input_nodes]
-    seeds = [[p[n] for n in directions] if directions else [np.ones(lengths(o)) for o in outputs] for p in points]
+    ones = [np.ones(lengths(o)) for o in outputs]
+    seeds = [[p[n] for n in directions] if directions else ones for p in points]
     try:
         net = network_of(outputs, asked.wrt, seeds, points, asked.forward)
         net.leave_out_shifts()
@@ -134,19 +143,18 @@ def names_of_mistakes(
         return {}
     difference = replace(difference, counts=net.counts)
     told = [str(symbol_of(n)) for n in directions] or ["1"] * len(outputs)
-    told_by: dict[int, tuple[tuple[float, ...], str]] = {}
-    for stage in _stages(net, Words(names), parts, told, reference, points, right, difference):
+    found_names: dict[int, str] = {}
+    for stage in _stages(net, Words(names), parts, told, reference, points, difference):
         changes = sorted(stage, key=lambda change: change.rank)
         together = next((t for c in changes if (t := name_in(c, difference, wrong, every))), "")
-        if together:
-            return {k: told_by[k][1] if k in told_by else together for k in wrong}
         for k in wrong:
-            text = next((t for c in changes if (t := name_in(c, difference, [k], [k]))), "")
-            if text and k not in told_by:
-                told_by[k] = (), text
-        if len(told_by) == len(wrong):
+            if k not in found_names:
+                alone = (t for c in changes if (t := name_in(c, difference, [k], [k])))
+                found_names[k] = together or next(alone, "")
+        found_names = {k: text for k, text in found_names.items() if text}
+        if len(found_names) == len(wrong):
             break
-    return {k: text for k, (_, text) in told_by.items()}
+    return found_names
 
 
 def _is_told(difference: Difference, wrong: Sequence[int]) -> bool:
@@ -160,7 +168,6 @@ def _stages(
     directions: Sequence[str],
     reference: Graph,
     points: Sequence[Mapping[Node, Array]],
-    right: Array,
     difference: Difference,
 ) -> Iterator[list[Change]]:
     """Changes in stages: a later stage is asked only for what the earlier ones do not explain."""
@@ -170,7 +177,7 @@ def _stages(
 
     yield list(scaled(net, parts))
     yield [*of_elements(net, parts), *(of_directions(net, directions) if directions[0] != "1" else ())]
-    places = places_of(net, words)
+    places, right = places_of(net, words), difference.right
     yield [*missing_paths(net, places), *paths_counted_twice(net, places)]
     yield [*of_numbers(net.order, reference, points, right), *wrong_softmax(net, words)]
     yield [*several_paths(net, words), *wrong_slopes(net, words)]
@@ -190,7 +197,7 @@ def _stages(
 
 
 def _compared(
-    asked: Asked, witnesses: Sequence[Mapping[str, Any]]
+    asked: Asked, witnesses: Sequence[Mapping[str, Nested]]
 ) -> tuple[list[FloatPoint], Array, Array, float]:
     """Points at which both have values, the values flat, and the roundoff of the candidate's numbers."""
     reference = asked.reference
@@ -198,7 +205,8 @@ def _compared(
     integers = integer_inputs([*reference.output_nodes, *asked.function.output_nodes])
     tried = [point for _, point in ordinary_points(reference.input_nodes, integers, TRIED)]
     known = [p for w in witnesses if (p := _read(w, reference.input_nodes, integers)) is not None]
-    points, found, right, eps = [], [], [], float(np.finfo(float).eps)
+    points, found, right = list[FloatPoint](), list[Array](), list[Array]()
+    eps = float(np.finfo(float).eps)
     for point in [*known, *tried]:
         if len(points) >= POINTS:
             break
@@ -209,7 +217,7 @@ def _compared(
             exact = flat_values(reference.output_nodes, point)
         except Exception:  # whatever the candidate raises: this point tells nothing
             continue
-        if len(values) != len(shapes) or any(v.size != np.prod(s) for v, s in zip(values, shapes, strict=True)):
+        if [v.size for v in values] != [int(np.prod(s)) for s in shapes]:
             continue
         made = np.concatenate([v.astype(float).ravel() for v in values])
         if np.all(np.isfinite(made)) and np.all(np.isfinite(exact)):
@@ -222,7 +230,7 @@ def _compared(
 
 
 def _read(
-    witness: Mapping[str, Any], inputs: Sequence[Node], integers: Mapping[Node, Any]
+    witness: Mapping[str, Nested], inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
 ) -> FloatPoint | None:
     """A point as a certificate shows it."""
     point: FloatPoint = {}
@@ -236,7 +244,7 @@ def _read(
     return point
 
 
-def _numbers(text: Any) -> Any:
+def _numbers(text: Nested) -> list[object] | float:
     if isinstance(text, list):
         return [_numbers(t) for t in text]
     return float(Fraction(text))

@@ -1,9 +1,9 @@
 """The chain rule at some points: what flows along each edge of a graph, and what a change of it does.
 
-In reverse mode the flow of a node is its cotangent, in forward mode its tangent. An edge multiplies the flow of
-its source by a matrix and adds it to that of its target. The derivative is the flow of the last nodes: the
-inputs in reverse mode, the outputs in forward mode. It is linear in the flow of every node, so that a change δ of
-one flow changes it by ``effect[node] δ``.
+In reverse mode the flow of a node is its cotangent, in forward mode its tangent. An edge multiplies the flow
+of its source by a matrix and adds it to that of its target. The derivative is the flow of the last nodes: the
+inputs in reverse mode, the outputs in forward mode. It is linear in the flow of every node, so that a change
+δ of one flow changes it by ``effect[node] δ``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symad.core.arrays import Array
 from symad.core.graph import Node, topological
 from symad.ops.arrays.reduction import Extreme
 from symad.transforms.branch_masks import use_conditions
 from symad.transforms.tangents import masks_entering
 from symad.transforms.values import unchecked
 from symad.verification.mistakes.local import Edge, edge_of, lengths
+from symad.verification.random_fields.prime_fields import Array
 
 MAX_NUMBERS = 4_000_000
 """The maximum number of elements of all matrices together."""
@@ -57,6 +57,7 @@ class Network:
     matrix: dict[Edge, Array] = field(default_factory=dict)
     flow: dict[Node, Array] = field(default_factory=dict)
     effect: dict[Node, Array] = field(default_factory=dict)
+    touching: dict[Node, list[Edge]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         every = [e for part in self.edges.values() for e in part]
@@ -66,6 +67,8 @@ class Network:
         for edge in every:
             here = [{leaf: v[n] for leaf, n in edge.leaves.items()} for v in self.values]
             self.matrix[edge] = np.stack([edge.matrix(values) for values in here])
+            for node in (edge.source, edge.target):
+                self.touching.setdefault(node, []).append(edge)
         self._propagate()
 
     def _propagate(self) -> None:
@@ -95,15 +98,15 @@ class Network:
         for node in self.order:
             if isinstance(node.op, Extreme) and node in self.flow and node in self.effect:
                 flow, effect = self.flow[node], self.effect[node]
-                others = [abs(self.flow[e.owner]).max() for e in self._edges_of(node) if e.owner in self.flow]
+                others = [abs(self.flow[e.owner]).max() for e in self.edges_of(node) if e.owner in self.flow]
                 if abs(flow).max() <= NOTHING * max(others, default=1.0) or not abs(effect).max():
-                    for edge in self._edges_of(node):
+                    for edge in self.edges_of(node):
                         self.matrix[edge] = 0 * self.matrix[edge]
         self._propagate()
 
-    def _edges_of(self, node: Node) -> list[Edge]:
+    def edges_of(self, node: Node) -> list[Edge]:
         """The edges to and from a node."""
-        return [e for part in self.edges.values() for e in part if node in (e.source, e.target)]
+        return self.touching.get(node, [])
 
     @property
     def result(self) -> Array:

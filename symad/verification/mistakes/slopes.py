@@ -7,8 +7,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array
 from symad.core.graph import Node
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
@@ -21,6 +22,7 @@ from symad.verification.mistakes.local import Edge
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words, argument_of_sigmoid
+from symad.verification.random_fields.prime_fields import Array
 
 Slope = Callable[[Array, Array], Array]
 """A wrong slope from the argument x and the value y."""
@@ -62,7 +64,8 @@ def wrong_slopes(net: Network, words: Words) -> Iterator[Change]:
                     groups.setdefault((edge.owner in sigmoids, key), []).append(edge)
     right, cost, done = net.result, sum(map(len, net.edges.values())) or 1, 0
     for edges in {tuple(group): group for group in groups.values()}.values():
-        made = _of_sigmoids(net, edges, sigmoids) if edges[0].owner in sigmoids else _slopes_of(net, edges, words)
+        is_sigmoid = edges[0].owner in sigmoids
+        made = _of_sigmoids(net, edges, sigmoids) if is_sigmoid else _slopes_of(net, edges, words)
         for text, matrices in made:
             done += cost
             if done > MAX_RUNS:
@@ -89,9 +92,8 @@ def _slopes_of(net: Network, edges: Sequence[Edge], words: Words) -> Iterator[tu
             return
         told = head.__name__
         for form, slope in FORMS.get(told, ()):
-            yield f"the derivative of {told} is {form}", {
-                e: slope(net.value(e.argument), net.value(e.owner)) for e in edges
-            }
+            made = {e: slope(net.value(e.argument), net.value(e.owner)) for e in edges}
+            yield f"the derivative of {told} is {form}", made
     yield f"the derivative of {told} is missing", ones
     for text, replaced in (
         (f"the derivative of {told} is taken at its value instead of its argument", _at_value),
@@ -190,9 +192,6 @@ def wrong_softmax(net: Network, words: Words) -> Iterator[Change]:
 
 def _softmax(node: Node) -> tuple[Node, tuple[int, ...]] | None:
     """s of exp(s)/Σ exp(s), and the axes of the sum, counted from 1: the first axis is that of points."""
-    from symad.ops.arrays.contraction import Einsum
-    from symad.ops.arrays.shaping import Broadcast, Reshape
-
     if not isinstance(node.op, Mul) or sorted(node.op.powers) != [-1, 1]:
         return None
     e, total = node.args if node.op.powers == (1, -1) else node.args[::-1]

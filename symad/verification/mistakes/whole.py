@@ -1,22 +1,23 @@
-"""Mistakes in a derivative as a whole: its sign, a factor, another input, y_bar ignored, a number forgotten."""
+"""Mistakes in a derivative as a whole: sign, factor, input, direction, a number of the function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
-from symad.core.arrays import Array
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.errors import SymadError
 from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, constant
 from symad.transforms.values import unchecked
-from symad.verification.mistakes.changes import movements
+from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words
+from symad.verification.random_fields.prime_fields import Array
 
 EPSILONS = (0.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
 LARGEST_EPSILON = 1e-2
@@ -77,11 +78,13 @@ def of_directions(net: Network, names: Sequence[str]) -> Iterator[Change]:
         if flat.shape[1] > 1:
             mean = flat.mean(axis=1, keepdims=True)
             for text, other in (("the mean of ", mean), ("the sum of ", mean * flat.shape[1])):
-                yield Change((1.1,), f"{text}{names[k]} in place of its elements", net.changed(node, other - flat))
+                effect = net.changed(node, other - flat)
+                yield Change((1.1,), f"{text}{names[k]} in place of its elements", effect)
         for text, made in movements(seed, shape):
             yield Change((1.2,), f"{names[k]}: {text}", net.changed(node, made.reshape(flat.shape) - flat))
-        for text, made in (("the sign", np.sign(flat)), ("the absolute value", np.abs(flat)), ("the square", flat**2)):
-            yield Change((1.3,), f"{text} of {names[k]} in its place", net.changed(node, made - flat))
+        shapes = ("sign", np.sign(flat)), ("absolute value", np.abs(flat)), ("square", flat**2)
+        for text, made in shapes:
+            yield Change((1.3,), f"the {text} of {names[k]} in its place", net.changed(node, made - flat))
         for j, other_node in enumerate(net.first):
             if j != k and other_node.shape == node.shape and other_node in net.effect:
                 other = np.stack([np.asarray(s[j], dtype=float).ravel() for s in net.seeds])
@@ -117,34 +120,37 @@ def of_numbers(
 ) -> Iterator[Change]:
     """The derivative of a function with another number: without its ε or its mask, or with n − 1 for n."""
     found = topological(function)
-    for node in [n for n in found if isinstance(n.op, ArrayConstant) and n.op.array.dtype.kind == "f"]:
-        array = node.op.array  # type: ignore[attr-defined]  # an ArrayConstant
-        for other in (0.0 * np.isinf(array), np.ones(array.shape)):
+    for node in [n for n in found if isinstance(n.op, ArrayConstant)]:
+        array = op_of(node, ArrayConstant).array
+        for other in (0.0 * np.isinf(array), np.ones(array.shape)) if array.dtype.kind == "f" else ():
             outputs = rebuild(reference.output_nodes, {node: array_constant(other)})
-            effect = _at(lambda point, outputs=outputs: flat_values(outputs, point), points, right)
+            effect = _at(partial(flat_values, outputs), points, right)
             if effect is not None:
                 text = "a mask is not applied" if np.isinf(array).any() else "an array of numbers is left out"
                 yield Change((2.6,), text, effect)
     for node in [n for n in found if isinstance(n.op, Constant)][:MAX_CONSTANTS]:
-        value = node.op.value  # type: ignore[attr-defined]  # a Constant
-        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not value:
-            continue
-        for other in _others(value):
+        value = _number(op_of(node, Constant).value)
+        for other in _others(value) if value else ():
             outputs = rebuild(reference.output_nodes, {node: constant(other)})
-
-            def evaluate(point: Mapping[Node, Array], outputs: tuple[Node, ...] = outputs) -> Array:
-                return flat_values(outputs, point)
-
-            effect = _at(evaluate, points, right)
+            effect = _at(partial(flat_values, outputs), points, right)
             if effect is not None:
                 told = f"{float(value):g}"
                 text = f"{told} is forgotten" if not other else f"{float(other):g} stands in place of {told}"
-                yield Change((2.5 if abs(value) < LARGEST_EPSILON else 7.5,), text, effect)
+                yield Change((2.5 if _is_epsilon(value) else 7.5,), text, effect)
+
+
+def _number(value: object) -> float | Fraction:
+    """A number that is no truth value; 0 for anything else."""
+    return value if isinstance(value, (int, float, Fraction)) and not isinstance(value, bool) else 0
+
+
+def _is_epsilon(value: float | Fraction) -> bool:
+    return -LARGEST_EPSILON < value < LARGEST_EPSILON
 
 
 def _others(value: float | Fraction) -> list[float | int]:
     """Numbers that may stand in place of one."""
-    if abs(value) < LARGEST_EPSILON:
+    if _is_epsilon(value):
         return [e for e in EPSILONS if e != value]
     if isinstance(value, int):
         return [v for v in (value - 1, value + 1, -value) if v]

@@ -1,4 +1,4 @@
-"""What the values of a graph are called in the name of a mistake: as in the user's code, or by their operations."""
+"""What the values of a graph are called in the name of a mistake: by the user, or by operations."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ class Words:
         for node, name in names.items():
             first.setdefault(name, node)
         self.names = {node: name for node, name in names.items() if _is_one(node, first[name])}
+        self.reciprocals = {n.args[0]: name for n, name in self.names.items() if _is_reciprocal(n)}
 
     def is_named(self, node: Node) -> bool:
         """Whether a node is a variable or an input, or has its elements."""
         while isinstance(node.op, (Reshape, Broadcast)) and node not in self.names:
             (node,) = node.args
-        return node in self.names or isinstance(node.op, Input)
+        return node in self.names or node in self.reciprocals or isinstance(node.op, Input)
 
     def of(self, node: Node) -> str:
         """A node in quotation marks, if it has a name, or by its operations."""
@@ -67,10 +68,12 @@ class Words:
 
     def path(self, node: Node) -> str:
         """A node as that through which a path leads."""
+        if node in self.reciprocals:
+            return f"`{self.reciprocals[node]}`"
         return self.of(node).removeprefix("1/") if argument_of_sigmoid(node) is not None else self.of(node)
 
     def distance(self, node: Node) -> float:
-        """How far a node is from the names of the user: 0 for a name; values with small numbers are told first."""
+        """How far a node is from the names of the user, 0 for a name: the closest is told."""
         if self.is_named(node):
             return 0.0
         told = self.path(node)
@@ -90,6 +93,8 @@ class Words:
             ends = zip(op.start, op.count, node.args[0].shape, strict=True)
             part = ", ".join(":" if n == d else f"{a}" if n == 1 else f"{a}:{a + n}" for a, n, d in ends)
             return f"{self._told(node.args[0], depth)}[{part}]"
+        if node in self.reciprocals:
+            return f"1/`{self.reciprocals[node]}`"
         inside = argument_of_sigmoid(node)
         if inside is not None:
             return f"1/sigmoid({self._told(inside, depth - 1)})" if depth else "…"
@@ -117,10 +122,7 @@ class Words:
             terms = [("− " if s < 0 else "+ ") + x for s, x in zip(op.signs, inner, strict=True)]
             return f"({' '.join(terms).removeprefix('+ ')})"
         if isinstance(op, Mul):
-            factors = [
-                x.removeprefix("1/") if p < 0 and x.startswith("1/sigmoid") else ("/ " if p < 0 else "") + x
-                for p, x in zip(op.powers, inner, strict=True)
-            ]
+            factors = [_factor(p, x) for p, x in zip(op.powers, inner, strict=True)]
             return " ".join(sorted(factors, key=lambda x: x.startswith("/ ")))
         return f"{type(op).__name__}({', '.join(inner)})"
 
@@ -130,7 +132,8 @@ class Words:
             return None
         for total, count in (node.args, node.args[::-1] if node.op.powers == (1, 1) else node.args):
             value = count.op.value if isinstance(count.op, Constant) else None
-            if isinstance(total.op, Einsum) and len(total.args) == 1 and isinstance(value, (int, float, Fraction)):
+            is_number = isinstance(value, (int, float, Fraction))
+            if isinstance(total.op, Einsum) and len(total.args) == 1 and is_number:
                 op = op_of(total, Einsum)
                 size = 1
                 for label, dim in zip(op.inputs[0], total.args[0].shape, strict=True):
@@ -147,6 +150,28 @@ def _is_one(node: Node, other: Node) -> bool:
     while isinstance(other.op, (Reshape, Broadcast)):
         (other,) = other.args
     return node is other
+
+
+def _factor(power: int, told: str) -> str:
+    """A factor of a product, or a divisor; 1/(1/x) is x."""
+    if power < 0 and told.startswith(("1/sigmoid", "1/`")):
+        return told.removeprefix("1/")
+    return f"/ {told}" if power < 0 else told
+
+
+def _is_reciprocal(node: Node) -> bool:
+    return isinstance(node.op, Mul) and node.op.powers == (-1,)
+
+
+def base_of(node: Node) -> Node:
+    """The node whose elements a node repeats, up to signs and reciprocals; sums and products may use it."""
+    while (
+        isinstance(node.op, (Reshape, Broadcast))
+        or _is_reciprocal(node)
+        or (isinstance(node.op, Add) and node.op.signs == (-1,))
+    ):
+        (node,) = node.args
+    return node
 
 
 def argument_of_sigmoid(node: Node) -> Node | None:

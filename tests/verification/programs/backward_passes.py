@@ -1,7 +1,6 @@
 """Classic layers with backward passes as papers and courses print them, and with the mistakes of beginners.
 
-Each backward pass takes the name of a mistake; "" is the right one. ``CASES`` has, for each mistake, what the
-certificate has to say: words for each output of the backward pass that is wrong, which all must occur.
+Each backward pass takes the name of a mistake; "" is the right one.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from symad import functions
 
 
 class Layer(NamedTuple):
-    """A forward pass, its backward pass with a mistake, shapes of the inputs, and by which it is differentiated."""
+    """A forward pass, its backward pass with a mistake, shapes of the inputs, and which of them are wrt."""
 
     forward: Callable
     backward: Callable
@@ -76,7 +75,8 @@ def bilinear(x, A, y):
 
 def bilinear_backward(x, A, y, dy, mistake):
     outer = np.outer(y, x) if mistake == "transposed" else np.outer(x, y)
-    return A @ y * dy, outer * (1 if mistake == "dy" else dy), (A @ x if mistake == "transpose" else A.T @ x) * dy
+    y_bar = A @ x if mistake == "transpose" else A.T @ x
+    return A @ y * dy, outer * (1 if mistake == "dy" else dy), y_bar * dy
 
 
 # ---- activations --------------------------------------------------------------------------------
@@ -122,7 +122,8 @@ def logistic(x, w):
 
 def logistic_backward(x, w, dy, mistake):
     p = sigmoid(x @ w)
-    slope = {"no slope": 1 + 0 * p, "half": p, "at the value": sigmoid(p) * (1 - sigmoid(p))}.get(mistake, p * (1 - p))
+    wrong = {"no slope": 1 + 0 * p, "half": p, "at the value": sigmoid(p) * (1 - sigmoid(p))}
+    slope = wrong.get(mistake, p * (1 - p))
     return np.outer(dy * slope, w), x.T @ (dy * slope)
 
 
@@ -133,7 +134,8 @@ def relu(x, W):
 
 def relu_backward(x, W, dy, mistake):
     z = x @ W
-    z_bar = {"no mask": dy, "inverted": dy * (z < 0), "value": dy * np.maximum(z, 0)}.get(mistake, dy * (z > 0))
+    wrong = {"no mask": dy, "inverted": dy * (z < 0), "value": dy * np.maximum(z, 0)}
+    z_bar = wrong.get(mistake, dy * (z > 0))
     return z_bar @ W.T, x.T @ z_bar
 
 
@@ -177,8 +179,8 @@ def layer_norm_backward(x, gamma, beta, dy, mistake):
         along = 0
     if mistake == "sign":
         along = -along
-    x_bar = h_bar - mean - along
-    return x_bar if mistake == "scale" else x_bar / s, (dy * (x if mistake == "input" else h)).sum(0), dy.sum(0)
+    x_bar = (h_bar - mean - along) / (1 if mistake == "scale" else s)
+    return x_bar, (dy * (x if mistake == "input" else h)).sum(0), dy.sum(0)
 
 
 def batch_norm(x, gamma, beta):
