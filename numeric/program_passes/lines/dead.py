@@ -37,7 +37,9 @@ class _Needed:
         """The values that allocated needed memory, and the rows that a step is given to fill."""
         every = [made for statement in program.statements for made in assignments(statement)]
         self.constants = {
-            made.expression: made.value for made in every if isinstance(_op(made.expression), ArrayConstant)
+            made.expression: made.value
+            for made in every
+            if made.over is None and isinstance(_op(made.expression), ArrayConstant)
         }
         """The values of constant arrays, which other statements read by the constants themselves."""
         for result in program.results:

@@ -101,3 +101,19 @@ def test_the_cotangents_of_a_pair_sum_do_not_compute_the_sum():
     program = block_of(order, graph.output_nodes, {n: Value("", n.shape) for n in graph.input_nodes}).program
     ops = [made.expression.op for s in drop_unread(program).statements for made in assignments(s)]
     assert not any(isinstance(op, PairSum) for op in ops)
+
+
+def test_a_constant_that_is_only_copied_stays():
+    """The first state of h_t = tanh(W h_{t-1} + U x_t + b) is an array of zeros, copied beside x_0."""
+
+    def f(W, U, b, x):
+        return np.sum(
+            symad.functions.scan(lambda h, x_t: np.tanh(W @ h + U @ x_t + b), np.zeros((9, 16)), x) ** 2
+        )
+
+    shapes = [(9, 9), (9, 3), (9, 1), (4, 3, 16)]
+    graph = symad.value_and_gradient(symad.trace(f, shapes), [0, 1, 2])
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=shape) for shape in shapes]
+    for found, wanted in zip(lower(graph)(*values), graph(*values), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
