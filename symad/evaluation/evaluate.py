@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+from math import prod
 from typing import Any
 
 import mpmath
@@ -225,7 +226,7 @@ def _call_batch(graph: Graph, values: list[Array | float]) -> Number:
         raise ShapeError(
             f"the arrays of points given to {graph.name} do not broadcast together: {given}"
         ) from None
-    count = int(np.prod(common))
+    count = prod(common)
     point: dict[Node, Number] = {}
     replaced: dict[Node, Node] = {}
     for node, value in zip(graph.input_nodes, values, strict=True):

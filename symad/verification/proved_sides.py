@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
@@ -22,9 +23,10 @@ from symad.verification.verdicts import Pair, Verdict
 def beside_proved(pairs: Sequence[Pair], proved: Mapping[int, Verdict]) -> list[Pair]:
     """The pairs; where there is a proved form of the same derivative, it becomes the left side."""
     found = list(pairs)
+    exists = cache(lambda j: always_exist(_plain(pairs[j])))
     for k, pair in enumerate(pairs):
         others = [j for j in proved if k not in proved and _is_another_form(pair, pairs[j])]
-        if others and always_exist(_plain(pairs[others[0]])):
+        if others and exists(others[0]):
             found[k] = replace(pair, left=pairs[others[0]].right)
     return found
 

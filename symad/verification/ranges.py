@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import flint
@@ -46,7 +47,7 @@ def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, 
     """
     found: dict[Node, Any] = {}
     order = topological(outputs)
-    if not all(_is_small(n) for n in order) or sum(int(np.prod(n.shape)) for n in order) > MAX_ELEMENTS:
+    if not all(_is_small(n) for n in order) or sum(prod(n.shape) for n in order) > MAX_ELEMENTS:
         return {}
     signs = known_signs(outputs)
     before = flint.ctx.prec

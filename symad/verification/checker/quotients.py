@@ -8,11 +8,11 @@ are equal where both are defined if the numerator of their difference is 0 modul
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from math import gcd, lcm
+from functools import cached_property, reduce
+from math import gcd, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.verification.checker.terms import MAX_POWER, Refused, bounded
@@ -26,27 +26,17 @@ ZERO: Poly = {}
 ONE: Poly = {(): 1}
 
 
-def plus(p: Poly, q: Poly, scale: int = 1) -> Poly:
-    """p + scale q, in place of p."""
-    for m, c in q.items():
-        p[m] = p.get(m, 0) + scale * c
-        if not p[m]:
-            del p[m]
-    return p
-
-
-def convolved(p: Poly, q: Poly) -> Poly:
-    """p q."""
-    if len(p) * len(q) > MAX_PRODUCTS:
-        raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
-    total, (p, q) = Poly(), (q, p) if len(q) == 1 else (p, q)
-    for m, c in p.items():
-        if len(p) == 1:  # no two products are of one monomial
-            total = {tuple(sorted(m + n)): c * d for n, d in q.items()}
-        for n, d in q.items() if len(p) > 1 else ():
-            both = tuple(sorted(m + n))
-            total[both] = total.get(both, 0) + c * d
-    bounded(*(total.values() if len(p) > 1 or {*p.values()} - {1, -1} else ()))
+def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
+    """Σ p q."""
+    total = Poly()
+    for p, q in pairs:
+        if len(p) * len(q) > MAX_PRODUCTS:
+            raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
+        for m, c in p.items():
+            for n, d in q.items():
+                both = tuple(sorted(m + n)) if m and n else m or n
+                total[both] = total.get(both, 0) + c * d
+    bounded(*total.values())
     if len(total) > MAX_TERMS or max(map(len, total), default=0) > MAX_DEGREE:
         raise Refused(f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
     return total if all(total.values()) else {m: c for m, c in total.items() if c}
@@ -70,7 +60,7 @@ def common_monomial(p: Poly) -> Monomial:
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
-    if set[int]().union(*q) - set[int]().union(*p):
+    if len(p) == 1 < len(q) or set[int]().union(*q) - set[int]().union(*p):
         return None
     lead, rest, found, order = leading(q), dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)
     while order and len(found) <= MAX_TERMS:
@@ -168,20 +158,16 @@ class Quotients:
             self.work += len(p) * len(q)
             if self.work > MAX_WORK:
                 raise Refused(f"more than {MAX_WORK} products of terms")
-            p = (q if p is ONE else convolved(p, q)) if k & 1 else p
-            k, q = k >> 1, convolved(q, q) if k > 1 else q
+            p = (q if p is ONE else convolved((p, q))) if k & 1 else p
+            k, q = k >> 1, convolved((q, q)) if k > 1 else q
         return p
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        while used := self.relations.keys() & set[int]().union(*[m for m in p if len(m) > 1]):
-            if not (found := {g for m in p for g in used & {*m} if m.count(g) >= self.relations[g][0]}):
-                return p
-            g = max(found)
-            (order, value), total = self.relations[g], dict[Monomial, int]()
-            for e, part in by_powers(p, g).items():
-                plus(total, convolved(self.product(part, value, e // order), {(g,) * (e % order): 1}))
-            p = total
+        r = self.relations
+        while used := {g for m in p if len({*m}) < len(m) for g in r.keys() & {*m} if m.count(g) >= r[g][0]}:
+            (n, value), parts = r[g := max(used)], by_powers(p, max(used)).items()
+            p = convolved(*[(self.product(q, value, e // n), {(g,) * (e % n): 1}) for e, q in parts])
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
@@ -198,14 +184,22 @@ class Quotients:
 
     def add(self, *parts: Quotient) -> Quotient:
         """The sum."""
-        under = {f: max([q.under.get(f, 0) for q in parts]) for q in parts for f in q.under}
-        scale, total = lcm(*[q.scale for q in parts]), dict[Monomial, int]()
-        for q in parts:
-            over = q.over
+        return self.inner([[q] for q in parts])
+
+    def inner(self, products: Sequence[Sequence[Quotient]]) -> Quotient:
+        """The sum of products."""
+        if any(q.under for part in products if len(part) > 1 for q in part):
+            products = [[reduce(self.multiply, part)] for part in products]
+        scales, made = [prod([q.scale for q in part]) for part in products], list[tuple[Poly, Poly]]()
+        scale, first = lcm(*scales), [part[0].under for part in products]  # others divide by numbers alone
+        under = {f: max([u.get(f, 0) for u in first]) for own in first for f in own}
+        for part, own in zip(products, scales, strict=True):
+            over: Poly = ONE if own == scale else {(): scale // own}
             for f, m in under.items():
-                over = self.product(over, dict(f), m - q.under.get(f, 0))
-            plus(total, over, scale // q.scale)
-        return self.simple(total, scale, under)
+                over = self.product(over, dict(f), m - part[0].under.get(f, 0))
+            made.append((reduce(self.product, [q.over for q in part[:-1]], over), part[-1].over))
+        self.work += sum([len(p) * len(q) for p, q in made])
+        return self.simple(convolved(*made), scale, under)
 
     def multiply(self, a: Quotient, b: Quotient) -> Quotient:
         """The product."""

@@ -47,8 +47,10 @@ class Values:
 
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
-        for term in needed([goal]) if goal not in self.values else ():
-            if term not in self.values:
+        order = needed([goal]) if goal not in self.values else []
+        whole = {goal, *(a for term in order if term.kind != "sum" for a in term.args)}
+        for term in order:  # products that only sums need are added up there
+            if term not in self.values and (term.kind != "product" or term in whole):
                 self.values[term] = self.numbered[term.index] = self.established(term)
         return self.values[goal]
 
@@ -99,14 +101,16 @@ class Values:
 
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
         """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
-        data, args = term.data, [self.values[a] for a in term.args]
+        if (v := self.values) and term.kind == "sum" and not rule:  # arguments may be products without value
+            return self.field.inner([[v[b] for b in ([a] if a in v else a.args)] for a in term.args])
+        data, args = term.data, [v[a] for a in term.args]
         match term.kind, rule:
             case "number", "":
                 return self.field.number(data)
             case "variable", "":
                 return self.variable(data[0].symbol)
-            case "sum" | "product", "":
-                return self.field.add(*args) if term.kind == "sum" else reduce(self.field.multiply, args)
+            case "product", "":
+                return reduce(self.field.multiply, args)
             case "power", "" if data.denominator == 1:
                 return self.field.power(args[0], int(data))
             case "power", "" | "factors" if data.denominator > 1:
@@ -224,8 +228,8 @@ class Values:
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
-        square = poly.convolved(cosine.over, cosine.over)
-        self.field.relations[sine.generator] = (2, poly.plus({(): 1}, square, -1))
+        minus = self.field.times(cosine, -1).over
+        self.field.relations[sine.generator] = (2, poly.convolved((poly.ONE, poly.ONE), (cosine.over, minus)))
         return cosine, sine
 
     def logarithm(self, parts: Parts) -> Quotient:

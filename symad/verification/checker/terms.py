@@ -30,7 +30,7 @@ class Refused(Exception):
 
 def bounded(*numbers: int) -> None:
     """Refuse integers that are too long."""
-    if max(max(numbers, default=0), -min(numbers, default=0)) >> MAX_BITS:
+    if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
         raise Refused(f"a number of more than {MAX_BITS} bits")
 
 

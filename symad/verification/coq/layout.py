@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,7 +61,7 @@ class Argument:
     @property
     def count(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=int))
+        return prod(self.shape)
 
     @property
     def binder(self) -> str:

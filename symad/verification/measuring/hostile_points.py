@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def _hostile(
 ) -> Array | float:
     shape = tuple(int(d) for d in node.shape)
     symbol = symbol_of(node)
-    count = int(np.prod(shape))
+    count = prod(shape)
     if span is not None:
         return np.full(shape, span[0], dtype=np.int64)
     varied = 1 + np.arange(count) % 3 * 0.25

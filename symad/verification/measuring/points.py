@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from random import Random
 from typing import Any, TypeAlias
 
@@ -64,7 +65,7 @@ def is_promised(point: Mapping[Node, Any]) -> bool:
 def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Number:
     symbol = symbol_of(node)
     shape = tuple(int(d) for d in node.shape)
-    count = int(np.prod(shape))
+    count = prod(shape)
     if span is not None:
         drawn = [rng.randrange(span[0], max(span[1], span[0] + 1)) for _ in range(count)]
         return np.array(drawn, dtype=np.int64).reshape(shape)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import sympy
@@ -101,7 +102,7 @@ def turning_points(
 
 
 def _count(node: Node) -> int:
-    return int(np.prod(node.shape)) if node.shape else 1
+    return prod(node.shape) if node.shape else 1
 
 
 def _quantities(nodes: Sequence[Node]) -> list[Node]:

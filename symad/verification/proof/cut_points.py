@@ -146,7 +146,8 @@ class Cuts:
         first = self.known.get(k)
         if first is None:
             self.known[k] = value
-            short = len(value.over) + sum(map(len, value.under)) <= LEAST and k not in self.needed
+            size = len(value.over) + sum(map(len, value.under))
+            short = size <= LEAST and k not in self.needed and term.kind != "power"
             made = value if short else values.named(value)
             if not short:
                 self.named[made.generator] = k

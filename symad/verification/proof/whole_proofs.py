@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
@@ -24,7 +24,7 @@ LONG = 1000
 
 TWICE = ("curvature", "hessian")
 
-WORK_OF_A_TERM, WORK_OF_ANOTHER = 4, 20
+WORK_OF_A_TERM, WORK_OF_ANOTHER = 4, 12
 """Steps that a term of a claim that is cut counts for, of those that an attempt may take. The second is
 for other forms of a second derivative of which one has a proof: a test takes less."""
 
@@ -113,6 +113,8 @@ class Search:
     last: list[str]
     """What the last attempt said."""
     steps: int = 0
+    length: dict[Derivative, int] = field(default_factory=dict)
+    """The number of terms of claims with a proof, by the second derivative that they are about."""
 
     def accept(self, proof: Proof | None, why: list[str]) -> None:
         """A proof, if the checker accepts it."""
@@ -135,13 +137,12 @@ def find_long(
     ``sweeps`` are how claims were made, as `Proof` says it, where that is known.
     """
     search, covered = Search(claims, limits, list(wanted), [], [], []), set[int]()
-    proved = set[Derivative]()
     for group, sweep in sorted(_groups(claims, wanted, sweeps), key=lambda g: not g[1].islower()):
-        derivative = claims[group[0]].derivative
-        each = WORK_OF_ANOTHER if derivative in proved and derivative.kind in TWICE else WORK_OF_A_TERM
-        covered |= _cut(search, group, sweep, LONG, each)
-        if not {k for k, _, _ in search.left}.issuperset(group):
-            proved.add(derivative)
+        if search.length.get(claims[group[0]].derivative, 0) * WORK_OF_ANOTHER > limits.work:
+            search.last = [EXHAUSTED]
+            covered.update(group)
+        else:
+            covered |= _cut(search, group, sweep, LONG)
     left = [*search.last, *search.reasons] if not covered.isdisjoint(k for k, _, _ in search.left) else []
     return Found(tuple(search.proofs), search.steps, tuple(dict.fromkeys(left)), frozenset(covered))
 
@@ -202,9 +203,7 @@ def _groups(claims: Sequence[Claim], goals: Sequence[Goal], sweeps: Mapping[int,
     return [(tuple(group), min((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
 
 
-def _cut(
-    search: Search, group: Sequence[int], sweeps: str, least: int, each: int = WORK_OF_A_TERM
-) -> set[int]:
+def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[int]:
     """Proofs of the goals of some claims, with names for values that both sides go through.
 
     Returns the claims that were looked at: not those of less than that many terms, or of too many.
@@ -214,18 +213,18 @@ def _cut(
         board = Board(search.claims, group, sweeps)
     except UNUSABLE:
         board = None
-    if board is not None and each > WORK_OF_A_TERM and len(board.writing.terms.known) * each > limits.work:
-        search.last = [EXHAUSTED]
-        return set(group)
-    if board is None or len(board.writing.terms.known) * each > limits.work:
+    length = 0 if board is None else len(board.writing.terms.known)
+    if board is None or length * WORK_OF_A_TERM > limits.work:
         return set[int]().union(*[_cut(search, [k], sweeps, least) for k in group if len(group) > 1])
-    if len(board.writing.terms.known) < least:
+    if length < least:
         return set()
     goals = [goal for goal in search.left if goal[0] in group and not board.cuts.differ(*board.goals[goal])]
     for strategy in CUTTING:
         if goals:
             proof, why, board = _attempt(search.claims, goals, strategy, limits, board)
             search.accept(proof, why)
+            if proof is not None and search.claims[group[0]].derivative.kind in TWICE:
+                search.length[search.claims[group[0]].derivative] = length
             if any(reason != DIFFER for reason in why):
                 break  # with more functions written out it would be longer still
         goals = [goal for goal in goals if goal in search.left]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def is_nonzero_somewhere(node: Node) -> bool:
     inputs = [n for n in order if isinstance(n.op, Input)]
     pieced = any(map(_branches, order))
     count = PIECES if pieced and steps <= FEW_STEPS else WITNESSES
-    seen = np.zeros(int(np.prod(node.shape)), dtype=bool)
+    seen = np.zeros(prod(node.shape), dtype=bool)
     integers = integer_inputs(order)
     for point in points(inputs, integers, count if inputs else 1, seed=11):
         nonzero, zero = _signs_at(node, point)
@@ -151,7 +152,7 @@ def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:
     try:
         values = ball_values([node], point, BITS)[0].ravel()
     except (SymadError, ArithmeticError, ValueError, TypeError):
-        none = np.zeros(int(np.prod(node.shape)), dtype=bool)
+        none = np.zeros(prod(node.shape), dtype=bool)
         return none, none
     finite = np.array([v.value.is_finite() for v in values], dtype=bool)
     zero = np.array([v.value.contains(0) for v in values], dtype=bool)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class Growths:
 
     def with_fresh_pivots(self, g: Growth, node: Node) -> Growth:
         """A matrix after `cut_pivots`: r_k^m, and sums as that of c_ik = a_ik − Σ_{j<k} c_ij c_kj / r_j^m."""
-        power, stack, products = self.cuts.power, int(np.prod(node.shape[:-2])), list[Growth]()
+        power, stack, products = self.cuts.power, prod(node.shape[:-2]), list[Growth]()
         for k in range(node.shape[-1]):
             column = self.add([g, *products])
             self.met("root", stack, [column])
@@ -193,7 +193,7 @@ def _sum_of_counts(a: Mapping[Hashable, int], b: Mapping[Hashable, int]) -> Mapp
 
 def elements(node: Node) -> int:
     """The number of elements."""
-    return int(np.prod(node.shape))
+    return prod(node.shape)
 
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def einsum_growth(op: Einsum, y: Node, args: Arguments, all_: Growths) -> Grown:
         for labels, a in zip(op.inputs, y.args, strict=True)
         for k, d in zip(labels, a.shape, strict=True)
     }
-    count = int(np.prod([d for k, d in dims.items() if k not in op.output]))
+    count = prod([d for k, d in dims.items() if k not in op.output])
     product = all_.mul(args)
     return replace(product, bits=product.bits + max(count - 1, 0).bit_length())
 

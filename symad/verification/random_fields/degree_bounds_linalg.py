@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-
-import numpy as np
+from math import prod
 
 from symad.core.graph import Node
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
@@ -41,7 +40,7 @@ def _solve(y: Node, args: Arguments, all_: Growths) -> Growth:
     """A⁻¹B = adj(N) D B / det N for A = N/D."""
     a, b = args
     n = y.args[0].shape[-1]
-    stack = int(np.prod(y.shape[:-2]))
+    stack = prod(y.shape[:-2])
     deg, bits = _determinant_size(n, a)
     small = _determinant_size(max(n - 1, 0), a)
     inverse = all_.over(
@@ -70,7 +69,7 @@ def triangle_growth(op: Triangle, y: Node, args: Arguments, all_: Growths) -> Gr
 def cholesky_growth(op: Cholesky, y: Node, args: Arguments, all_: Growths) -> Grown:
     """L_ij = (minor of order j) / √(minor_j minor_{j−1}): all minors are below the determinant."""
     (a,) = args
-    n, stack = y.shape[-1], int(np.prod(y.shape[:-2]))
+    n, stack = y.shape[-1], prod(y.shape[:-2])
     deg, bits = _determinant_size(n, a)
     all_.met("root", n * stack, [Growth(2 * deg, 2 * bits, NOTHING)])
     if all_.exact_roots:
@@ -95,7 +94,7 @@ def _matrix_power(a: Growth, y: Node, exponent: Growth, all_: Growths) -> Growth
     n = y.shape[-1]
     k = 1 << exponent.bits
     deg, bits = _determinant_size(n, a)
-    stack = int(np.prod(y.shape[:-2]))
+    stack = prod(y.shape[:-2])
     inverse = all_.over(
         ("inverse power", y),
         stack * deg,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from random import Random
 
 import numpy as np
@@ -48,7 +49,7 @@ class Samples:
         return value is None or bool(np.any(self.field.is_zero(value).all(axis=0)))
 
     def _value(self, node: Node) -> Array | None:
-        self.elements += int(np.prod(node.shape))
+        self.elements += prod(node.shape)
         arguments = [v for v in map(self.values.get, node.args) if v is not None]
         if self.elements > MAX_SAMPLED_ELEMENTS or len(arguments) < len(node.args):
             return None

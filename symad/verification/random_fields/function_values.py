@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 from random import Random
 
 import numpy as np
@@ -120,7 +121,7 @@ class Signatures:
 
     def _rows(self, a: Array) -> Array:
         """One row of residues for each element: (N, T·tail)."""
-        width = int(np.prod(self.field.tail))
+        width = prod(self.field.tail)
         flat = a.reshape(self.field.lanes, -1, width).transpose(1, 0, 2)
         return flat.reshape(flat.shape[0], -1)
 
@@ -157,7 +158,7 @@ class Signatures:
         atoms = self.kinds.setdefault(kind, Atoms())
         key = tuple(keys_of(a.reshape(1, -1))[0] for a in arguments)
         if key not in atoms.index:
-            atoms.enter((self.nonzero(int(np.prod(shape))),), key)
+            atoms.enter((self.nonzero(prod(shape)),), key)
         (values,) = atoms.values[atoms.index[key][0]]
         return values.reshape((self.field.lanes, *shape, *self.field.tail))
 

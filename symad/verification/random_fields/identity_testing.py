@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 from random import Random
 
 import numpy as np
@@ -396,5 +397,5 @@ def _over_draws(
 
 
 def _draw(node: Node, low: int, high: int, rng: Random) -> Array:
-    values = [rng.randrange(low, max(high, low + 1)) for _ in range(int(np.prod(node.shape)))]
+    values = [rng.randrange(low, max(high, low + 1)) for _ in range(prod(node.shape))]
     return np.array(values, dtype=np.int64).reshape(node.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 import sympy
@@ -37,7 +38,7 @@ MAX_INTEGER_CHOICES = 128
 
 def all_choices(ranges: Mapping[Node, tuple[int, int]]) -> list[dict[Node, Array]] | None:
     """All values of the integer inputs in their ranges; None where these are too many."""
-    counts = {n: int(np.prod(n.shape)) for n in ranges}
+    counts = {n: prod(n.shape) for n in ranges}
     total = 1
     for node, (low, high) in ranges.items():
         total *= max(1, high - low) ** counts[node]

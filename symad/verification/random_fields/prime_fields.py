@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ class Field:
 
     def random(self, rng: Random, shape: Sequence[int] = (), low: int = 0) -> Array:
         """Independent residues of the prime fields, uniform in low..p−1, embedded."""
-        count = int(np.prod(shape))
+        count = prod(shape)
         rows: Sequence[Array | list[int]]
         if self.dtype == np.uint64 and count > 8:
             fast = np.random.default_rng(rng.getrandbits(128))

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from random import Random
 from typing import Any
 
@@ -84,7 +85,7 @@ class Run:
 
     def value(self, node: Node, values: Sequence[Array]) -> Array:
         """The residues of one node from those of its arguments; undefined elements are marked."""
-        self.meter.check_size(self.field.lanes * int(np.prod(node.shape)))
+        self.meter.check_size(self.field.lanes * prod(node.shape))
         if 0 in node.shape:
             return self.field.zeros(node.shape)
         value: Array = residue(node.op, node, tuple(values), self)
@@ -165,7 +166,7 @@ def input_residue(op: Input, y: Node, values: Values, run: Run) -> Array:
     order = run.root_orders.get(y)
     if order is None:
         return run.field.random(run.rng, y.shape)
-    roots = run.signatures.nonzero(int(np.prod(y.shape))).reshape(
+    roots = run.signatures.nonzero(prod(y.shape)).reshape(
         (run.field.lanes, *y.shape, *run.field.tail)
     )
     value = run.field.power(roots, order)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from math import ceil, log2
+from math import ceil, log2, prod
 from random import Random
 
 import numpy as np
@@ -138,7 +138,7 @@ class Sampler:
 
     def _rooted(self) -> Sampling:
         """As many lanes as tell whether the roots are independent, where they are few."""
-        roots = sum(int(np.prod(n.shape)) for n in topological(self.left + self.right) if _is_root(n))
+        roots = sum(prod(n.shape) for n in topological(self.left + self.right) if _is_root(n))
         lanes = LANES if not roots or roots > FEW_ROOTS else roots + 16
         return Sampling(SMALL, lanes, self.odd_roots)
 
@@ -306,7 +306,7 @@ class Sampler:
         arguments = growths.arguments.values()
         deg = max([worst[0], *(8 * d for _, d, _ in arguments)])
         bits = max([worst[1], *(8 * b + 1 for _, _, b in arguments)])
-        size = max(int(np.prod(n.shape)) for n in self.left)
+        size = max(prod(n.shape) for n in self.left)
         slack = 34 + log2(max(size, 1)) + 4 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
         if sampling.coins and lane < -8:

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from random import Random
 from typing import Any
 
@@ -185,7 +186,7 @@ def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
             for at, a in zip(node.op.inputs, node.args, strict=True)
             for k, d in zip(at, a.shape, strict=True)
         }
-        count = int(np.prod([d for k, d in dims.items() if k not in node.op.output]))
+        count = prod([d for k, d in dims.items() if k not in node.op.output])
         if count * len(union) > MAX_SIGNS_OF_AN_ELEMENT:
             return None
         return frozenset((node, term, name) for term in range(count) for name in union)

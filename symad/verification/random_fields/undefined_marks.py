@@ -6,6 +6,7 @@ A mark too many would leave out a region; one too few makes a verdict only weake
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -95,7 +96,7 @@ def move(op: Op, y: Node, values: Sequence[Array], tail: tuple[int, ...]) -> Arr
     positions, offset, flat = [], 1, []
     lanes = values[0].shape[0]
     for value, arg in zip(values, y.args, strict=True):
-        count = int(np.prod(arg.shape))
+        count = prod(arg.shape)
         positions.append(np.arange(offset, offset + count).reshape(arg.shape))
         flat.append(value.reshape(lanes, count, *tail))
         offset += count

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,7 +300,7 @@ def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Rewritt
     rank = len(a.shape)
     kept = [k for k in range(rank) if k not in op.axes]
     moved = contract([range(rank)], [*op.axes, *kept], a)
-    count = int(np.prod([a.shape[k] for k in op.axes]))
+    count = prod([a.shape[k] for k in op.axes])
     flat = reshape(moved, (count, *(a.shape[k] for k in kept)))
     parts = [take(flat, 0, k) for k in range(count)]
     turned = parts if op.kind == "max" else [sub(constant(0), p) for p in parts]

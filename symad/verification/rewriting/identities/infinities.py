@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import mpmath
@@ -274,7 +275,7 @@ def _extreme(node: Node, part: Masked | None) -> Node | None:
     op: Any = node.op
     assert part is not None
     shape = tuple(int(d) for d in node.args[0].shape)
-    if (op.kind == "max") == (part.sign > 0) or int(np.prod(shape)) > MAX_MASKED_ELEMENTS:
+    if (op.kind == "max") == (part.sign > 0) or prod(shape) > MAX_MASKED_ELEMENTS:
         return None
     if not is_constant(part.where):
         return None

@@ -7,6 +7,7 @@ one argument to exp, while that of s x W + (1 − s) g W falls apart into known 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def flat_elements(node: Node) -> list[Node]:
 
 def as_numbers(node: Node) -> Array | NodeNumber:
     """A node of known sizes as an array of scalar nodes that are numbers."""
-    numbers = np.empty(int(np.prod(node.shape)), dtype=object)
+    numbers = np.empty(prod(node.shape), dtype=object)
     numbers[:] = [NodeNumber(e) for e in flat_elements(node)]
     return numbers.reshape(node.shape) if node.shape else numbers[0]
 
@@ -40,8 +41,8 @@ def scalar_operations(outputs: Sequence[Node]) -> int:
     total = 0
     for node in topological(outputs):
         if node.args:
-            own = int(np.prod(node.shape)) if all(isinstance(d, int) for d in node.shape) else 1 << 40
-            widest = max(int(np.prod(a.shape)) for a in node.args) if own < 1 << 40 else 1
+            own = prod(node.shape) if all(isinstance(d, int) for d in node.shape) else 1 << 40
+            widest = max(prod(a.shape) for a in node.args) if own < 1 << 40 else 1
             total += max(own, widest)
     return total
 
@@ -50,7 +51,7 @@ def by_elements(outputs: Sequence[Node]) -> list[list[Node]] | None:
     """The elements of each output as scalar nodes; None where there are no arrays, or too large ones."""
     outputs = expand_definitions(outputs)
     nodes = topological(outputs)
-    if not any(n.shape for n in nodes) or max(int(np.prod(o.shape)) for o in outputs) > MAX_ELEMENTS:
+    if not any(n.shape for n in nodes) or max(prod(o.shape) for o in outputs) > MAX_ELEMENTS:
         return None
     if scalar_operations(outputs) > MAX_OPERATIONS:
         return None
