@@ -64,7 +64,11 @@ MULTIPLY = "_multiply"
 """The name in generated code of the function that multiplies matrices."""
 
 MIN_CHEAP_ROW = 2048
-"""Elements of a row from which NumPy's overhead per row does not matter."""
+"""Elements of a row from which NumPy's overhead per row does not matter.
+
+Kernels that go over the rows themselves take 0.7 of the time up to 2048 elements, 0.93 to 0.99 at 8192
+(bench_thresholds.py, "rows in C").
+"""
 
 
 def _is_part(node: Node) -> bool:

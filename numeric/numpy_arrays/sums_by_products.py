@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from symad.core.dims import Shape
 
 MAX_ROW_ELEMENTS = 4096
-"""Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast."""
+"""Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast.
+
+Sums of 2**18 elements after a tanh take 0.66 of the time for rows of 16, 0.9 for 256, 0.95 for 4096, 1.0
+for 65,536 (bench_thresholds.py, "row sums").
+"""
 
 ONES = '''@functools.lru_cache(8)
 def _ones(size, dtype):

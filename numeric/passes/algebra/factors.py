@@ -31,7 +31,11 @@ MAX_INTEGER = 10**7
 """Fractions with a larger numerator or denominator are not treated as factors."""
 
 MIN_QUOTIENTS = 3
-"""From this many quotients by one array on, they become products with its reciprocal."""
+"""From this many quotients by one array on, they become products with its reciprocal.
+
+On 2**14 elements, with a sine in each, two take 0.99 of the time, three 0.97, six 0.95 (bench_thresholds.py,
+"quotients").
+"""
 
 
 def gather_factors(graph: Graph) -> Graph:

@@ -24,7 +24,11 @@ MIN_PIECES = 2
 """A loop is turned if at least this many different pieces of rows appear in it."""
 
 MIN_BATCH = 4
-"""A loop is turned only if its batch, where its length is known, is at least this large."""
+"""A loop is turned only if its batch, where its length is known, is at least this large.
+
+A turned LSTM with 64 units takes 1.0 times as long at 1 and 2, 0.96 at 4, 0.9 at 8, 0.8 at 32
+(bench_thresholds.py, "feature major").
+"""
 
 
 def feature_major(graph: Graph) -> Graph:

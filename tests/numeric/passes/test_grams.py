@@ -112,3 +112,15 @@ def test_bounds_of_arrays():
     found = [ranges(graph.output_nodes)[node] for node in graph.output_nodes]
     inf = np.inf
     assert found == [(-inf, inf), (0, inf), (-3, 3), (0, inf), (-1, inf), (0, 1), (0, 1)]
+
+
+@pytest.mark.parametrize(("rows", "columns", "gram"), [(511, 8, True), (512, 8, False), (512, 9, True)])
+def test_narrow_products_are_no_grams(rows, columns, gram):
+    """From 2**12 numbers on, BLAS multiplies two arrays of at most 8 columns faster than one by itself."""
+    X, w = RNG.normal(size=(rows, columns)), RNG.normal(size=columns)
+    kernel = lower(
+        symad.hessian(traced(lambda w, X: np.sum(functions.softplus(X @ w)), w.shape, X.shape), [0])
+    )
+    assert is_gram(kernel) is gram
+    p = 1 / (1 + np.exp(-X @ w))
+    np.testing.assert_allclose(kernel(w, X), (X.T * (p * (1 - p))) @ X, rtol=1e-12, atol=1e-12)

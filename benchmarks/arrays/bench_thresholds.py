@@ -1,0 +1,312 @@
+"""What thresholds of the passes for arrays are worth: time with the change they allow, over time without.
+
+    python benchmarks/arrays/bench_thresholds.py [NAME ...] [--rounds 15]
+
+A case is a function whose size varies around the threshold. It is lowered twice, with the threshold so low
+that the change applies and so high that it does not. Both kernels take turns, on one thread; the ratio is the
+median of the rounds' ratios of process CPU times. Below 1, the change pays at this size. A size whose code is
+the same both times is not shown. Thresholds that are sizes of blocks are compared with the value in force.
+
+The numbers beside the thresholds in numeric/ are from one thread of an Intel Xeon with 2 MiB of
+second-level cache, NumPy 2.4 with OpenBLAS 0.3, 27 November 2026, medians of 15 and 21 rounds on a machine
+with other load.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import argparse  # noqa: E402
+import importlib  # noqa: E402
+import statistics  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable, Iterator, Sequence  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
+from functools import partial  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+import symad  # noqa: E402
+from symad import functions  # noqa: E402
+from symad.numeric import lower  # noqa: E402
+
+NEVER = 2**62
+SLICE = 0.02
+"""Seconds of one turn; a call that takes longer is run once."""
+
+Made = tuple[Callable[..., Any], Sequence[tuple[int, ...]], Sequence[int] | None]
+"""A function, the shapes of its arguments, and the arguments of which the gradient is taken, if it is."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A threshold, and a function whose size varies.
+
+    ``on`` and ``off`` are the values with which the change applies and does not; for a block, ``on`` is the
+    value tried, which is the size, and ``off`` the value in force.
+    """
+
+    names: tuple[str, ...]
+    sizes: Sequence[int]
+    make: Callable[[int], Made]
+    on: int | None = 0
+    off: int = NEVER
+    backend: str = "numpy"
+
+
+# ---- functions ----------------------------------------------------------------------------------
+
+
+def chain(size: int) -> Made:
+    """Eight elementwise operations on an array with ``size`` elements."""
+
+    def f(x: Any, y: Any) -> Any:
+        return np.exp(-x * y) * np.sin(x + y) + np.tanh(x - y) * y
+
+    return f, [(size // 64, 64)] * 2, None
+
+
+def two(size: int) -> Made:
+    """x y + x on vectors."""
+    return lambda x, y: (x + y) * (x - y), [(size,)] * 2, None
+
+
+def pairs(size: int) -> Made:
+    """Σ_j exp(−|x_i − y_j|²) a_j for all i, with ``size`` pairs."""
+    n = int(size**0.5)
+
+    def f(x: Any, y: Any, a: Any) -> Any:
+        distance = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T
+        return np.sum((np.exp(-distance) @ a) ** 2)
+
+    return f, [(n, 3), (n, 3), (n,)], [0, 1, 2]
+
+
+def block_of_pairs(size: int) -> Made:
+    """The same with 2**22 pairs; the size is that of a block."""
+    return pairs(2**22)
+
+
+def long_chain(size: int) -> Made:
+    """The chain with 2**21 elements; the size is that of a block."""
+    return chain(2**21)
+
+
+def lstm(batch: int, width: int = 64, steps: int = 40) -> Made:
+    """The gradient of an LSTM's weights."""
+
+    def f(W: Any, U: Any, b: Any, x: Any) -> Any:
+        def step(state: Any, x_t: Any) -> Any:
+            h, c = state
+            gates = h @ W + x_t @ U + b
+            i, f, o = (functions.sigmoid(gates[:, k * width : (k + 1) * width]) for k in range(3))
+            c = f * c + i * np.tanh(gates[:, 3 * width :])
+            return o * np.tanh(c), c
+
+        first = np.zeros((batch, width))
+        return np.sum(functions.scan(step, (first, first), x)[0] ** 2)
+
+    return f, [(width, 4 * width), (16, 4 * width), (4 * width,), (steps, batch, 16)], [0, 1, 2]
+
+
+def rnn(columns: int, width: int = 64) -> Made:
+    """The gradient of the weights of h_t = tanh(W h_{t-1} + U x_t + b), with a column for each sequence."""
+
+    def f(W: Any, U: Any, b: Any, x: Any) -> Any:
+        first = np.zeros((width, columns))
+        return np.sum(functions.scan(lambda h, x_t: np.tanh(W @ h + U @ x_t + b), first, x) ** 2)
+
+    return f, [(width, width), (width, 16), (width, 1), (40, 16, columns)], [0, 1, 2]
+
+
+def wide_rnn(columns: int) -> Made:
+    """The same with 256 numbers in a state."""
+    return rnn(columns, 256)
+
+
+def softplus_steps(width: int) -> Made:
+    """h_t = tanh(h_{t-1} + exp(−x_t) x_t²): work for all steps that a step can do, on ``width`` elements."""
+
+    def f(x: Any) -> Any:
+        first = np.zeros(width)
+        return functions.scan(lambda h, x_t: np.tanh(h + x_t), first, np.exp(-x) * x**2 + np.sin(x))[-1]
+
+    return f, [(max(4, 2**21 // width), width)], None
+
+
+def all_steps(size: int) -> Made:
+    """The same with steps of 2**12 elements; the size is the number of elements of all steps."""
+
+    def f(x: Any) -> Any:
+        first = np.zeros(2**12)
+        return functions.scan(lambda h, x_t: np.tanh(h + x_t), first, np.exp(-x) * x**2 + np.sin(x))[-1]
+
+    return f, [(size // 2**12, 2**12)], None
+
+
+def gram(rows: int) -> Made:
+    """s XᵀX for a number s and 32 columns: a Gram product of ``rows`` terms."""
+    return lambda s, X: (s * X).T @ X, [(), (rows, 32)], None
+
+
+def narrow(rows: int) -> Made:
+    """Xᵀ diag(σ(1 − σ)) X for 8 columns, the Hessian of a logistic loss: a Gram product of ``rows`` terms."""
+
+    def f(w: Any, X: Any) -> Any:
+        p = functions.sigmoid(X @ w)
+        return (X * (p * (1 - p))[:, None]).T @ X
+
+    return f, [(8,), (rows, 8)], None
+
+
+def row_sums(length: int) -> Made:
+    """Sums of rows with ``length`` elements."""
+    return lambda x: np.sum(np.tanh(x), axis=1), [(2**18 // length, length)], None
+
+
+def quotients(count: int) -> Made:
+    """``count`` quotients by one array."""
+
+    def f(y: Any, *xs: Any) -> Any:
+        return tuple(np.sin(x) / y for x in xs)
+
+    return f, [(2**14,)] * (count + 1), None
+
+
+def halves(length: int) -> Made:
+    """A chain on the two halves of rows, each with ``length`` elements."""
+
+    def f(x: Any) -> Any:
+        one, other = x[:, :length], x[:, length:]
+        return np.exp(-one) * other + np.tanh(other)
+
+    return f, [(max(4, 2**17 // length), 2 * length)], None
+
+
+def long_halves(size: int) -> Made:
+    """The chain on halves with 2**14 elements; the size is that of a piece."""
+    return halves(2**14)
+
+
+CASES = {
+    "kept": Case(("program_passes.memory.recycling.MIN_KEPT_BYTES",), [2**k for k in range(9, 20)], two),
+    "row blocks": Case(("passes.blocking.row_blocks.MIN_ELEMENTS",), [2**k for k in range(14, 24, 2)], pairs),
+    "block of rows": Case(
+        ("passes.blocking.row_blocks.BLOCK", "program_passes.loops.open_blocks.BLOCK"),
+        [2**k for k in range(13, 21)], block_of_pairs, None, 2**17,
+    ),
+    "chains": Case(
+        ("passes.blocking.blocked_chains.MIN_ELEMENTS", "passes.blocking.batches.MIN_ELEMENTS"),
+        [2**k for k in range(13, 23)], chain,
+    ),
+    "block of a chain": Case(
+        ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
+        long_chain, None, 2**15,
+    ),
+    "wide products": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32, 64], rnn),
+    "wide products, 256": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32], wide_rnn),
+    "feature major": Case(("passes.loops.feature_major.MIN_BATCH",), [1, 2, 4, 8, 16, 32], lstm),
+    "blocked products": Case(("passes.blocking.blocked_products.MIN_NUMBERS",), [8, 16, 32, 64, 128], lstm),
+    "sink, a step": Case(
+        ("passes.loops.sink_into_loop.MIN_STEP",), [2**k for k in range(6, 15, 2)], softplus_steps
+    ),
+    "sink, all steps": Case(
+        ("passes.loops.sink_into_loop.MIN_TOTAL",), [2**k for k in range(16, 23)], all_steps
+    ),
+    "gram": Case(("passes.algebra.syrk_products.MIN_TERMS",), [8, 16, 32, 64, 128, 512, 2048], gram),
+    "narrow": Case(
+        ("passes.algebra.syrk_products.MIN_NARROW",), [2**k for k in range(6, 15)], narrow
+    ),
+    "narrow in C": Case(
+        ("passes.algebra.syrk_products.MIN_NARROW",), [2**k for k in range(6, 15)], narrow, 0, NEVER, "c"
+    ),
+    "row sums": Case(
+        ("numpy_arrays.sums_by_products.MAX_ROW_ELEMENTS",), [2**k for k in range(4, 17, 2)], row_sums,
+        NEVER, 0,
+    ),
+    "quotients": Case(("passes.algebra.factors.MIN_QUOTIENTS",), [2, 3, 4, 6], quotients),
+    "pieces in C": Case(
+        ("compiled_arrays.c.chain_text.PIECE_LENGTH",), [2**k for k in range(6, 15, 2)], long_halves,
+        None, 1024, "c",
+    ),
+    "rows in C": Case(
+        ("compiled_arrays.printer.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
+    ),
+}  # fmt: skip
+
+
+# ---- measurement --------------------------------------------------------------------------------
+
+
+@contextmanager
+def set_to(case: Case, value: int) -> Iterator[None]:
+    """The thresholds of a case set to a value."""
+    paths = [name.rsplit(".", 1) for name in case.names]
+    places = [(importlib.import_module(f"symad.numeric.{module}"), name) for module, name in paths]
+    before = [getattr(module, name) for module, name in places]
+    for module, name in places:
+        setattr(module, name, value)
+    yield
+    for (module, name), old in zip(places, before, strict=True):
+        setattr(module, name, old)
+
+
+def kernel(case: Case, size: int, value: int) -> Any:
+    """The code of a case at a size, with the thresholds set to a value."""
+    function, shapes, wrt = case.make(size)
+    graph = symad.trace(function, list(shapes))
+    with set_to(case, value):
+        return lower(graph if wrt is None else symad.value_and_gradient(graph, list(wrt)), case.backend)
+
+
+def seconds(call: Callable[[], Any], count: int) -> float:
+    """Process CPU time of some calls."""
+    start = time.process_time()
+    for _ in range(count):
+        call()
+    return time.process_time() - start
+
+
+def ratio(one: Callable[[], Any], other: Callable[[], Any], rounds: int) -> float:
+    """The median ratio of the times of two calls that take turns."""
+    one(), other()
+    counts = [max(1, int(SLICE / max(seconds(call, 1), 1e-7))) for call in (one, other)]
+    found = []
+    for _ in range(rounds):
+        first, second = seconds(one, counts[0]) / counts[0], seconds(other, counts[1]) / counts[1]
+        found.append(first / second)
+    return statistics.median(found)
+
+
+def measured(case: Case, rounds: int) -> Iterator[tuple[int, float]]:
+    """The sizes whose code differs, with the ratios of their times."""
+    for size in case.sizes:
+        made = [kernel(case, size, size if case.on is None else case.on), kernel(case, size, case.off)]
+        if made[0].source == made[1].source:
+            continue
+        rng = np.random.default_rng(0)
+        values = [rng.uniform(0.1, 0.9, shape) for shape in case.make(size)[1]]
+        one, other = (partial(each, *values) for each in made)
+        yield size, ratio(one, other, rounds)
+
+
+def main() -> None:
+    """Measure the cases that are named, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", help=f"parts of names: {', '.join(CASES)}")
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    for name, case in CASES.items():
+        if options.names and not any(part in name for part in options.names):
+            continue
+        shown = [f"{size}: {found:.2f}" for size, found in measured(case, options.rounds)]
+        print(f"{name}, {case.names[0].rsplit('.', 1)[1]}:  {'  '.join(shown)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
