@@ -37,8 +37,8 @@ times as long up to 512 terms, and 0.7 from 1,024 terms on (bench_thresholds.py,
 MAX_NARROW = 8
 """Gram products of at most this many columns take longer than matrix products if the array is not small.
 
-Without them, a weighted product of 8 columns takes 0.85 of the time at 512 terms and 0.73 at 8,192 in NumPy, 0.9
-and 0.8 with backend "c" (bench_thresholds.py, "narrow").
+Without them, a weighted product of 8 columns takes 0.85 of the time at 512 terms and 0.73 at 8,192 in NumPy,
+0.9 and 0.8 with backend "c" (bench_thresholds.py, "narrow").
 """
 
 MIN_NARROW = 2**12
