@@ -17,7 +17,7 @@ from symad.verification.checker.terms import FREE, MAX_POWER, Refused, Term, bou
 Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
-ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000  # indices of the axes of an atom, and those that products bind
+ONE, DELTA, AXIS, FRESH = Fraction(1), 0, 30_000, 40_000  # [i = j]; axes of atoms; what products bind
 MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
@@ -30,8 +30,9 @@ class Network:
     sums: Mapping[int, Dim]
 
     def renamed(self, names: Renaming) -> "Network":
-        """The same with other indices."""
-        factors = tuple((a, tuple(names.get(i, i) for i in at), e) for a, at, e in self.factors)
+        """The same with other indices, those of atoms up to 0 in order."""
+        moved = [(a, [names.get(i, i) for i in at], e) for a, at, e in self.factors]
+        factors = tuple([(a, tuple(sorted(at) if a <= 0 else at), e) for a, at, e in moved])
         return Network(self.number, factors, {names.get(i, i): d for i, d in self.sums.items()})
 
     def same(self, other: "Network", pairs: Iterable[Sequence[int]], axes: Renaming) -> bool:
@@ -45,7 +46,7 @@ class Network:
 
 
 class Atom(NamedTuple):
-    """A function of forms: ``kind`` is "input", "delta", "call" or "sum"."""
+    """A function of forms or matrices; if its number is not positive, its indices may be exchanged."""
 
     kind: str
     data: Any
@@ -65,7 +66,7 @@ class Networks:
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
-        self.atoms, self.forms, self.fresh = list[Atom](), dict[Term, Form](), count(FRESH)
+        self.forms, self.fresh, self.atoms = dict[Term, Form](), count(FRESH), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer of the proof to the next question; None if it has none."""
@@ -91,11 +92,14 @@ class Networks:
         # The answer is [number, order of the axes, a list of [network, renaming] for each form].
         answer = self.ask("atom", atom, axes) if atom.forms else None
         if answer is None:
-            self.atoms += [atom] if atom.forms or atom not in self.atoms else []
-            return len(self.atoms) - 1 if atom.forms else self.atoms.index(atom), list(range(axes))
+            same = [k for k, a in self.atoms.items() if a == atom and not atom.forms]
+            self.atoms.setdefault(number := [*same, len(self.atoms)][0], atom)
+            return number, list(range(axes))
         number, order, maps = int(answer[0]), list(map(int, answer[1])), answer[2]
+        if (number, order) == (-len(self.atoms), [1, 0]):  # the new one is the same if turned
+            self.atoms[number] = atom
         old, names = self.atoms[number], {AXIS + k: AXIS + i for k, i in enumerate(order)}
-        if number < 0 or (old.kind, old.data) != (atom.kind, atom.data) or sorted(order) != list(range(axes)):
+        if (old.kind, old.data) != (atom.kind, atom.data) or sorted(order) != list(range(axes)):
             raise Refused("two functions that a step calls the same are not, or axes are no permutation")
         if not all(self.isomorphic(*parts, names) for parts in zip(atom.forms, old.forms, maps, strict=True)):
             raise Refused("the arguments of two functions are not the same")
@@ -116,26 +120,27 @@ class Networks:
         """The form of a term with index symbols."""
         for t in needed([goal]):
             if t not in self.forms:
-                args = [self.forms[a] for a in t.args]
-                match t.kind:
-                    case "number":
-                        made = self.simple(Fraction(t.data), [], {})
-                    case "variable":
-                        made = self.simple(
-                            ONE, [(self.known(Atom("input", t.data[0]))[0], t.data[1], ONE)], {}
-                        )
-                    case "delta":
-                        made = self.simple(ONE, [(self.known(Atom("delta", None))[0], t.data, ONE)], {})
-                    case "sum":
-                        made = self.add(args)
-                    case "product" | "total":
-                        made = self.times(args, dict(t.data or ()))
-                    case "power":
-                        made = self.power(args[0], t.data)
-                    case _:
-                        made = self.call(t.data, args)
-                self.forms[t] = made
+                self.forms[t] = self.formed(t.kind, t.data, [self.forms[a] for a in t.args])
         return self.forms[goal]
+
+    def formed(self, kind: str, data: Any, args: list[Form]) -> Form:
+        """The form of a term from those of its arguments."""
+        if kind == "number":
+            return self.simple(Fraction(data), [], {})
+        if kind in ("variable", "delta"):
+            a, at = (DELTA, data) if kind == "delta" else (self.known(Atom("input", data[0]))[0], data[1])
+            return self.simple(ONE, [(a, at, ONE)], {})
+        if kind in ("sum", "power"):
+            return self.add(args) if kind == "sum" else self.power(args[0], data)
+        if kind in ("product", "total"):
+            return self.times(args, dict(data or ()))
+        return self.matrix(args[0], *data) if isinstance(data, tuple) and data[3:] else self.call(data, args)
+
+    def matrix(self, form: Form, name: str, i: int, j: int, p: int, q: int, size: Dim) -> Form:
+        """An element of a function of the matrix of this size that a form is with indices p and q."""
+        number, order = self.known(Atom(name, size, (moved(form, {p: AXIS, q: AXIS + 1}),)), 2)
+        at = () if name == "det" else (i, j) if order == [0, 1] else (j, i)
+        return self.simple(ONE, [(number, at, ONE)], {})
 
     def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
@@ -159,13 +164,12 @@ class Networks:
         return bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
 
     def _square(self, factor: Factor) -> bool:
-        atom, e = self.atoms[factor[0]], factor[2]
-        if atom.kind == "input":
-            known = [getattr(atom.data.symbol, f"is_{kind}", None) for kind in ("integer", "zero")]
+        (kind, data, forms), e = self.atoms[factor[0]], factor[2]
+        if kind == "input":
+            known = [getattr(data.symbol, f"is_{word}", None) for word in ("integer", "zero")]
             return e > 0 and e % 2 == 0 and True not in known
-        if not atom.forms:  # a size
-            return getattr(atom.data, "is_positive", None) is True
-        return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
+        size = not forms and getattr(data, "is_positive", None) is True
+        return size or data == "exp" or (kind == "sum" and self.positive(forms[0]))
 
     def times(self, forms: Sequence[Form], sums: Mapping[int, Dim] | None = None) -> Form:
         """The product of forms, summed over some of their indices."""
@@ -184,18 +188,14 @@ class Networks:
 
     def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
-        bound, todo, kinds = dict(sums), list(factors), {a: self.atoms[a].kind for a, _, _ in factors}
-        deltas = [at for a, at, _ in todo if kinds[a] == "delta"]
-        while found := [at for at in deltas if at[0] == at[1] or bound.keys() & {*at}]:
+        bound, n = dict(sums), Network(number, tuple(factors), {}).renamed({})
+        while found := [at for a, at, _ in n.factors if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
             i, j = found[0] if found[0][0] in bound else found[0][::-1]
-            todo = [(a, tuple(j if x == i else x for x in at), e) for a, at, e in todo]
-            todo = [f for f in todo if kinds[f[0]] != "delta" or f[1][0] != f[1][1]]
-            deltas = [at for a, at, _ in todo if kinds[a] == "delta"]
-            bound = {k: d for k, d in bound.items() if k != i or i == j}
+            todo = [f for f in n.renamed({i: j}).factors if f[0] != DELTA or f[1][0] != f[1][1]]
+            bound, n = {k: d for k, d in bound.items() if k != i or i == j}, Network(number, tuple(todo), {})
         merged: dict[tuple[int, tuple[int, ...]], Fraction] = {}
-        for a, at, e in todo:
-            key = (a, tuple(sorted(at)) if kinds[a] == "delta" else at)
-            merged[key] = ONE if kinds[a] == "delta" else merged.get(key, Fraction(0)) + e
+        for a, at, e in n.factors:
+            merged[a, at] = ONE if a == DELTA else merged.get((a, at), Fraction(0)) + e
         for i in bound.keys() - {i for _, at in merged for i in at}:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
@@ -207,7 +207,7 @@ class Networks:
         if len(made) > MAX_FACTORS:
             raise Refused(f"a product of more than {MAX_FACTORS} factors")
         for k, (a, at, e) in enumerate(made):
-            if kinds.get(a) == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
+            if self.atoms[a].kind == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
                 inner = moved(self.atoms[a].forms[0], {AXIS + k: i for k, i in enumerate(at)})
                 return self.times([rest, inner], bound)
@@ -223,7 +223,7 @@ class Networks:
             return self.simple(form[0].number ** int(exponent), [], {})
         rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
         lowest = {key: min(row.get(key, Fraction(0)) for row in rows) for row in rows for key in row}
-        shared = [(*key, e) for key, e in lowest.items() if e and self.atoms[key[0]].kind != "delta"]
+        shared = [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]
         if exponent.denominator > 1 or not shared:
             return self.function("sum", None, [form], exponent)
         g, inverse = (self.simple(ONE, [(a, at, e * k) for a, at, e in shared], {}) for k in (exponent, -1))

@@ -97,10 +97,8 @@ class Terms:
         """A number as a term; terms as they are."""
         if isinstance(value, Term) or value in self.numbers:
             return value if isinstance(value, Term) else self.numbers[value]
-        bounded((exact := Fraction(value)).numerator, exact.denominator)
-        return self.numbers.setdefault(
-            value, self.made("number", int(exact) if exact == int(exact) else exact)
-        )
+        bounded((q := Fraction(value)).numerator, q.denominator)
+        return self.numbers.setdefault(value, self.made("number", int(q) if q == int(q) else q))
 
     def _folded(self, kind: str, parts: Iterable[Operand], start: Fraction | int) -> Term:
         """Σ parts from 0, or Π parts from 1: numbers are taken together, and a zero makes Π zero."""
@@ -149,8 +147,7 @@ class Terms:
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""
-        known = i == j or max(i, j) < FREE
-        return self.term(i == j) if known else self.made("delta", (min(i, j), max(i, j)))
+        return self.term(i == j) if i == j or max(i, j) < FREE else self.made("delta", (min(i, j), max(i, j)))
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""
@@ -170,15 +167,13 @@ def needed(goals: Sequence[Term]) -> list[Term]:
     return sorted(seen, key=lambda term: term.index)
 
 
-_NAMES = (
-    "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh erf erfc "
-    "loggamma gamma digamma polygamma sign floor ceiling Heaviside atan2 sinc"
-)
-HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split()} | {
-    sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.log1p: "log1p", logaddexp: "logaddexp",
-    cfunctions.expm1: "expm1", cfunctions.exp2: "exp2", cfunctions.log2: "log2", cfunctions.log10: "log10",
-    cfunctions.Sqrt: "sqrt", cfunctions.hypot: "hypot", own.sigmoid: "sigmoid", own.softplus: "softplus",
-    own.relu: "relu", own.silu: "silu", own.gelu: "gelu", own.logcosh: "logcosh",
+_NAMES = {
+    sympy: "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh "
+    "erf erfc loggamma gamma digamma polygamma sign floor ceiling Heaviside atan2 sinc",
+    cfunctions: "log1p expm1 exp2 log2 log10 hypot", own: "sigmoid softplus relu silu gelu logcosh",
+}  # fmt: skip
+HEADS: dict[object, str] = {getattr(m, name): name for m in _NAMES for name in _NAMES[m].split()} | {
+    sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.Sqrt: "sqrt", logaddexp: "logaddexp",
 }  # fmt: skip
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
@@ -190,23 +185,24 @@ def call(name: str, *args: Term | int) -> Term:
     return args[-1].table.call(name, *args)  # type: ignore[union-attr]  # a term, as said
 
 
-def inverse(i: int, j: int, a: Sequence[Term]) -> Term:
-    """An element of A⁻¹ as a function of all elements of A, row by row; (Aᵀ)⁻¹ is (A⁻¹)ᵀ."""
-    n = isqrt(len(a))
-    turned = [a[k % n * n + k // n] for k in range(n * n)]
-    i, j, a = (j, i, turned) if [t.index for t in turned] < [t.index for t in a] else (i, j, a)
-    return call("inverse", i, j, *a)
+def of_matrix(name: str, i: int, j: int, a: Sequence[Term], symbols: Sequence[Hashable] = ()) -> Term:
+    """An element of A⁻¹ or L where L Lᵀ = A, or det A, of A row by row, or of A_pq for symbols p, q, size."""
+    n, inverse = isqrt(len(a)), name == "inverse"
+    turned = [a[k % n * n + k // n] for k in range(n * n)]  # (Aᵀ)⁻¹ is (A⁻¹)ᵀ
+    i, j, a = (j, i, turned) if inverse and [t.index for t in turned] < [t.index for t in a] else (i, j, a)
+    return a[0].table.call((name, i, j, *symbols), *a)
 
 
-def of_matrix(name: str, i: int, j: int, a: Sequence[Term], k: int) -> Term:
-    """∂/∂A_pq: d A⁻¹ = −A⁻¹ dA A⁻¹, d log det A = tr(A⁻¹ dA), d L = L Φ(L⁻¹ dA L⁻ᵀ) where L Lᵀ = A."""
-    (p, q), n, zero = divmod(k, isqrt(len(a))), isqrt(len(a)), 0 * a[0]
+def slope_of_matrix(term: Term, p: int, q: int) -> Term:
+    """∂/∂A_pq: d A⁻¹ = −A⁻¹ dA A⁻¹, d det A = det A tr(A⁻¹ dA), d L = L Φ(L⁻¹ dA L⁻ᵀ) where L Lᵀ = A."""
+    (name, i, j, *symbols), a, n = term.data, term.args, isqrt(len(term.args))
     if name != "cholesky":
-        return inverse(q, p, a) if name == "log det" else -1 * inverse(i, p, a) * inverse(q, j, a)
+        right = of_matrix("inverse", q, p if name == "det" else j, a, symbols)
+        return right * (term if name == "det" else -1 * of_matrix("inverse", i, p, a, symbols))
     # Φ is the lower triangle with half the diagonal (Murray, arXiv:1602.07527, equation 8)
-    factor = [call(name, *divmod(m, n), *a) if m // n >= m % n else zero for m in range(n * n)]
-    parts = [factor[i * n + m] * inverse(m, p, factor) * (HALF if m == j else 1) for m in range(j, n)]
-    return zero.table.sum(parts) * inverse(j, q, factor)
+    low = [of_matrix(name, *divmod(m, n), a) if m // n >= m % n else 0 * a[0] for m in range(n * n)]
+    parts = [low[i * n + m] * of_matrix("inverse", m, p, low) * (HALF if m == j else 1) for m in range(j, n)]
+    return a[0].table.sum(parts) * of_matrix("inverse", j, q, low)
 
 
 DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {

@@ -1,8 +1,8 @@
 """Graphs written out: what each op computes, as a formula for each element of its value.
 
 There is one rule for each op: a function of the node, of the elements of its arguments, and of an index. It
-holds positions where sizes are numbers, and where they are symbols, index symbols, integers from `FREE` on (0
-for axes of length 1), which only the rules in `FOR_ALL_SIZES` may meet.
+holds positions where sizes are numbers, and index symbols, integers from `FREE` on (0 for axes of length 1),
+where they are symbols; only the rules in `FOR_ALL_SIZES` may meet these.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
 from symad.ops.linalg import cholesky, solve_det
 from symad.ops.loops import scan
-from symad.verification.checker.terms import ALWAYS, BOUND, FREE, HEADS, Refused, Term, Terms, inverse
+from symad.verification.checker.terms import ALWAYS, BOUND, FREE, HEADS, Refused, Term, Terms, of_matrix
 
 Index: TypeAlias = tuple[int, ...]
 Element: TypeAlias = Callable[[Index], Term]
@@ -85,11 +85,9 @@ def exact(value: Any, terms: Terms) -> Term:
     raise Refused(f"the constant {value} has no rule")
 
 
-def each(function: Callable[..., Term]) -> Rule:
+def each(f: Callable[..., Term]) -> Rule:
     """A function of the op and of the elements of its arguments; scalars are repeated."""
-    return lambda w, node, x, at: function(
-        node.op, *[a(at if arg.shape else ()) for a, arg in zip(x, node.args, strict=True)]
-    )
+    return lambda w, n, x, at: f(n.op, *[a(at if b.shape else ()) for a, b in zip(x, n.args, strict=True)])
 
 
 def applied(op: apply.Apply, *x: Term) -> Term:
@@ -149,12 +147,10 @@ def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
     """The sizes of some axes of the argument, and its index from positions along them."""
-    shape = node.args[0].shape
-    rest = list(at) if len(at) < len(shape) else [i for k, i in enumerate(at) if k not in axes]
-    order = [*(k for k in range(len(shape)) if k not in axes), *axes]
-    return [shape[k] for k in axes], lambda *inner: tuple(
-        i for _, i in sorted(zip(order, [*rest, *inner], strict=True))
-    )
+    d = node.args[0].shape
+    rest = list(at) if len(at) < len(d) else [i for k, i in enumerate(at) if k not in axes]
+    keys = [*(k for k in range(len(d)) if k not in axes), *axes]
+    return [d[k] for k in axes], lambda *i: tuple(j for _, j in sorted(zip(keys, [*rest, *i], strict=True)))
 
 
 def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
@@ -232,14 +228,19 @@ def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """A function of a matrix, of a triangle of it, or of the symmetric matrix with its lower triangle."""
     n, rank, lower = node.args[0].shape[-1], len(node.args[0].shape) - 2, getattr(node.op, "lower", None)
-    name = {cholesky.Cholesky: "cholesky", solve_det.LogDeterminant: "log det"}.get(type(node.op), "inverse")
-    i, j = at[rank:] or (0, 0)
-    w.terms.spend(n**5)  # larger ones are refused
-    places = [(max(at), min(at)) if name == "cholesky" else at for at in np.ndindex(n, n)]
-    a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else w.terms.term(0) for p, q in places]
-    if name != "inverse":
-        return w.terms.call(name, i, j, *a) if i >= j else w.terms.term(0)
-    return w.terms.sum([inverse(i, k, a) * x[1]((*at[:rank], k, j)) for k in range(n)])
+    name = "det" if len(at) == rank else "cholesky" if isinstance(node.op, cholesky.Cholesky) else "inverse"
+    (i, j), t = at[rank:] or (0, 0), w.terms
+    if w.symbolic and (rank or lower is not None or name == "cholesky"):
+        raise Refused("stacks, triangles and Cholesky factors have no rule for all sizes")
+    symbols = w.kept.setdefault(("matrix", node), (next(w.fresh), next(w.fresh), n) if w.symbolic else ())
+    t.spend(1 if symbols else n**5)  # larger ones are refused
+    places = [symbols[:2]] if symbols else [*np.ndindex(n, n)]
+    places = [(max(p), min(p)) if name == "cholesky" else p for p in places]
+    a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else t.term(0) for p, q in places]
+    if name == "inverse":
+        return w.total([n], lambda k: of_matrix(name, i, k, a, symbols) * x[1]((*at[:rank], k, j)))
+    made = of_matrix(name, i, j, a, symbols) if i >= j else t.term(0)
+    return t.call("log", made) if isinstance(node.op, solve_det.LogDeterminant) else made
 
 
 FOR_ALL_SIZES: dict[type[Op], Rule] = {
@@ -255,7 +256,8 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {
     apply.Apply: each(applied), selection.Compare: each(compared), selection.Logic: each(logic),
     selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
     shaping.Broadcast: lambda w, node, x, at: x[0](tuple([at[k] for k in node.op.axes])),
-    shaping.Reshape: reshaped, contraction.Einsum: contracted,
+    shaping.Reshape: reshaped, contraction.Einsum: contracted, solve_det.Solve: matrix,
+    solve_det.Determinant: matrix, solve_det.LogDeterminant: matrix,
     **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), exponentials),
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
@@ -267,8 +269,7 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     stacking.Stack: lambda w, node, x, at: x[at[node.op.axis]](at[: node.op.axis] + at[node.op.axis + 1 :]),
     gathering.Gather: lambda w, node, x, at: x[0](
         (known(x[1](at[: (r := len(node.args[1].shape))]), node.args[0].shape[0]), *at[r:])),
-    positions.Positions: position, solve_det.Solve: matrix, cholesky.TriangularSolve: matrix,
-    solve_det.LogDeterminant: matrix, cholesky.Cholesky: matrix,
+    positions.Positions: position, cholesky.TriangularSolve: matrix, cholesky.Cholesky: matrix,
     cholesky.Triangle: lambda w, node, x, at: x[0](at) * (
         exact(node.op.diagonal, w.terms) if at[-1] == at[-2] else int(at[-2] > at[-1])),
 }  # fmt: skip

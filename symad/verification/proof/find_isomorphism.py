@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import islice, permutations
 from typing import Any
 
-from symad.core.dims import same_dim
-from symad.verification.checker.networks import AXIS, Atom, Form, Network, Networks
+from symad.core.dims import Dim, same_dim
+from symad.verification.checker.networks import AXIS, Atom, Factor, Form, Network, Networks
 from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay, sides_for_all_sizes
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
+from symad.verification.proof.find_proof import EXHAUSTED, Json
 from symad.verification.proof.whole_proofs import Found
 
 MAX_PAIRS_TRIED, MAX_AXIS_ORDERS = 20_000, 24
 """The maximum numbers of pairs of factors tried in one search, and of orders of an atom's axes."""
+
+MAX_NETWORKS_MADE, MAX_MATCHES = 20_000, 20_000
+"""The maximum numbers of networks made, and of pairs of networks compared, for one output."""
 
 
 class IsomorphismFinder(Networks):
@@ -25,7 +30,14 @@ class IsomorphismFinder(Networks):
         """Nothing is asked yet."""
         super().__init__({})
         self.found: list[tuple[int, Any]] = []
-        self.tried = 0
+        self.tried = self.made = self.matches = 0
+
+    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
+        """One network; the finder gives up where there are too many."""
+        self.made += 1
+        if self.made > MAX_NETWORKS_MADE:
+            raise Refused(EXHAUSTED)
+        return super().simple(number, factors, sums)
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer to a question, written down if there is one."""
@@ -51,18 +63,22 @@ class IsomorphismFinder(Networks):
         return answer
 
     def _atom(self, atom: Atom, axes: int) -> Any:
-        """An earlier atom that is the same function of the same forms."""
-        for number, old in enumerate(self.atoms):
+        """An earlier atom that is the same function of the same forms, or itself with its axes exchanged."""
+        for number, old in self.atoms.items():
             if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
                 continue
             for order in islice(permutations(range(axes)), MAX_AXIS_ORDERS):
-                maps = [
-                    self._match_forms(a, b, {AXIS + k: AXIS + i for k, i in enumerate(order)})
-                    for a, b in zip(atom.forms, old.forms, strict=True)
-                ]
-                if all(m is not None for m in maps):
+                if (maps := self._maps(atom, old, order)) is not None:
                     return [number, list(order), maps]
+        if axes == 2 and (maps := self._maps(atom, atom, (1, 0))) is not None:
+            return [-len(self.atoms), [1, 0], maps]
         return None
+
+    def _maps(self, atom: Atom, old: Atom, order: Sequence[int]) -> list[Json] | None:
+        """How the forms of one atom are those of another, with its axes in another order."""
+        names = {AXIS + k: AXIS + i for k, i in enumerate(order)}
+        maps = [self._match_forms(a, b, names) for a, b in zip(atom.forms, old.forms, strict=True)]
+        return None if None in maps else maps
 
     def _match_forms(self, a: Form, b: Form, axes: Mapping[int, int] | None = None) -> list[Any] | None:
         """For each network of one form its place in the other, and a renaming."""
@@ -84,6 +100,9 @@ class IsomorphismFinder(Networks):
         """A renaming of the bound indices of n by which it becomes m."""
         if len(n.factors) != len(m.factors) or len(n.sums) != len(m.sums):
             return None
+        self.matches += 1
+        if self.matches > MAX_MATCHES:
+            raise Refused(EXHAUSTED)
         if sorted((a, e) for a, _, e in n.factors) != sorted((a, e) for a, _, e in m.factors):
             return None
         self.tried = 0
@@ -94,18 +113,19 @@ class IsomorphismFinder(Networks):
         left: frozenset[int],
     ) -> dict[int, int] | None:  # fmt: skip
         if k == len(n.factors):
-            return names
+            return names if n.same(m, [*names.items()], axes) else None
         a, at, e = n.factors[k]
         for place in left:
             b, there, f = m.factors[place]
             self.tried += 1
             if (a, e) != (b, f) or self.tried > MAX_PAIRS_TRIED:
                 continue
-            more = _unified(n, m, axes, names, at, there)
-            if more is not None:
-                whole = self._extend(n, m, axes, k + 1, more, left - {place})
-                if whole is not None:
-                    return whole
+            for turned in (there, there[::-1]) if a <= 0 and there else (there,):
+                more = _unified(n, m, axes, names, at, turned)
+                if more is not None:
+                    whole = self._extend(n, m, axes, k + 1, more, left - {place})
+                    if whole is not None:
+                        return whole
         return None
 
 
@@ -134,22 +154,23 @@ def _unified(
 def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
     """A proof for each goal for which there is one, accepted by the checker."""
     proofs, count, reasons = [], 0, []
+    outputs: dict[tuple[int, int], list[Goal]] = {}
     for goal in wanted:
-        claim, finder = claims[goal[0]], IsomorphismFinder()
+        outputs.setdefault(goal[:2], []).append(goal)
+    for (k, o), goals in outputs.items():
+        claim, finder = claims[k], IsomorphismFinder()
         try:
-            sides = sides_for_all_sizes(
-                claim.derivative, claim.outputs, goal[1], Writing(Terms(), symbolic=True)
-            )
+            sides = sides_for_all_sizes(claim.derivative, claim.outputs, o, Writing(Terms(), symbolic=True))
             if not finder.equal(*sides):
                 reasons.append("the contraction networks differ")
                 continue
             steps = tuple([number, answer] for number, answer in finder.found)
-            proof = Proof((goal[0],), (goal,), steps, digest_of([goal], steps), "networks")
+            proof = Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks")
             count += replay(claims, proof)
             proofs.append(proof)
         except Refused as problem:
             reasons.append(str(problem))
         except DAMAGE:  # networks do not state this kind of claim
-            kind = claim.derivative.kind if claim.derivative is not None else "equality"
+            kind = claim.derivative.kind
             reasons.append(f"the checker has no rule for all sizes for a claim of the kind {kind!r}")
     return Found(tuple(proofs), count, tuple(reasons))

@@ -9,6 +9,7 @@ from functools import cached_property
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
 from symad.library.parameter_derivatives import is_numerical
+from symad.ops.linalg.solve_det import MatrixOp
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay
@@ -17,6 +18,7 @@ from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
+from symad.verification.proof.readings import read
 from symad.verification.proof.whole_proofs import Found, find, find_long
 
 REPLAYED = "equal by a proof that the checker replays"
@@ -60,12 +62,14 @@ def sweeps_of(comparison: Comparison) -> str:
 
 
 def _defined(claim: Claim) -> Claim:
-    """A claim with ops that have a rule, as far as definitions lead to them."""
+    """A claim with ops that have a rule, as far as definitions lead to them, and readings of matrices."""
     d = claim.derivative
     groups = (claim.outputs, d.function, d.v, d.w)
     nodes = [node for group in groups for node in group]
-    if not _with_definition(nodes):
+    matrices = has_matrices(nodes)
+    if not _with_definition(nodes) and not matrices:
         return claim
+    nodes = read(nodes)[0] if matrices else nodes
     while _with_definition(nodes):
         nodes = list(rebuild(nodes, {}, _by_definition))
     rest = iter(nodes)
@@ -85,13 +89,19 @@ def _by_definition(node: Node, args: tuple[Node, ...]) -> Node:
     return new if meaning is None else meaning
 
 
+def has_matrices(nodes: Sequence[Node]) -> bool:
+    """Whether nodes are made by functions of matrices."""
+    return any(isinstance(node.op, MatrixOp) for node in topological(nodes))
+
+
 def definitions_assumed(comparison: Comparison) -> tuple[str, ...]:
     """What is assumed of fused ops where the checker replays a proof."""
     d = comparison.derivative
     function = d.function if d else ()
     sides = (*comparison.left.output_nodes, *comparison.right.output_nodes, *function)
-    names = sorted(_with_definition(sides))
-    return (f"the definitions of {', '.join(names)}",) if names else ()
+    read_sides, readings = read(sides) if has_matrices(sides) else (sides, set[str]())
+    names = sorted(_with_definition(read_sides))
+    return (*((f"the definitions of {', '.join(names)}",) if names else ()), *sorted(readings))
 
 
 def has_symbolic_sizes(comparison: Comparison) -> bool:
@@ -154,6 +164,18 @@ class Replayed:
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
         self._ask(wanted, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
+
+    def matrices(self, wanted: Sequence[Goal]) -> None:
+        """Find proofs for outputs with functions of matrices, by relations between whole matrices.
+
+        They hold for all sizes, and are short, where elements of inverses are quotients of long polynomials.
+        """
+        reasons = list(self.reasons)
+        sides = [(*c.outputs, *c.derivative.function) for c in self.claims[: len(self.comparisons)]]
+        matrices = {k for k, nodes in enumerate(sides) if has_matrices(nodes)}
+        chosen = [goal for goal in wanted if goal[0] in matrices]
+        self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals))
+        self.reasons = reasons
 
     def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for outputs with symbolic sizes."""

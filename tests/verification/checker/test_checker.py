@@ -215,8 +215,8 @@ def test_certificates_for_all_sizes_are_replayed():
 
 
 def test_what_is_not_replayed_is_said():
-    X = sp.MatrixSymbol("X", n, n)
-    certificate = symad.verify(sp.Trace(X.inv()), X, gradient=-(X.inv() ** 2).T)
+    sides = [symad.trace(f, [(n, n)]) for f in (lambda z: z.T.max(0), lambda z: z.max(1))]
+    certificate = symad.equal(*sides, seed=1)
     assert certificate.status == "tested" and not certificate.checked
     (entry,) = certificate.entries
     assert "normal forms" in entry.claim and "for all n" in entry.claim
@@ -303,7 +303,7 @@ NAMES = {
     "logcosh": lambda t: mpmath.log(mpmath.cosh(t)), "real": lambda t: int(mpmath.isfinite(t)),
     "inverse": lambda i, j, *a: (square(a) ** -1)[int(i), int(j)],
     "cholesky": lambda i, j, *a: mpmath.cholesky(square(a))[int(i), int(j)],
-    "log det": lambda i, j, *a: mpmath.log(mpmath.det(square(a))),
+    "det": lambda i, j, *a: mpmath.det(square(a)),
 }  # fmt: skip
 
 
@@ -327,7 +327,8 @@ def value(term, point):
         elif t.kind == "power":
             values[t] = mpmath.power(args[0], mpmath.mpf(t.data.numerator) / t.data.denominator)
         else:
-            values[t] = (NAMES.get(t.data) or getattr(mpmath, t.data))(*args)
+            name, *places = t.data if isinstance(t.data, tuple) else (t.data,)
+            values[t] = (NAMES.get(name) or getattr(mpmath, name))(*places, *args)
     return values[term]
 
 

@@ -57,7 +57,7 @@ def score_by_solves(K, y):
     """The same by two triangular systems."""
     L = np.linalg.cholesky(K)
     a = np.linalg.solve(L.T, np.linalg.solve(L, y))
-    inverse = np.linalg.solve(L.T, np.linalg.solve(L, np.eye(len(K))))
+    inverse = np.linalg.solve(L.T, np.linalg.solve(L, np.eye(K.shape[0])))
     return (inverse - np.outer(a, a)) / 2, a
 
 
