@@ -120,11 +120,12 @@ class Networks:
         """The form of a term with index symbols."""
         for t in needed([goal]):
             if t not in self.forms:
-                self.forms[t] = self.formed(t.kind, t.data, [self.forms[a] for a in t.args])
+                self.forms[t] = self.formed(t, [self.forms[a] for a in t.args])
         return self.forms[goal]
 
-    def formed(self, kind: str, data: Any, args: list[Form]) -> Form:
+    def formed(self, term: Term, args: list[Form]) -> Form:
         """The form of a term from those of its arguments."""
+        kind, data = term.kind, term.data
         if kind == "number":
             return self.simple(Fraction(data), [], {})
         if kind in ("variable", "delta"):
