@@ -82,6 +82,8 @@ class Finder(Values):
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
         self.units, self.cuts = units, cuts
+        self.allowed = min(strategy.work, limits.work)
+        """The work after which no term is established any more."""
         if cuts:
             cuts.start()
 
@@ -92,12 +94,22 @@ class Finder(Values):
             self.failed[term] = self.failed[bad]
             raise self.failed[term]
         try:
-            if self.field.work > min(self.strategy.work, self.limits.work):
+            if self.field.work > self.allowed:
                 raise Refused(EXHAUSTED)
             return self._decided(term)
         except Refused as problem:
             self.failed[term] = problem
             raise
+
+    def share(self, goals: int, next_ones: int) -> None:
+        """Allow the next goal its part of the work for all goals, or more if the others have left more.
+
+        ``next_ones`` are to share what is left. What exhausted another goal's part is tried again.
+        """
+        whole = min(self.strategy.work, self.limits.work)
+        left = max(whole - self.field.work, 0)
+        self.allowed = self.field.work + max(whole // goals, left // next_ones)
+        self.failed = {term: problem for term, problem in self.failed.items() if str(problem) != EXHAUSTED}
 
     def _decided(self, term: Term) -> Quotient:
         value, steps = self._tried(term)

@@ -253,7 +253,9 @@ def _attempt(
 ) -> tuple[Proof | None, list[str], Board]:  # fmt: skip
     """A proof of those goals that one strategy proves, why not of more, and what was written out."""
     proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
-    restarts, given_up, work = 0, 0, 0
+    restarts, given_up, work, shared = 0, 0, 0, False
+    before: list[Goal] | None = None
+    """What was established where each goal could use up the work of the others."""
     while True:
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
         board = (
@@ -264,16 +266,9 @@ def _attempt(
         board.clear()
         named = board.divisors if strategy.divisors else board.primal
         finder = Finder(strategy, named, limits, units, board.cuts if strategy.cut else None)
-        done = []
+        told = len(why)
         try:
-            for goal in proved:
-                try:
-                    if finder.equal(*board.goals[goal]):
-                        done.append(goal)
-                    else:
-                        why.append(DIFFER)
-                except UNUSABLE as problem:
-                    why.append(str(problem))
+            done = _established(finder, board, proved, why, 1 if shared else 2 if before is not None else 0)
         except SmallerUnit:
             restarts += 1
             if restarts > MAX_RESTARTS:
@@ -284,6 +279,15 @@ def _attempt(
             if given_up > MAX_STARTS_WITHOUT_NAMES or work > limits.work / len(chosen):
                 return None, [*why, EXHAUSTED], board
             continue
+        if before is not None and not shared:
+            # the better of both once more, in the order that is written down
+            proved, shared = (done if len(done) > len(before) else before), True
+            if proved:
+                continue
+            return None, why, board
+        if EXHAUSTED in why[told:] and 1 < len(proved) > len(done) and not shared:
+            before = done
+            continue
         if not done:
             return None, why, board
         if len(done) == len(proved):
@@ -291,3 +295,31 @@ def _attempt(
             way = f"elements {board.sweeps}".strip()
             return Proof(chosen, tuple(done), tuple(finder.steps), digest, way), why, board
         proved = done  # again without the goals that failed
+
+
+def _established(
+    finder: Finder, board: Board, goals: Sequence[Goal], why: list[str], shares: int
+) -> list[Goal]:
+    """The goals that are established, in this order, and why not the others.
+
+    With 1 or 2 ``shares`` each goal has at least an equal part of the work, so that a hard one does not use
+    up that of the others. With 2 it has no more at first, and what is left is for those that need more.
+    """
+    done, left = list[Goal](), list(goals)
+    for parts in (True, False) if shares == 2 else (False,):
+        again = list[Goal]()
+        for k, goal in enumerate(left):
+            if shares:
+                finder.share(len(goals), len(left) - k if parts else 1)
+            try:
+                if finder.equal(*board.goals[goal]):
+                    done.append(goal)
+                else:
+                    why.append(DIFFER)
+            except UNUSABLE as problem:
+                if parts and str(problem) == EXHAUSTED:
+                    again.append(goal)
+                else:
+                    why.append(str(problem))
+        left = again
+    return done

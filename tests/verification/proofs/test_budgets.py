@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from sympy import MatrixSymbol, Rational, Trace, eye, gamma, sin, sqrt, symbols, sympify, zeta
+from sympy import Matrix, MatrixSymbol, Rational, Trace, cos, eye, gamma, sin, sqrt, symbols, sympify, zeta
 
 import symad
 from symad.verification import Budget
@@ -31,6 +31,25 @@ def many_roots(count):
 def slow_function():
     s = zeta(x**2 + Rational(3, 2))
     return s, s + y**200 * gamma(x**50)
+
+
+def long_identity(count):
+    """Powers of sums, written in two ways: hundreds of thousands of products."""
+    a, b, c, d, e = symbols("a b c d e", real=True)
+    sums = [k + a + b * k + c + d * (k + 1) for k in range(1, count)]
+    left = sum((t * e + t) ** 4 * (t - e) ** 2 for t in sums)
+    return left, sum(t**4 * (e + 1) ** 4 * (t * t - 2 * t * e + e * e) for t in sums)
+
+
+def test_a_hard_element_does_not_use_up_the_work_for_others():
+    """Each has its part of the work: the others lost their proofs to the first one, and were tested."""
+    easy = [((x + y) ** 2, x**2 + 2 * x * y + y**2), ((x - y) * (x + y), x**2 - y**2)]
+    easy += [(sin(x) ** 2, 1 - cos(x) ** 2)]
+    certificate = symad.equal(*map(Matrix, zip(*[long_identity(30), *easy], strict=True)), seed=1)
+    assert [entry.status for entry in certificate.entries[1:]] == ["proved"] * 3
+    assert all(entry.checked for entry in certificate.entries[1:])
+    again = symad.verification.Certificate.from_json(certificate.to_json()).recheck(seed=2)
+    assert [entry.status for entry in again.entries] == [entry.status for entry in certificate.entries]
 
 
 HARD = {
