@@ -26,7 +26,8 @@ ARRAY = """def _array(name, value, dtype, rank, shape):
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
     if array.ndim != rank:
         raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-    return array.astype(dtype, copy=False)
+    array = array.astype(dtype, copy=False)
+    return array if rank else array[()]
 """
 
 CHECK = """def _check(name, array, shape):
