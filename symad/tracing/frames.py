@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 
 from symad.core.following import Replaced, stand_ins
 from symad.core.graph import Node
@@ -18,63 +18,102 @@ from symad.core.users_line import is_users_code
 from symad.ops.arrays.sources import Constant, Input
 
 
-class Frames:
-    """The user's frames in which values are made while a function is traced."""
+class Place:
+    """A frame while values are made in it: where it was read last, and what its variables held then."""
 
-    def __init__(self, node_of: Callable[[object], Node | None]) -> None:
-        """``node_of``: the node for which a variable's value stands; None for other values."""
+    __slots__ = ("depth", "held", "instruction", "line")
+
+    def __init__(self, depth: int) -> None:
+        """``depth``: the number of frames around the frame. It has not been read yet."""
+        self.depth = depth
+        self.line = self.instruction = -1
+        self.held: dict[str, Node] = {}
+
+
+class Frames:
+    """The user's frames in which values are made while a function is traced.
+
+    They are found and read at every value, so the time counts: what a module's name and a line's number are
+    is determined once for each code object and instruction, and a variable is noted only if it has changed.
+    """
+
+    def __init__(self, kind: type, node_of: Callable[[object], Node | None]) -> None:
+        """``node_of``: the node for which a value stands, a value of the class ``kind``."""
+        self._kind = kind
         self._node_of = node_of
-        self._places: dict[FrameType, tuple[int, int]] = {}
-        """For each frame its line and instruction when it was read last."""
-        self._depths: dict[FrameType, int] = {}
+        self._places: dict[FrameType, Place] = {}
         self._unread: dict[FrameType, None] = {}
         """The frames in which values were made since `follow` read them."""
         self._found: dict[Node, tuple[bool, int, str]] = {}
+        self._with_names: dict[int, bool] = {}
+        self._lines: dict[tuple[int, int], int] = {}
+        self._codes: list[CodeType] = []
+        """The code objects whose addresses are keys of these two; none is freed, so addresses stay unique."""
 
     def note(self) -> None:
         """Note the user's frame that makes a value now."""
         frame: FrameType | None = sys._getframe(2)
-        while frame is not None and not _has_names(frame):
+        with_names = self._with_names
+        while frame is not None:
+            code = id(frame.f_code)
+            named = with_names.get(code)
+            if named is None:
+                named = with_names[code] = _has_names(frame)
+                self._codes.append(frame.f_code)
+            if named:
+                break
             frame = frame.f_back
-        if frame is None:
+        else:
             return
-        place, before = (frame.f_lineno, frame.f_lasti), self._places.get(frame)
-        if before is None:
-            self._depths[frame] = _depth(frame)
-        if before is None or place[0] != before[0] or place[1] <= before[1]:
-            self._read(frame)
-        self._places[frame] = place
+        instruction = frame.f_lasti
+        line = self._lines.get((code, instruction))
+        if line is None:
+            line = self._lines[code, instruction] = frame.f_lineno
+        place = self._places.get(frame)
+        if place is None:
+            place = self._places[frame] = Place(_depth(frame))
+        if line != place.line or instruction <= place.instruction:
+            self._read(frame, place)
+        place.line, place.instruction = line, instruction
         self._unread[frame] = None
 
     def follow(self, replaced: Replaced) -> None:
         """Give the names of nodes to those that stand for them, such as nodes of a loop's body."""
         for frame in self._unread:
-            self._read(frame)
+            self._read(frame, self._places[frame])
         self._unread.clear()
         for node, made in stand_ins(self._found, replaced):
             self._found.setdefault(made, self._found[node])
 
     def names(self) -> dict[Node, str]:
         """The name of each value that a variable holds or held; called once, at the end of the trace."""
-        for frame in self._places:
-            self._read(frame)
-        for frames in (self._places, self._depths, self._unread):
-            frames.clear()
+        for frame, place in self._places.items():
+            self._read(frame, place)
+        for table in (self._places, self._unread, self._with_names, self._lines):
+            table.clear()
+        self._codes.clear()
         return {node: name for node, (_, _, name) in self._found.items()}
 
-    def _read(self, frame: FrameType) -> None:
+    def _read(self, frame: FrameType, place: Place) -> None:
         """Note what the variables of a frame hold.
 
         Of several names of a value, that of the outermost function is used, and that of a parameter only
         if there is no other.
         """
-        depth, found = self._depths[frame], self._found
-        parameters = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+        found, held, kind = self._found, place.held, self._kind
+        parameters: tuple[str, ...] | None = None
         for name, value in frame.f_locals.items():
-            node = self._node_of(value)
-            if node is None or isinstance(node.op, (Input, Constant)) or not is_variable(name):
+            if value.__class__ is not kind:
                 continue
-            rank = name in parameters, depth
+            node = self._node_of(value)
+            if node is None or held.get(name) is node:
+                continue
+            held[name] = node
+            if isinstance(node.op, (Input, Constant)) or not is_variable(name):
+                continue
+            if parameters is None:
+                parameters = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+            rank = name in parameters, place.depth
             if node not in found or rank < found[node][:2]:
                 found[node] = *rank, name
 

@@ -62,7 +62,7 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
             )
     around = SESSION.get()
     known = dims | (around.dims - set(symbols))
-    frames = Frames(_node_of)
+    frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
     with tracing(opened), told_of_rewriting(frames.follow):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)

@@ -40,6 +40,9 @@ MAX_INTEGER = 10**7
 MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
 """Numbers are moved and multiplied while their magnitude is between these, also in single precision."""
 
+MAX_BITS = 100
+"""These limits for fractions: 2¹⁰⁰ is 1.3e30."""
+
 
 def contract_sums(graph: Graph) -> Graph:
     """The graph with every rule of this file applied."""
@@ -109,7 +112,10 @@ def _is_number(value: float | None) -> TypeGuard[Number | float]:
 
 
 def _moderate(number: Number | float) -> bool:
-    return MIN_FACTOR <= (number if number > 0 else -number) <= MAX_FACTOR
+    """Whether a number is between the limits; a fraction by its bits, as fractions are compared slowly."""
+    if isinstance(number, float):
+        return MIN_FACTOR <= abs(number) <= MAX_FACTOR
+    return abs(number.numerator.bit_length() - number.denominator.bit_length()) <= MAX_BITS
 
 
 def scaled(factor: Number, node: Node) -> Node:

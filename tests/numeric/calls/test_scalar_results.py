@@ -150,3 +150,12 @@ def test_truth_values_are_true_or_false(backend):
     assert larger.dtype == positive.dtype == bool and product.dtype == float
     assert larger.tolist() == [True, False, True] and positive.tolist() == [False, True, True]
     assert isinstance(lower(symad.trace(lambda x: x > 0, inputs=[x]), backend=backend)(0.0), (bool, np.bool))
+
+
+@pytest.mark.parametrize("given", [2.0, np.array(2.0), np.float32(2), 2])
+def test_scalar_inputs_of_array_code_are_scalars_of_numpy(given):
+    """NumPy multiplies its scalars in half the time that arrays without axes need."""
+    kernel = lower(symad.trace(lambda x, s: np.sum(x) * s, [(3,), ()]))
+    checked = kernel.function.__globals__["_checked"]
+    assert type(checked(np.ones(3), given)[1]) is np.float64
+    assert kernel(np.ones(3), given) == 6
