@@ -299,11 +299,11 @@ class CuPyPrinter(ArrayPrinter):
         return [f"{self.text[node]} = {kernel}({', '.join(texts)})"]
 
     def _fused(self, node: Node, op: Fused) -> list[str]:
-        values = [Node.of(Fused(op.body, k), node.args) for k in range(len(op.body.output_nodes))]
         call = self.expression(node)
-        for value in (node, *(v for v in values if v is not node and v in self.block.values)):
+        for value in self.computed.values():
             self.text[value] = self.name_for(value)
-        return [f"{', '.join(self.text.get(v, '_') for v in values)} = {call}"]
+        names = {k: self.text[value] for k, value in self.computed.items()}
+        return [f"{', '.join(names.get(k, '_') for k in range(len(op.body.output_nodes)))} = {call}"]
 
     def _widened(self, node: Node) -> list[str]:
         """Linear algebra in float32: for half precisions the device libraries have no LAPACK routines."""

@@ -42,7 +42,7 @@ from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.library.score_functions import Parameter, parameter_symbol
-from symad.numeric.pairs.attention_printer import results_of, tuple_text
+from symad.numeric.pairs.attention_printer import numbers_of, tuple_text
 from symad.numeric.pairs.scores import LOOPS, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
 from symad.ops.arrays.shaping import Broadcast
@@ -166,15 +166,15 @@ class _Writer:
     def lines(self) -> list[str]:
         """The statements; the results' names are stored in the printer."""
         op, printer = self.op, self.printer
-        results = results_of(op, self.node)
+        numbers = numbers_of(op)
         common = ", ".join([*self._point(), self.plans_name(), self.arguments(), self.scale()])
         common += f", {printer.type_text}, {self.np_real}, {self.widths()}"
-        names = ", ".join(printer.result_names(results)[:3])
+        names = ", ".join(printer.result_names(numbers)[:3])
+        if isinstance(op, (Attention, AttentionTangent)) and 1 in printer.computed:
+            printer.kernels.types[printer.computed[1]] = printer.accumulator
         if isinstance(op, Attention):
-            printer.kernels.types[results[1]] = printer.accumulator
             return [f"{names} = {printer.helper('_attention', texts.FORWARD)}({common})"]
         if isinstance(op, AttentionTangent):
-            printer.kernels.types[results[1]] = printer.accumulator
             helper = printer.helper("_attention_tangent", texts.TANGENT)
             return [f"{names} = {helper}({common})"]
         if isinstance(op, AttentionSecond):
@@ -186,10 +186,11 @@ class _Writer:
         kind = ("_atomic_bars", texts.ATOMIC) if self.atomic else ("_owned_bars", texts.OWNED)
         bars = printer.helper(*kind)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
-        bars_read = [pair for pair in zip(op.real[3:], results[3:], strict=True) if pair[1] in printer.text]
-        sums = printer.own_name() if bars_read else "_"
+        parameters = [r for r in op.real[3:] if r in printer.computed]
+        sums = printer.own_name() if parameters else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts}, {bars})"]
-        for r, result in bars_read:
+        for r in parameters:
+            result = printer.computed[r]
             as_given = self.node.args[r] in printer.as_given
             if as_given:
                 printer.kernels.types[result] = printer.accumulator

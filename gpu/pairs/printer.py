@@ -19,7 +19,7 @@ from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
-from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of, unread
+from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 
 MAX_COMPONENTS = 128
 """The most components of a point that the kernels support."""
@@ -144,7 +144,6 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
 
 def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
-    results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     at = op.inner
     args = ["None" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
@@ -163,10 +162,10 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
         call = f"{helper}({first}, {args[at]}, {args[at + 1]}, {lse}, {last})"
     else:
         call = f"{printer.helper('_pair_sum', SUM)}({first}, {last})"
-    names = printer.result_names(results)
+    names = printer.result_names(parts_of(op))
     if isinstance(op, PairSum):
-        if len(results) == 2:
-            printer.kernels.types[results[1]] = printer.accumulator
+        if len(names) == 2:
+            printer.kernels.types |= {printer.computed[1]: printer.accumulator} if 1 in printer.computed else {}
         else:
             names.append("_")
     return [f"{', '.join(names)} = {call}"]

@@ -58,8 +58,7 @@ def sums_lines(op: Sums, node: Node, printer: CuPyPrinting) -> list[str]:
     size = 8 if printer.dtype == "float64" else 4
     for start in range(0, len(node.args), MAX_TOGETHER):
         some = range(start, min(start + MAX_TOGETHER, len(node.args)))
-        values = [Node.of(Sums(op.kept, k), node.args) for k in some]
-        names = ", ".join(printer.result_names(values)) + "," * (len(values) == 1)
+        names = ", ".join(printer.result_names(some)) + "," * (len(some) == 1)
         arrays = ", ".join(_typed(node.args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
         rest = f"{printer.type_text}, {size}, {MAX_TOGETHER}"

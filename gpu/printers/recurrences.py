@@ -202,9 +202,8 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinting) -> list
     printer.imports |= {"from functools import lru_cache", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_recurrence", RUN)
-    values = [Node.of(RowProgram(op.body, k), node.args) for k in range(len(outputs))]
-    names = printer.result_names(values)
-    printer.kernels.types |= {v: "bool" for v, o in zip(values, outputs, strict=True) if _is_flag(o)}
+    names = printer.result_names(range(len(outputs)))
+    printer.kernels.types |= {v: "bool" for k, v in printer.computed.items() if _is_flag(outputs[k])}
     targets = [*names, *["_"] * len(step.stored)]
     comma = "," if len(targets) == 1 else ""
     return [f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"]

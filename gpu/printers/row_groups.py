@@ -82,7 +82,7 @@ def row_lines(op: RowGroup, node: Node, printer: CuPyPrinting) -> list[str]:
     helper = printer.helper("_row_group", CALL)
     arrays = ", ".join(printer.array_text(a) for a in node.args)
     shapes = ", ".join(printer.dims(v.shape) for v in values)
-    names = ", ".join(printer.result_names(values))
+    names = ", ".join(printer.result_names(range(len(values))))
     names = f"{names}," if len(values) == 1 else names
     made = f"{printer.type_text}, cp.{printer.accumulator}"
     return [f"{names} = {helper}({kernel}, [{arrays}], [{shapes}], {printer.dims(op.full)}, {made})"]

@@ -30,7 +30,7 @@ from symad.numeric.pairs.pair_sum_printer import traced
 from symad.numeric.passes import prepare
 from symad.ops.arrays.sources import Constant, Input, input_node
 from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent, in_part
+from symad.ops.fused.pair_sum import PairOp, PairSum
 from symad.stable import with_logistic
 from symad.tracing import trace
 
@@ -152,13 +152,11 @@ def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer:
     """The cotangents of all arguments, computed together."""
     x, y, b, *theta, bar = (printer.text[a] for a in node.args[: op.inner + 1])
     entries = _entries(theta, function)
-    results = [in_part(op, PairSumCotangent, part, node.args) for part in range(op.inner)]
-    read = [result in printer.block.values for result in results]
     lines: list[str] = []
     sums = more = ""
-    if read[0] or any(read[3:]):
+    if {*printer.computed} - {1, 2}:
         lines, sums = _sums(made.bars_of_rows, [f"*{x}.T", f"*{bar}.T", *entries], [y, b], printer)
-    if read[1] or read[2]:
+    if {*printer.computed} & {1, 2}:
         other, more = _sums(made.bars_of_columns, [f"*{y}.T", f"*{b}.T", *entries], [x, bar], printer)
         lines += other
     np_, at = printer.np, function.dimension
@@ -168,10 +166,9 @@ def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer:
         several = f"{np_}.stack([s.sum() for s in {sums}[{at}:{at + (p.size or 0)}]])"
         values.append(f"{sums}[{at}].sum()" if p.size is None else several)
         at += len(p.symbols)
-    for result, value in zip(results, values, strict=True):
-        if result in printer.block.values:
-            printer.text[result] = printer.name_for(result)
-            lines.append(f"{printer.text[result]} = {value}")
+    for number, result in sorted(printer.computed.items()):
+        printer.text[result] = printer.name_for(result)
+        lines.append(f"{printer.text[result]} = {values[number]}")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symad.core.dims import same_shape
+from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, Node, op_of
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody, functions
@@ -76,6 +76,11 @@ def _is_part(node: Node) -> bool:
     while is_view(node) and not isinstance(node.op, Slice):
         node = node.args[0]
     return isinstance(node.op, Slice) and not same_shape(node.shape[1:], node.args[0].shape[1:])
+
+
+def _ends_in_one(node: Node, full: Shape) -> bool:
+    """Whether a result of a region has one number for each row, on an axis of length 1."""
+    return len(node.shape) == len(full) and not same_shape(node.shape, full)
 
 
 def _tuple(names: Iterable[str]) -> str:
@@ -215,13 +220,13 @@ class NativePrinter(InPlacePrinter):
 
     def _chain(self, node: Node, op: Fused) -> list[str]:
         results = op.body.output_nodes
-        values = [Node.of(Fused(op.body, k), node.args) for k in range(len(results))]
+        values = [self.computed.get(k) for k in range(len(results))]
         types, kinds = self._types(node.args), [result_type(r, self.dtype) for r in results]
         text, body = chain_source(NAME, op.body, types, kinds, self.real)
         letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
         by_rows = self._is_by_rows(node)
         if by_rows:
-            ranks = [2 if a.shape else 0 for a in (*node.args, *values)]
+            ranks = [2 if a.shape else 0 for a in (*node.args, *results)]
             text += by_rows_source(NAME, ranks)
             cores = ["(m,n)" if rank else "()" for rank in ranks]
             given, made = cores[: len(types)], cores[len(types) :]
@@ -248,12 +253,15 @@ class NativePrinter(InPlacePrinter):
         return whole and any(_is_part(a) for a in arrays)
 
     def _places(
-        self, values: Sequence[Node], kinds: Sequence[str], over: bool = True
+        self, values: Sequence[Node | None], kinds: Sequence[str], over: bool = True
     ) -> tuple[list[str], list[str | None]]:
         """The place of each result: a slot, a box, an operand that is not read again, or a new array."""
         lines: list[str] = []
         places: list[str | None] = []
         for value, kind in zip(values, kinds, strict=True):
+            if value is None:
+                places.append(None)
+                continue
             ending = self.text.get(self.over[value]) if over and value in self.over else None
             if value in self.slots:
                 places.append(self.slots[value])
@@ -268,14 +276,14 @@ class NativePrinter(InPlacePrinter):
         return lines, places
 
     def _call(
-        self, name: str, args: Sequence[str], values: Sequence[Node], places: Sequence[str | None]
+        self, name: str, args: Sequence[str], values: Sequence[Node | None], places: Sequence[str | None]
     ) -> str:
         """The statement that computes some values in their places."""
         made = []
         for value, place in zip(values, places, strict=True):
-            if value in self.block.values:
+            if value is not None:
                 self.text[value] = place or self.name_for(value)
-            made.append("_" if place else self.text.get(value, "_"))
+            made.append("_" if place or value is None else self.text[value])
         given = [*args, *(p or "None" for p in places)] if any(places) else [*args]
         call = f"{name}({', '.join(given)})"
         return call if all(places) else f"{', '.join(made)} = {call}"
@@ -308,25 +316,20 @@ class NativePrinter(InPlacePrinter):
 
     def _region(self, node: Node, op: RowGroup) -> list[str]:
         results = op.body.output_nodes
-        values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(results))]
+        values = [self.computed.get(k) for k in range(len(results))]
         text, signature, operands, body = region_source(NAME, op.body, op.full, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)
         lines: list[str] = []
         args = [self._row_operand(node.args[o.position], o, op) for o in operands]
         places: list[str | None] = []
+        ends = {v for v in self.computed.values() if _ends_in_one(v, op.full)}
         for value in values:
-            flat = len(value.shape) == len(op.full) or value.shape == op.full[:-1]
-            ends_in_one = len(value.shape) == len(op.full) and not same_shape(value.shape, op.full)
-            place = self._room(value, lines) if flat and not ends_in_one else None
-            places.append(place)
+            here = value if value not in ends else None
+            flat = here is not None and (len(here.shape) == len(op.full) or here.shape == op.full[:-1])
+            places.append(self._room(here, lines) if here is not None and flat else None)
         lines.append(self._call(name, args, values, places))
-        for value in values:
-            ends_in_one = len(value.shape) == len(op.full) and not same_shape(value.shape, op.full)
-            if ends_in_one and value in self.text:
-                text_ = self.text[value]
-                lines.append(f"{text_} = {text_}[..., None]")
-        return lines
+        return [*lines, *(f"{self.text[v]} = {self.text[v]}[..., None]" for v in values if v in ends)]
 
     def _row_operand(self, arg: Node, operand: Operand, op: RowGroup) -> str:
         text = self.text[arg]

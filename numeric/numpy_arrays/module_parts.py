@@ -8,13 +8,14 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Dim
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import Level
+from symad.ops.arrays.sources import Constant, Dimension
 
 
 class ModuleParts:
@@ -75,6 +76,16 @@ class ModuleParts:
         """A shape as a tuple display."""
         items = [self.bare(d) for d in shape]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+    def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
+        """The texts of arguments, with constants and dimensions converted to the dtype.
+
+        The body may broadcast an argument or divide by it, where Python's numbers differ from NumPy's.
+        """
+        return [
+            f"{self.type_text}({t})" if isinstance(n.op, (Constant, Dimension)) else t
+            for n, t in zip(nodes, texts, strict=True)
+        ]
 
     def helper(self, name: str, source: str) -> str:
         """Add a helper function to the module. Returns its name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -30,11 +30,11 @@ from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.pipelines import DROP, PassReport, ProgramPass, functions, releases
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.statements import Free, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_long, is_view
-from symad.numeric.scheduling.blocks import NodeBlock, block_of
+from symad.numeric.scheduling.blocks import NodeBlock, block_of, number_of
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
@@ -82,6 +82,8 @@ class ArrayPrinter(ModuleParts):
         """The nodes that they return, by name."""
         self.called_names: list[str] = []
         """Those that the statement being printed calls."""
+        self.computed: dict[int, Node] = {}
+        """The results of the statement being printed, by their numbers."""
         self.own: list[Name] = []
         """Names that only the statement being printed uses."""
         self.ended: list[Name] = []
@@ -152,10 +154,11 @@ class ArrayPrinter(ModuleParts):
             return Name(made, made.number, self.stem_of_text(node.args[0]))
         return self.called(stem)
 
-    def result_names(self, results: Sequence[Node]) -> list[str]:
-        """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
-        self.text |= {result: self.value_name() for result in results if result in self.block.values}
-        return [self.text.get(result, "_") for result in results]
+    def result_names(self, numbers: Iterable[int]) -> list[str]:
+        """Fresh names for results of the statement being printed; ``_`` for those that it does not have."""
+        named = {k: self.value_name() for k in numbers if k in self.computed}
+        self.text |= {self.computed[k]: name for k, name in named.items()}
+        return [named.get(k, "_") for k in numbers]
 
     def stem(self, node: Node) -> str:
         """The name stem of a node's value; may be empty."""
@@ -187,16 +190,6 @@ class ArrayPrinter(ModuleParts):
     def knowing(self, given: Mapping[Node, Node]) -> Iterator[None]:
         """Print the step of a loop; for its inputs ``given`` has the nodes outside."""
         yield
-
-    def numbers_typed(self, nodes: Sequence[Node], texts: Sequence[str]) -> list[str]:
-        """The texts of arguments, with constants and dimensions converted to the dtype.
-
-        The body may broadcast an argument or divide by it, where Python's numbers differ from NumPy's.
-        """
-        return [
-            f"{self.type_text}({t})" if isinstance(n.op, (Constant, Dimension)) else t
-            for n, t in zip(nodes, texts, strict=True)
-        ]
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes from which ``outputs`` are computed, in the order of their statements."""
@@ -262,7 +255,7 @@ class ArrayPrinter(ModuleParts):
 
     def written(self, plan: Plan, rooms: Mapping[Value, Name]) -> list[str]:
         """The lines of a plan, after `know`."""
-        around = self.over, self.placed
+        around = self.over, self.placed, self.computed
         self.placed = Placed(plan.program, plan.block.nodes, rooms)
         self.over = self.placed.over
         lines: list[str] = []
@@ -274,15 +267,16 @@ class ArrayPrinter(ModuleParts):
                 lines += self.free_lines(statement, first)
                 continue
             lines += self.opened(statement)
-            for made in assignments(statement):
+            every = [(made, self.block.nodes.get(made.value)) for made in assignments(statement)]
+            self.computed = {number_of(op_in(made.expression)): node for made, node in every if node}
+            for made, node in every:  # the node is None for a step of a later node's value
                 self.at = position.get(made.value, self.at)
-                node = self.block.nodes.get(made.value)  # None for a step of a later node's value
                 if isinstance(made.expression, Compute) and made.expression.functions:
                     self.called_names = [self.functions[value] for value in made.expression.functions]
                 if node is not None and node not in self.text:
                     lines += self._with_own(node)
             lines += self.placed.closed(statement, self)
-        self.over, self.placed = around
+        self.over, self.placed, self.computed = around
         return lines
 
     def opened(self, statement: Statement) -> list[str]:

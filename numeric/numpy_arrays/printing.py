@@ -6,7 +6,7 @@ part of `ArrayPrinter` that rules for every library use; `InPlacePrinting` has w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -139,6 +139,8 @@ class Printing(Protocol):
     """The nodes that they return, by name."""
     called_names: list[str]
     """Those that the statement being printed calls."""
+    computed: dict[int, Node]
+    """The results of the statement being printed, by their numbers."""
     rows: list[Name]
     """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
 
@@ -175,8 +177,8 @@ class Printing(Protocol):
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; a view of the same shape keeps the stem of its array."""
 
-    def result_names(self, results: Sequence[Node]) -> list[str]:
-        """Fresh names for the results of one statement; ``_`` for those that nothing reads."""
+    def result_names(self, numbers: Iterable[int]) -> list[str]:
+        """Fresh names for results of the statement being printed; ``_`` for those that it does not have."""
 
     def names_inside(self, first: int) -> list[Name]:
         """The names of large arrays in the body being printed with a number above ``first``."""

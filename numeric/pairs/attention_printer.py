@@ -6,11 +6,12 @@ the score's slopes and one for its second derivative. The helpers below iterate 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
-from symad.ops.fused.attention import in_part
 from symad.ops.fused.attention_ops import (
     Attention,
     AttentionCotangent,
@@ -169,18 +170,15 @@ def parts_of(op: AttentionOp) -> int:
     return 3 if isinstance(op, AttentionSecond) else 2
 
 
-def results_of(op: AttentionOp, node: Node) -> list[Node]:
-    """The nodes of all results of one computation; integer parameters have none."""
-    numbers = op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
-    return [in_part(op, type(op), k, node.args) for k in numbers]
+def numbers_of(op: AttentionOp) -> Sequence[int]:
+    """The numbers of all results of one computation; integer parameters have none."""
+    return op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
 
 
 def attention_lines(op: AttentionOp, node: Node, printer: Printing) -> list[str]:
     """The statement that computes all results of an attention op."""
-    results = results_of(op, node)
-    args = [printer.text[a] for a in node.args]
-    call = numpy_call(op, node, args, printer)
-    return [f"{', '.join(printer.result_names(results))} = {call}"]
+    call = numpy_call(op, node, [printer.text[a] for a in node.args], printer)
+    return [f"{', '.join(printer.result_names(numbers_of(op)))} = {call}"]
 
 
 def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Printing) -> str:

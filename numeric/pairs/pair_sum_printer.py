@@ -8,7 +8,7 @@ from symad.core.graph import Node
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
 from symad.numeric.pairs.sympy_to_numpy import ExpressionText
-from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of, unread
+from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s
@@ -65,7 +65,6 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
 
 def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
     """The statement that computes all results of one computation."""
-    results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
     at = op.inner
     args = ["None" if k in unread(op) else printer.text[a] for k, a in enumerate(node.args)]
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
@@ -78,7 +77,7 @@ def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
         call += f"({first}, {args[at]}, {args[at + 1]}, {lse}, {value_at}, {partials_at}, {op.reduce!r})"
     else:
         call = printer.helper("_pair_sum", SUM) + f"({first}, {value_at}, {op.reduce!r})"
-    names = printer.result_names(results)
+    names = printer.result_names(parts_of(op))
     if isinstance(op, PairSum) and len(names) == 1:
         names.append("_")
     return [f"{', '.join(names)} = {call}"]

@@ -128,6 +128,11 @@ def zeros(shape: Shape) -> Compute:
     return Compute(Broadcast(shape, ()), (ZERO,), shape)
 
 
+def op_in(expression: Expression) -> Op | None:
+    """The op of an expression that computes; None for others."""
+    return expression.op if isinstance(expression, Compute) else None
+
+
 def parts(expression: Expression) -> tuple[Expression, ...]:
     """The direct subexpressions of an expression."""
     if isinstance(expression, Compute):

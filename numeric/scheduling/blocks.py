@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from symad.core.graph import Node, Structure
+from symad.core.graph import Node, Op, Structure
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.fused.pair_sum import unread
 
-MULTI_RESULT_FIELDS = ("body", "score", "formula")
+MULTI_RESULT_FIELDS = ("body", "score", "formula", "kept")
 """Fields of ops with several results; one loop or kernel computes all that share field and arguments."""
+
+
+NUMBER_FIELDS = ("part", "index", "k")
+"""Fields of such ops with the number of the result."""
+
+
+def number_of(op: Op | None) -> int:
+    """The number of a result among those of its loop or kernel; 0 for ops with one result."""
+    return next((getattr(op, name) for name in NUMBER_FIELDS if hasattr(op, name)), 0)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.statements import Allocate, Store
+from symad.numeric.scheduling.blocks import number_of
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.arrays.shaping import Broadcast, Reshape, reshape, slice_axis
 from symad.ops.arrays.sources import ArrayConstant, Iota, constant_value
@@ -131,7 +132,7 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
     outputs = op.body.output_nodes
     stored: list[tuple[Node, Value, Position]] = []
     for k, (start, here) in enumerate(zip(initial, local_states, strict=True)):
-        node = next((n for n in used if number_of(n) == k), None)
+        node = next((n for n in used if number_of(n.op) == k), None)
         stem = inside.roles.variable(here) or state_stem(clock, scope, nodes)
         if node is not None and not _last_only(node, scope):
             array = _all_states(node, start, stem, clock, scope)
@@ -144,15 +145,10 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
             if node is not None:
                 _last_of(node, Read(value), scope)
     for node in used:
-        if number_of(node) >= len(initial):
-            stored.append((outputs[number_of(node)], _kept(node, clock, scope), clock.now))
+        if number_of(node.op) >= len(initial):
+            stored.append((outputs[number_of(node.op)], _kept(node, clock, scope), clock.now))
     statement = _body(clock, inside, outputs, stored, carried)
     scope.statements.append(statement)
-
-
-def number_of(node: Node) -> int:
-    """The number of a node among the values of its loop."""
-    return node.op.k if isinstance(node.op, LoopOp) else 0
 
 
 def state_stem(clock: Clock, scope: Scope, nodes: Sequence[Node]) -> str:

@@ -31,12 +31,14 @@ from symad.numeric.program.expressions import (
     Position,
     Read,
     Value,
+    op_in,
 )
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
+from symad.numeric.scheduling.blocks import number_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.sources import Constant
@@ -131,8 +133,9 @@ class LoopText:
         first, found = made[0], made[0].expression
         if isinstance(found, Compute) and isinstance(found.op, Fused):
             body = found.op.body
-            made = tuple(sorted(made, key=_number_of))
-            outputs = tuple(body.output_nodes[_number_of(each)] for each in made)
+            numbers = {each.value: number_of(op_in(each.expression)) for each in made}
+            made = tuple(sorted(made, key=lambda each: numbers[each.value]))
+            outputs = tuple(body.output_nodes[numbers[each.value]] for each in made)
             self._chain(Graph(body.input_nodes, outputs), found.args, made)
         elif first.over is not None and (number := self._number(found)):
             self._fill(self._place(first), number)
@@ -237,13 +240,6 @@ def _loops(lengths: Ints) -> str:
 
 def _element(view: View, strides: Ints) -> str:
     return f"({view.pointer})[{' + '.join(f'i{k} * {a}' for k, a in enumerate(strides) if a) or '0'}]"
-
-
-def _number_of(made: Assign) -> int:
-    """The number of the result of a chain that an assignment computes."""
-    found = made.expression
-    assert isinstance(found, Compute) and isinstance(found.op, Fused)
-    return found.op.index
 
 
 def _at(stride: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from symad.core.graph import Op
-from symad.numeric.program.expressions import Compute, Expression, Value, values_read, walk
+from symad.numeric.program.expressions import Expression, Value, op_in, values_read, walk
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
@@ -39,7 +38,7 @@ class _Needed:
         self.constants = {
             made.expression: made.value
             for made in every
-            if made.over is None and isinstance(_op(made.expression), ArrayConstant)
+            if made.over is None and isinstance(op_in(made.expression), ArrayConstant)
         }
         """The values of constant arrays, which other statements read by the constants themselves."""
         for result in program.results:
@@ -74,7 +73,7 @@ class _Needed:
             over = statement.over
             written = over is not None and self.memory.get(over, over) in self.arrays
             return (
-                written or statement.value in self.values or isinstance(_op(statement.expression), Constant)
+                written or statement.value in self.values or isinstance(op_in(statement.expression), Constant)
             )
         if isinstance(statement, (Comment, Free)):
             return True
@@ -112,8 +111,3 @@ class _Needed:
         for value in (v for expression in inner for v in values_read(expression)):
             self.arrays.add(self.memory.get(value, value))  # the next step may read it
         return statement.with_block(self.kept(statement.body))
-
-
-def _op(expression: Expression) -> Op | None:
-    """The op of an expression that computes; None for others."""
-    return expression.op if isinstance(expression, Compute) else None

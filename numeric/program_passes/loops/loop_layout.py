@@ -19,11 +19,12 @@ from symad.core.dims import plus, same_dim
 from symad.core.graph import Node, topological
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.loops.loop import pieces
-from symad.numeric.program.expressions import Compute, Expression, Interval, Read, Value, values_read
+from symad.numeric.program.expressions import Compute, Expression, Interval, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Statement, assignments
+from symad.numeric.program.statements import Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
+from symad.numeric.scheduling.blocks import number_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -115,7 +116,7 @@ class Layouts:
         made = assignments(statement)
         first = made[0].expression
         assert isinstance(first, Compute) and isinstance(first.op, (Scan, LoopOp))
-        layout = LoopLayout(first.op, first.args, {number_of(m): m.value for m in made})
+        layout = LoopLayout(first.op, first.args, {number_of(op_in(m.expression)): m.value for m in made})
         layout.beside = self._beside(layout)
         for number, value in layout.values.items():
             if number < states_of(layout.op):
@@ -244,12 +245,6 @@ def is_loop(statement: Statement) -> bool:
 def states_of(op: Scan | LoopOp) -> int:
     """The number of states of a loop, its first values."""
     return op.states if isinstance(op, LoopOp) else 1
-
-
-def number_of(made: Assign) -> int:
-    """The number of the value of a loop that an assignment computes."""
-    expression = made.expression
-    return expression.op.k if isinstance(expression, Compute) and isinstance(expression.op, LoopOp) else 0
 
 
 def is_reversed(expression: Expression) -> bool:

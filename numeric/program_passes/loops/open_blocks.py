@@ -14,12 +14,13 @@ from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.loops import Added, Blocks, Fixed, PartOfBlock
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_fresh
+from symad.numeric.scheduling.blocks import number_of
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import Source, constant
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -61,7 +62,7 @@ def _opened(statement: Statement, first: Compute, body: MakesBody) -> list[State
     op = first.op
     assert isinstance(op, RowBlocks)
     local, results = op.body.input_nodes, op.body.output_nodes
-    wanted = {_number(made): made for made in assignments(statement)}
+    wanted = {number_of(op_in(made.expression)): made for made in assignments(statement)}
     before: list[Statement] = []
     after: list[Statement] = []
     ends = op.ends or [None] * len(results)
@@ -109,13 +110,6 @@ def _inputs(
         else:
             parts.append(PartOfBlock(value, array, axis, column))
     return parts, fixed
-
-
-def _number(made: Assign) -> int:
-    """The number of the value of a loop that an assignment computes."""
-    expression = made.expression
-    assert isinstance(expression, Compute) and isinstance(expression.op, RowBlocks)
-    return expression.op.k
 
 
 def _is_laid_flat(node: Node) -> bool:

@@ -28,6 +28,7 @@ from symad.numeric.program.expressions import (
     Position,
     Read,
     Value,
+    op_in,
     row,
     values_read,
     whole,
@@ -39,11 +40,11 @@ from symad.numeric.program_passes.loops.loop_layout import (
     Beside,
     Layouts,
     is_loop,
-    number_of,
     rows_read,
     states_of,
 )
 from symad.numeric.program_passes.loops.step_places import compiled_step
+from symad.numeric.scheduling.blocks import number_of
 from symad.ops.arrays.shaping import Broadcast
 
 Compiles: TypeAlias = Callable[[Value], bool]
@@ -115,7 +116,11 @@ class _Opened:
         self.layouts = layouts
         self.op = layout.op
         self.count = next(iter(assignments(statement))).value.shape[0]
-        self.over = {number_of(made): made.over for made in assignments(statement) if made.over is not None}
+        self.over = {
+            number_of(op_in(made.expression)): made.over
+            for made in assignments(statement)
+            if made.over is not None
+        }
         self.instead: dict[Value, Value | None] = dict.fromkeys(layout.dropped)
         """Values whose statements are removed: each is another name of a value, or is not read any more."""
         self.first: dict[int, Expression] = {}
