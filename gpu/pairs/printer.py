@@ -164,10 +164,9 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
         call = f"{printer.helper('_pair_sum', SUM)}({first}, {last})"
     names = printer.result_names(parts_of(op))
     if isinstance(op, PairSum):
-        if len(names) == 2:
-            printer.kernels.types |= {printer.computed[1]: printer.accumulator} if 1 in printer.computed else {}
-        else:
-            names.append("_")
+        names += ["_"] * (2 - len(names))
+        if 1 in printer.computed:
+            printer.kernels.types[printer.computed[1]] = printer.accumulator
     return [f"{', '.join(names)} = {call}"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from symad.core.graph import Node, Op, Structure
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
@@ -13,16 +13,25 @@ from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.fused.pair_sum import unread
 
 MULTI_RESULT_FIELDS = ("body", "score", "formula", "kept")
-"""Fields of ops with several results; one loop or kernel computes all that share field and arguments."""
+"""Fields of ops with several results; each op has one of them."""
 
 
 NUMBER_FIELDS = ("part", "index", "k")
 """Fields of such ops with the number of the result."""
 
+RESULT_FIELDS = (*NUMBER_FIELDS, "before")
+"""Fields that tell results of one loop or kernel apart; all others, and the arguments, are the same."""
+
 
 def number_of(op: Op | None) -> int:
     """The number of a result among those of its loop or kernel; 0 for ops with one result."""
     return next((getattr(op, name) for name in NUMBER_FIELDS if hasattr(op, name)), 0)
+
+
+def _kernel_of(op: Op) -> tuple[object, ...]:
+    """What the results of one loop or kernel have in common."""
+    names = [field.name for field in fields(op) if field.name not in RESULT_FIELDS]
+    return type(op), *(getattr(op, name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,8 @@ def block_of(
         expression = Compute(node.op, tuple(args), node.shape)
         known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
         assign = Assign(value, expression)
-        several = [getattr(node.op, name) for name in MULTI_RESULT_FIELDS if hasattr(node.op, name)]
-        group = together.setdefault((type(node.op), *several, node.args), []) if several else []
+        several = any(hasattr(node.op, name) for name in MULTI_RESULT_FIELDS)
+        group = together.setdefault((*_kernel_of(node.op), node.args), []) if several else []
         if not group:
             statements.append(group)
         group.append(assign)

@@ -117,3 +117,24 @@ def test_a_constant_that_is_only_copied_stays():
     values = [rng.normal(size=shape) for shape in shapes]
     for found, wanted in zip(lower(graph)(*values), graph(*values), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_sums_that_differ_in_their_reduction_are_two_statements():
+    """Σ_j exp(k_ij) b_j and log Σ_j b_j exp(k_ij), with one k and the same arguments."""
+    x, y, b = np.array([[0.1], [0.7]]), np.array([[0.2], [0.4], [1.1]]), np.array([1.0, 2.0, 0.5])
+
+    def f(x, y, b):
+        def k(x, y):
+            return -((x[0] - y[0]) ** 2)
+
+        return [symad.functions.pairwise(k, x, y, b, reduce=kind) for kind in ("sum", "logsumexp")]
+
+    graph = symad.trace(f, [x.shape, y.shape, b.shape])
+    order = schedule(Graph((), graph.output_nodes))
+    program = block_of(order, graph.output_nodes, {n: Value("", n.shape) for n in graph.input_nodes}).program
+    assert not any(isinstance(s, Together) for s in program.statements)
+    k = -((x - y.T) ** 2)
+    wanted = k @ b, np.log(np.exp(k) @ b)
+    for options in ({}, {"backend": "c"}):
+        for found, right in zip(lower(graph, **options)(x, y, b), wanted, strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-13)
