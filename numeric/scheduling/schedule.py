@@ -94,8 +94,10 @@ class Scope:
             return Value(label, node.shape, True)
         if variable := variable or self.roles.variable(node):
             return Value(variable, node.shape)
-        primals = (name_of(self.known.get(primal)) for primal in self.roles.primals_of(node))
-        bar = next(filter(None, primals), "")
+        bar = ""
+        if self.roles.primals:
+            primals = (name_of(self.known.get(primal)) for primal in self.roles.primals_of(node))
+            bar = next(filter(None, primals), "")
         if bar or node in self.scores:
             return Value(f"{bar}_bar" if bar else "S", node.shape)
         names = tuple([name_of(self.known[a]) for a in node.args])
