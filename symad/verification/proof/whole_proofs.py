@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from symad.core.gc_pause import without_collecting
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay, written
@@ -138,11 +138,10 @@ def find_long(
     """
     search, covered = Search(claims, limits, list(wanted), [], [], []), set[int]()
     for group, sweep in sorted(_groups(claims, wanted, sweeps), key=lambda g: not g[1].islower()):
-        if search.length.get(claims[group[0]].derivative, 0) * WORK_OF_ANOTHER > limits.work:
-            search.last = [EXHAUSTED]
-            covered.update(group)
-        else:
-            covered |= _cut(search, group, sweep, LONG)
+        most = limits.work // WORK_OF_ANOTHER
+        long = {k for k in group if search.length.get(claims[k].derivative, 0) > most}
+        covered |= long | _cut(search, [k for k in group if k not in long], sweep, LONG)
+        search.last = [EXHAUSTED] if long else search.last
     left = [*search.last, *search.reasons] if not covered.isdisjoint(k for k, _, _ in search.left) else []
     return Found(tuple(search.proofs), search.steps, tuple(dict.fromkeys(left)), frozenset(covered))
 
@@ -192,15 +191,17 @@ Group: TypeAlias = "tuple[tuple[int, ...], str]"
 
 
 def _groups(claims: Sequence[Claim], goals: Sequence[Goal], sweeps: Mapping[int, str]) -> list[Group]:
-    """Claims of few elements each that the same derivative was made in ways with values in common.
+    """Claims of few elements each, about derivatives of one function that have values on the way in common.
 
-    What was made forwards alone has no value on the way in common with what was made backwards.
+    What was made forwards alone has none in common with what was made backwards.
     """
-    found = dict[tuple[Derivative, bool], list[int]]()
+    found = dict[Any, list[int]]()
     for k, count in Counter(k for k, _, _ in goals).items():
         if count <= MAX_GOALS_CUT:
-            found.setdefault((claims[k].derivative, sweeps.get(k, "").islower()), []).append(k)
-    return [(tuple(group), min((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
+            d, how = claims[k].derivative, sweeps.get(k, "")
+            found.setdefault((d.function, d.wrt, d.v, how.islower()), []).append(k)
+    groups = [(tuple(group), sorted((sweeps.get(k, "") for k in group), key=len)) for group in found.values()]
+    return [(group, ways[-1] if ways[-1].islower() else ways[0]) for group, ways in groups]
 
 
 def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[int]:
@@ -223,8 +224,9 @@ def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[i
         if goals:
             proof, why, board = _attempt(search.claims, goals, strategy, limits, board)
             search.accept(proof, why)
-            if proof is not None and search.claims[group[0]].derivative.kind in TWICE:
-                search.length[search.claims[group[0]].derivative] = length
+            for k in proof.claims if proof is not None else ():
+                if search.claims[k].derivative.kind in TWICE:
+                    search.length[search.claims[k].derivative] = length
             if any(reason != DIFFER for reason in why):
                 break  # with more functions written out it would be longer still
         goals = [goal for goal in goals if goal in search.left]
