@@ -30,6 +30,7 @@ from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.settings import current
 from symad.gpu.views import Take
+from symad.numeric.fusion.bodies import body_of
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
@@ -54,7 +55,6 @@ from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp
-from symad.ops.loops.scan import Local
 
 if TYPE_CHECKING:
     import numpy as np
@@ -291,10 +291,9 @@ class CuPyPrinter(ArrayPrinter):
 
     def _kernel(self, node: Node) -> list[str]:
         """One elementwise node as a kernel, which accepts arguments of any type."""
-        local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(dict.fromkeys(node.args))}
-        body = Graph(tuple(local.values()), (Node.of(node.op, tuple(local[a] for a in node.args)),))
-        kernel = self.kernels.elementwise(body, [self.kernels.type_of(a) for a in local])
-        texts = [self.array_text(a) for a in local]
+        args = tuple(dict.fromkeys(node.args))
+        kernel = self.kernels.elementwise(body_of(node), [self.kernels.type_of(a) for a in args])
+        texts = [self.array_text(a) for a in args]
         self.text[node] = self.value_name()
         return [f"{self.text[node]} = {kernel}({', '.join(texts)})"]
 

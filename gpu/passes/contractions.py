@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
+from symad.numeric.fusion.bodies import body_of, read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import FusedSum
 from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
-from symad.ops.loops.scan import Local
 
 Labels = tuple[int, ...]
 
@@ -89,24 +89,19 @@ def _spread(labels: Labels, node: Node, output: Labels, shape: Shape) -> Node:
 
 def sums_of_elements(outputs: Sequence[Node]) -> Nodes:
     """The outputs with sums of one elementwise node as one kernel each; chains must be fused before."""
-    users: dict[Node, int] = dict.fromkeys(outputs, 2)
-    for node in topological(outputs):
-        for arg in dict.fromkeys(node.args):
-            users[arg] = users.get(arg, 0) + 1
+    alone = read_once(outputs)
 
     def joined(node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
         op = made.op
-        if not isinstance(op, Einsum) or len(args) != 1 or users[node.args[0]] > 1:
+        if not isinstance(op, Einsum) or len(args) != 1 or node.args[0] not in alone:
             return made
         (labels,), (inner,) = op.inputs, args
         kept = tuple(label for label in labels if label in op.output)
         plain = len(set(labels)) == len(labels) and kept == op.output != labels
         if not plain or not isinstance(inner.op, ElementwiseOp) or not has_c_form(inner):
             return made
-        local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(dict.fromkeys(inner.args))}
-        body = Graph(tuple(local.values()), (Node.of(inner.op, tuple(local[a] for a in inner.args)),))
         axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
-        return Node.of(FusedSum(body, axes), tuple(local))
+        return Node.of(FusedSum(body_of(inner), axes), tuple(dict.fromkeys(inner.args)))
 
     return rebuild(outputs, {}, joined)

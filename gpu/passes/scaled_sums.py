@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.numeric.fusion.bodies import read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.ops.arrays.contraction import Einsum, contract
@@ -49,15 +50,12 @@ def sum_then_definition(op: SumThen, y: Node) -> Node:
 
 def scaled_sums(outputs: Sequence[Node]) -> Nodes:
     """The outputs with sums and the operations on their values as `SumThen`; chains must be fused before."""
-    users: dict[Node, int] = dict.fromkeys(outputs, 2)
-    for node in topological(outputs):
-        for arg in dict.fromkeys(node.args):
-            users[arg] = users.get(arg, 0) + 1
+    alone = read_once(outputs)
 
     def make(node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
         then = _then(made)
-        if then is None or users[node.args[0]] > 1:
+        if then is None or node.args[0] not in alone:
             return made
         (total,) = args
         if isinstance(total.op, FusedSum) and not total.shape:

@@ -112,7 +112,6 @@ class _Writer:
         self.step, self.places, self.dtype = step, places, dtype
         self.real = real_type(dtype)
         self.helpers: dict[str, None] = {}
-        self.helper_text = ""
 
     def preamble(self) -> str:
         """The functions that the elements call."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.core.readers import readers
+from symad.ops.loops.scan import Local
 from symad.transforms.values import unchecked
 
 
@@ -43,3 +46,15 @@ def body_values(body: Graph, values: Values) -> list[Array]:
 def body_nodes(body: Graph, args: Nodes) -> Nodes:
     """The outputs of a body, applied to other nodes."""
     return rebuild(body.output_nodes, dict(zip(body.input_nodes, args, strict=True)))
+
+
+def body_of(node: Node) -> Graph:
+    """One node as a body, whose inputs are its distinct arguments."""
+    local = {arg: Node.of(Local(k, arg.shape)) for k, arg in enumerate(dict.fromkeys(node.args))}
+    return Graph(tuple(local.values()), (Node.of(node.op, tuple([local[arg] for arg in node.args])),))
+
+
+def read_once(outputs: Sequence[Node]) -> set[Node]:
+    """The nodes that one other node reads, and that are no outputs."""
+    found = readers(topological(outputs))
+    return {node for node, users in found.items() if len(users) == 1} - set(outputs)
