@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.numeric.fusion.bodies import read_once
+from symad.numeric.fusion.bodies import body_of, read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.ops.arrays.contraction import Einsum, contract
@@ -77,5 +77,4 @@ def _then(node: Node) -> Graph | None:
         return node.op.body if len(node.op.body.output_nodes) == 1 else None
     if not isinstance(node.op, ElementwiseOp) or isinstance(node.op, Condition) or not has_c_form(node):
         return None
-    local = Node.of(Local(0, ()))
-    return Graph((local,), (Node.of(node.op, (local,)),))
+    return body_of(node)
