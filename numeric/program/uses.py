@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Scatter, Store, assignments, every_statement
+from symad.numeric.program.statements import Assign, Scatter, Store, assignments, every_statement
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,15 @@ def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> 
         return value
 
     for k, statement in enumerate(program.statements):
+        if statement.__class__ is Assign:  # most statements: nothing is nested, and it writes one value
+            value = statement.value
+            base = shows(statement.expression) if statement.over is None else statement.over
+            if base is not None and (base := owner(base)) is not (own := owner(value)):
+                memory[own] = base
+            last[owner(value)] = k
+            for value in values_read(statement.expression):
+                last[owner(value)] = k
+            continue
         for made in assignments(statement):
             base = shows(made.expression) if made.over is None else made.over
             if base is not None and owner(base) is not owner(made.value):

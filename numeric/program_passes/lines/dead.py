@@ -48,7 +48,9 @@ class _Needed:
         """Note what an expression reads."""
         self.read(*values_read(expression))
         if self.constants:
-            self.values.update(self.constants[p] for p in walk(expression) if p in self.constants)
+            for part in walk(expression):
+                if isinstance(op_in(part), ArrayConstant) and part in self.constants:
+                    self.values.add(self.constants[part])
 
     def read(self, *values: Value) -> None:
         """Note that values are read."""
@@ -90,6 +92,11 @@ class _Needed:
 
     def read_by(self, statement: Statement) -> None:
         """Note all that a statement reads, and the places that it writes to."""
+        if isinstance(statement, Assign):
+            self.evaluate(statement.expression)
+            if statement.over is not None:
+                self.read(statement.over)
+            return
         every = (statement, *every_statement(statement.block)) if statement.block else (statement,)
         for inner in every:
             for expression in inner.expressions:
