@@ -26,16 +26,14 @@ def remainder(a: Node, b: Node) -> Node:
 
 def plus(a: Node, b: Node) -> Node:
     """A + b; for two conditions, true if one of them holds, as NumPy adds truth values."""
-    return logic("or", a, b) if is_condition(a) and is_condition(b) else add(_number(a), _number(b))
+    of_a, of_b = is_condition(a), is_condition(b)
+    return logic("or", a, b) if of_a and of_b else add(number(a) if of_a else a, number(b) if of_b else b)
 
 
 def times(a: Node, b: Node) -> Node:
     """A b; for two conditions, true if both hold."""
-    return logic("and", a, b) if is_condition(a) and is_condition(b) else mul(_number(a), _number(b))
-
-
-def _number(node: Node) -> Node:
-    return number(node) if is_condition(node) else node
+    of_a, of_b = is_condition(a), is_condition(b)
+    return logic("and", a, b) if of_a and of_b else mul(number(a) if of_a else a, number(b) if of_b else b)
 
 
 KEEPS_CONDITIONS = (plus, times)
