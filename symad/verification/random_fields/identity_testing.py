@@ -42,10 +42,10 @@ from symad.verification.rewriting.facts.discontinuities import SIGNS
 from symad.verification.rewriting.facts.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_exponentials import by_exponentials
-from symad.verification.rewriting.restated.by_injective import Box, by_injective, by_signs
-from symad.verification.rewriting.restated.by_regions import Case, by_regions, with_known_signs
+from symad.verification.rewriting.restated.by_injective import Box, by_injective
+from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
-from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
+from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import rewrite
 
 DRAWS = 2
@@ -187,8 +187,7 @@ def _by_cases(
     """A pair of numbers for each sign of each input, by the whole parts of one, or on intervals."""
     if not have_values(pair):
         return found
-    plain = [[Case(a, b, {}) for a, b in cases] for cases in (by_signs(pair), by_whole_parts(pair))]
-    for cases in (*plain, by_regions(pair)):
+    for cases in cases_of(pair):
         parts: list[PairResult] = []
         for a, b, box in cases:
             claims = by_injective(a, b, box)

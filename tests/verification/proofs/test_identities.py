@@ -330,11 +330,9 @@ IDENTITIES = {
 
 OPEN = {
     "elliptic legendre",
-    "asin double",
-    "atan tan",
     "dilog",
 }
-"""True, and not decided: ends of regions that are no rational numbers, and relations that are not known."""
+"""True, and not decided: relations that are not known."""
 
 
 @pytest.mark.parametrize("name", IDENTITIES)

@@ -58,9 +58,9 @@ def by_regions(outputs: Sequence[Node]) -> list[Case]:
         if line is not None and ((line.low >= 0) != positive):
             continue
         free = input_node(sympy.Dummy(str(symbol_of(x)), positive=True))
-        bounds = _between(low, high) if positive else -_between(low, high)
+        bounds = between(low, high) if positive else -between(low, high)
         left, right = rebuild(sides, {x: free if positive else neg(free)})
-        made.append(Case(*_without_conditions([left, right], {free: bounds}), {free: bounds}))
+        made.append(Case(*without_conditions([left, right], {free: bounds}), {free: bounds}))
     return made
 
 
@@ -78,13 +78,14 @@ def _cuts(condition: Node, x: Node) -> Iterator[Fraction]:
         yield from (-rest / c, rest / c)
 
 
-def _between(low: Fraction | None, high: Fraction | None) -> Interval:
+def between(low: Fraction | None, high: Fraction | None) -> Interval:
+    """The open interval of these ends; None for one that has none."""
     if low is None or high is None:
         return above(low, strict=True) if low is not None else below(high or Fraction(0), strict=True)
     return both(above(low, strict=True), below(high, strict=True))
 
 
-def _without_conditions(sides: Sequence[Node], box: Box) -> tuple[Node, Node]:
+def without_conditions(sides: Sequence[Node], box: Box) -> tuple[Node, Node]:
     """The sides without branches that are taken nowhere in a box."""
     known = ranges(sides, box)
 

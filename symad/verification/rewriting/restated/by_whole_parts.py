@@ -27,7 +27,7 @@ from symad.verification.rewriting.terms.linear_terms import number
 
 STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
 
-MAX_CASES = 24
+MAX_CASES = 64
 MAX_COMMON_MULTIPLE = 10_000
 """The maximum numbers of cases of one input, and of the least common multiple of numbers in whole parts."""
 
@@ -66,7 +66,8 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
         return []
     (x,) = inputs
     numbers = [q for q in map(number, below) if q]
-    unit = lcm(*[k for q in numbers for k in (q.numerator, q.denominator)])
+    scales = [q for n in below if not isinstance(n.op, Add) for q in map(number, n.args) if q]  # no summands
+    unit = lcm(*[q.denominator for q in numbers], *[q.numerator for q in scales])
     if unit > MAX_COMMON_MULTIPLE:
         return []
     whole = getattr(symbol_of(x), "is_integer", False)
