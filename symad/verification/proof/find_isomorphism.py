@@ -29,7 +29,7 @@ class IsomorphismFinder(Networks):
     def __init__(self) -> None:
         """Nothing is asked yet."""
         super().__init__({})
-        self.found: list[tuple[int, Any]] = []
+        self.found: list[tuple[int, Json]] = []
         self.tried = self.made = self.matches = 0
 
     def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
@@ -39,7 +39,7 @@ class IsomorphismFinder(Networks):
             raise Refused(EXHAUSTED)
         return super().simple(number, factors, sums)
 
-    def ask(self, kind: str, *about: Any) -> Any:
+    def ask(self, kind: str, *about: Any) -> Json:
         """The answer to a question, written down if there is one."""
         self.count += 1
         number = self.count
@@ -49,7 +49,7 @@ class IsomorphismFinder(Networks):
             self.found.append((number, answer))
         return answer
 
-    def _merge(self, form: Sequence[Network]) -> list[Any]:
+    def _merge(self, form: Sequence[Network]) -> list[Json]:
         """Each network with an earlier one that it equals."""
         answer, kept = [], list[int]()
         for i, n in enumerate(form):
@@ -62,7 +62,7 @@ class IsomorphismFinder(Networks):
                 kept.append(i)
         return answer
 
-    def _atom(self, atom: Atom, axes: int) -> Any:
+    def _atom(self, atom: Atom, axes: int) -> Json:
         """An earlier atom that is the same function of the same forms, or itself with its axes exchanged."""
         for number, old in self.atoms.items():
             if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
@@ -80,7 +80,7 @@ class IsomorphismFinder(Networks):
         maps = [self._match_forms(a, b, names) for a, b in zip(atom.forms, old.forms, strict=True)]
         return None if None in maps else maps
 
-    def _match_forms(self, a: Form, b: Form, axes: Mapping[int, int] | None = None) -> list[Any] | None:
+    def _match_forms(self, a: Form, b: Form, axes: Mapping[int, int] | None = None) -> list[Json] | None:
         """For each network of one form its place in the other, and a renaming."""
         if len(a) != len(b):
             return None
