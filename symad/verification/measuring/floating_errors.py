@@ -28,8 +28,18 @@ class Error:
     absolute: float = float("inf")
 
     @staticmethod
-    def of(got: Any, exact: mpmath.mpf, moved: float, floor: mpmath.mpf, limits: np.finfo[Any]) -> Error:
-        """The error of one value; the exact one is known up to ``floor``."""
+    def of(
+        got: float,
+        exact: mpmath.mpf,
+        moved: float,
+        floor: mpmath.mpf,
+        limits: np.finfo[Any],
+        beside: float = 1.0,
+    ) -> Error:
+        """The error of one value; the exact one is known up to ``floor``.
+
+        ``beside`` is what an error is compared with where the exact value and those beside it underflow.
+        """
         largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
         with mpmath.workdps(60):
             eps = mpmath.mpf(float(limits.eps)) / 2
@@ -47,9 +57,8 @@ class Error:
             spacing = (
                 2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
             )
-            relative = error / abs(exact) if normal else mpmath.mpf(0)
-            if not exact:
-                relative = error / mpmath.mpf(moved or 1.0)
+            underflows = moved < float(limits.smallest_normal)
+            relative = error / (abs(exact) if normal else mpmath.mpf(beside if underflows else moved))
             return Error(
                 float(got),
                 float(relative),

@@ -11,6 +11,7 @@ import numpy as np
 
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness
+from symad.verification.measuring.directions import KIND
 from symad.verification.random_fields.prime_fields import Array
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ class Found:
     unsteady: Mapping[str, Nested] | None = None
     """A point at which two calls gave different values, at least one of them wrong."""
 
+    @property
+    def stuck(self) -> list[Loss]:
+        """Ordinary points, or points of special directions, without a value."""
+        kinds = ("ordinary", KIND)
+        return [loss for loss in self.losses if loss.kind in kinds and loss.word != "digits lost"]
+
     def rescale(self, region: bytes, right: Array) -> None:
         """Keep the largest value of a region."""
         sizes = (float(abs(v)) for v in right[finite(right)])
@@ -88,11 +95,10 @@ def _why_not(w: Found) -> str:
     if w.unsteady is not None:
         where = ", ".join(f"{name} = {value}" for name, value in w.unsteady.items())
         return f"two calls at the same point gave different values, at {where}"
-    stuck = [loss for loss in w.losses if loss.kind == "ordinary" and loss.word != "digits lost"]
     if w.stopped:
         return w.stopped
-    if stuck:
-        return f"{stuck[0].word}, at {stuck[0].place}"
+    if w.stuck:
+        return f"{w.stuck[0].word}, at {w.stuck[0].place}"
     if not w.points:
         return "no point was found at which the exact value exists"
     blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive

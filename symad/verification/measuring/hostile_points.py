@@ -103,6 +103,22 @@ def far_points(
         yield "far", {n: _scaled(n, _as_float(v), integers, size, k % 4 < 2) for n, v in point.items()}
 
 
+FAR = 1.2e4
+MAX_FAR_INPUTS = 6
+"""The maximum number of inputs of which each is looked at far from 0, the others being of ordinary size."""
+
+
+def each_far(
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], directions: Sequence[Node]
+) -> Iterator[tuple[str, FloatPoint]]:
+    """Points at which one input is large: where all are, products overflow, and saturate what follows."""
+    able = [n for n in inputs if n not in integers and n not in directions]
+    for k, far in enumerate(able[:MAX_FAR_INPUTS] if directions else ()):
+        (point,) = points(inputs, integers, 1, seed=200 + k)
+        floats = {n: _as_float(v) for n, v in point.items()}
+        yield "far", {**floats, far: _scaled(far, floats[far], integers, FAR, k % 2 == 0)}
+
+
 def _scaled(
     node: Node, value: Array | float, integers: Mapping[Node, tuple[int, int]], size: float, kept: bool
 ) -> Array | float:

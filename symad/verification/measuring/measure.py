@@ -32,6 +32,7 @@ from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.measuring.call_users_code import BadReturn, Caller, as_real_array, refuse_arguments
+from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.fifty_digits import (
     Precise,
     all_nodes,
@@ -45,6 +46,7 @@ from symad.verification.measuring.found import Found, entry_of, finite, visible
 from symad.verification.measuring.hostile_points import (
     Bounds,
     FloatPoint,
+    each_far,
     exactly,
     far_points,
     hostile_points,
@@ -85,6 +87,15 @@ class Task:
     flat: Flat
     meter: Meter
     inside: Inside
+    directions: Sequence[Node] = ()
+
+    def size_of(self, point: FloatPoint) -> float:
+        """The largest input, or 1, times the largest direction, or 1."""
+        sizes = [1.0, 1.0]
+        for node, value in point.items():
+            k = node in self.directions
+            sizes[k] = max(sizes[k], float(np.max(np.abs(value), initial=0.0)))
+        return sizes[0] * sizes[1]
 
     @property
     def integers(self) -> Mapping[Node, tuple[int, int]]:
@@ -103,6 +114,7 @@ def measure(
     inside: Inside = lambda point: True,
     bounds: Bounds | None = None,
     valued: Inside = lambda point: True,
+    directions: Sequence[Node] = (),
 ) -> tuple[list[Entry], list[Loss]]:
     """One entry for each output, and where digits are lost.
 
@@ -118,22 +130,25 @@ def measure(
         bounds: a box around it, in which points are drawn where few others lie inside.
         valued: where the function has a value whose derivative is claimed; a formula of the derivative may
             have values elsewhere. Where this is seldom so, all points count.
+        directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
     refuse_arguments(candidate, [a.name for a in reference.arguments])
     outputs = expand_definitions(reference.output_nodes)
-    task = Task(Caller(candidate, reference.arguments), reference, outputs, tuple(names), flat, meter, inside)
+    caller = Caller(candidate, reference.arguments)
+    task = Task(caller, reference, outputs, tuple(names), flat, meter, inside, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
     if bounds and sum(inside(p) for _, p in ordinary) < ORDINARY // 2:
         ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
     if sum(inside(p) and valued(p) for _, p in ordinary) >= FEW:
         task = replace(task, inside=lambda point: inside(point) and valued(point))
-    far = far_points(nodes, task.integers, outputs)
+    far = [*far_points(nodes, task.integers, outputs), *each_far(nodes, task.integers, directions)]
+    special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
     turning = (("turning", point) for point in turning_points(outputs, task.integers))
-    found = _visited(task, [*ordinary, *far, *turning], False)
+    found = _visited(task, [*ordinary, *special, *far, *turning], False)
     entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
@@ -253,7 +268,7 @@ def _compare_arrays(
     """Update what is found about output ``k`` with one point."""
     limits = np.finfo(got.dtype if got.dtype.kind == "f" else np.dtype(np.float64))
     w.seen = seen = visible(limits)
-    known = finite(right)
+    known, beside = finite(right), task.size_of(here.point)
     largest = float(max((abs(v) for v in right[known]), default=mpmath.mpf(0))) if right.shape else 0.0
     if here.kind == "ordinary":
         w.rescale(truth.region, right)
@@ -264,7 +279,7 @@ def _compare_arrays(
             continue
         moved = float(truth.moved[k][index])
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
-        error = Error.of(got[index], right[index], moved + largest, unknown, limits)
+        error = Error.of(got[index], right[index], moved + largest, unknown, limits, beside)
         resolved[index], alive[index] = error.resolution, error.resolution < np.inf
         lost = error.excess > 1 and error.absolute <= below
         if error.resolution <= seen and not lost:
@@ -272,7 +287,7 @@ def _compare_arrays(
         if error.excess <= 1:
             continue
         witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), index)
-        near = here.kind in ("ordinary", "far", "turning") and not lost
+        near = here.kind in ("ordinary", "far", "turning", KIND) and not lost
         if near and _is_of_the_formula(task, k, w, here, index, error):
             if w.wrong is None:
                 w.wrong, w.excess = witness, error.excess
@@ -298,10 +313,12 @@ def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int,
     A value that is another one when the function is called again is none of the formula either.
     """
     seen = w.seen
-    if seen < error.resolution < np.inf or error.relative < seen / 2 or np.isnan(error.got):
+    if seen < error.resolution < np.inf or error.relative < seen / 2:
         return False
+    if np.isnan(error.got):  # where other directions give values, a product has one for these
+        return here.kind == KIND and not w.stuck
     if np.isinf(error.got):
-        return here.kind == "ordinary"
+        return here.kind in ("ordinary", KIND)
     errors = []
     if 0 not in here.near:
         try:
@@ -314,7 +331,8 @@ def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int,
     for step in range(1, NEIGHBOURS + 1):
         try:
             if step not in here.near:
-                near = {n: nudged(v, step) for n, v in here.point.items()}
+                fixed = task.directions if here.kind == KIND else ()
+                near = {n: v if n in fixed else nudged(v, step) for n, v in here.point.items()}
                 exact = settled_values(task.outputs, exactly(near), meter=task.meter).values
                 here.near[step] = exact, _called(task, near)
             right, got = (values[k][at] for values in here.near[step])

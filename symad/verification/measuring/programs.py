@@ -109,7 +109,10 @@ def measured(
     sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
     concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    options: dict[str, Any] = {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
+    known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
+    places = [k for k, node in enumerate(reference.input_nodes) if node not in known]
+    options: dict[str, Any] = {"directions": [concrete.input_nodes[k] for k in places]}
+    options |= {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
     if domain is not None:
         moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
         options["inside"] = inside_of(rebuild((domain,), moved)[0])
