@@ -279,7 +279,7 @@ def _compare_arrays(
             continue
         moved = float(truth.moved[k][index])
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
-        error = Error.of(got[index], right[index], moved + largest, unknown, limits, beside)
+        error = Error.of(float(got[index]), right[index], moved + largest, unknown, limits, beside)
         resolved[index], alive[index] = error.resolution, error.resolution < np.inf
         lost = error.excess > 1 and error.absolute <= below
         if error.resolution <= seen and not lost:
