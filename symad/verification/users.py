@@ -130,7 +130,7 @@ def verify(
         assumes = (*assumes, OWN)
     rules = () if kind == "value" else tuple(entries_of_rules([graph]))
     title = f"{kind} of {graph.name}"
-    domain = None if where is None else condition_of(reference, where)
+    domain = None if where is None else condition_of(whole, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
     bounds = bounds_of(box)
     if domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds):

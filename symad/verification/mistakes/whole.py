@@ -135,7 +135,9 @@ def of_numbers(
             effect = _at(partial(flat_values, outputs), points, right)
             if effect is not None:
                 told = f"{float(value):g}"
-                text = f"{told} is forgotten" if not other else f"{float(other):g} stands in place of {told}"
+                text = f"the number {told} is forgotten"
+                if other:
+                    text = f"the number {float(other):g} stands in place of {told}"
                 yield Change((2.5 if _is_epsilon(value) else 7.5,), text, effect)
 
 

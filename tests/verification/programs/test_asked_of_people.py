@@ -106,6 +106,16 @@ def test_a_domain_as_a_function_of_arrays():
     assert symad.verify(f, v, gradient=np.ones_like).status == "refuted"
 
 
+def test_a_domain_of_a_product_is_a_function_of_the_inputs_alone():
+    f = symad.trace(np.log, [(3,)])
+    right = symad.verify(f, "x", vjp=lambda x, dy: np.where(x > 50, 0, dy / x), where=lambda x: x < 50)
+    assert right.status == "measured"
+    wrong = symad.verify(f, "x", vjp=lambda x, dy: 2 * dy / x, where=lambda x: x < 50)
+    assert wrong.entries[0].blame.mistake == "missing factor 1/2"
+    formula = symad.trace(lambda x, dy: dy / x, [(3,), (3,)])
+    assert symad.verify(f, "x", vjp=formula, where=lambda x: x < 50).status in ("proved", "tested")
+
+
 def test_a_condition_on_something_else_is_an_error():
     with pytest.raises(TraceError, match="where= is about z, but the inputs are x"):
         symad.verify(x**2, x, gradient=2 * x, where=sp.Symbol("z", real=True) > 0)
