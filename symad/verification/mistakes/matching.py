@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -71,24 +72,33 @@ class Difference:
         apart = np.abs(self.of(part)) > TOLD * self.floor(part)
         return int(apart.sum()) >= min(MIN_NUMBERS, len(apart)) and int(apart.any(axis=1).sum()) >= 2
 
-    def is_right(self, part: slice) -> bool:
-        """Whether an output agrees with the right derivative."""
-        return bool(np.all(np.abs(self.of(part)) <= self.floor(part)))
+    @property
+    def right_points(self) -> Array:
+        """The points at which all outputs agree with the right derivative."""
+        right = [np.all(np.abs(self.of(part)) <= self.floor(part), axis=1) for part in self.parts]
+        return np.logical_and.reduce(right)
 
     def agrees(self, part: slice, effect: Array) -> bool:
         """Whether a change explains one output."""
-        wanted, made = self.of(part), effect[:, part]
-        if not np.all(np.isfinite(made)):
+        wanted, made, allowed = self.of(part), effect[:, part], self.allowed[part.start, part.stop]
+        if not np.all(np.abs(wanted[0] - made[0]) <= allowed[0]):  # most are sorted out here
             return False
-        size = np.abs(wanted).max(axis=1, keepdims=True) if wanted.shape[1] else 0.0
-        return bool(np.all(np.abs(wanted - made) <= ALIKE * size + self.floor(part)))
+        return bool(np.all(np.isfinite(made)) and np.all(np.abs(wanted - made) <= allowed))
+
+    @cached_property
+    def allowed(self) -> dict[tuple[int, int], Array]:
+        """How far a change may be from the difference, at each point; by the ends of an output."""
+        made = {}
+        for part in self.parts:
+            size = np.abs(self.of(part)).max(axis=1, keepdims=True, initial=0.0)
+            made[part.start, part.stop] = ALIKE * size + self.floor(part)
+        return made
 
     def may_be(self, effect: Array) -> bool:
         """Whether a change explains at least one output at the first point."""
         for part in self.parts:
-            wanted = self.of(part)[0]
-            size, floor = abs(wanted).max(initial=0.0), float(self.floor(part)[0, 0])
-            if size > floor and np.all(np.abs(wanted - effect[part]) <= ALIKE * size + floor):
+            wanted, allowed = self.of(part)[0], self.allowed[part.start, part.stop][0]
+            if np.any(np.abs(wanted) > allowed) and np.all(np.abs(wanted - effect[part]) <= allowed):
                 return True
         return False
 

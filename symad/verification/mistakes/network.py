@@ -24,7 +24,7 @@ from symad.verification.random_fields.prime_fields import Array
 MAX_NUMBERS = 4_000_000
 """The maximum number of elements of all matrices together."""
 
-MAX_EDGES = 2_500
+MAX_EDGES = 1_500
 """The maximum number of edges of a graph whose mistakes are named."""
 
 NOTHING = 1e-11

@@ -14,7 +14,7 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, co
 from symad.transforms.values import unchecked
 from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
-from symad.verification.mistakes.matching import Change
+from symad.verification.mistakes.matching import Change, Difference
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words
 from symad.verification.random_fields.prime_fields import Array
@@ -95,7 +95,9 @@ def of_directions(net: Network, names: Sequence[str]) -> Iterator[Change]:
                     yield Change((1.1,), f"{names[k]} and {names[j]} are swapped", both)
 
 
-def of_inputs(evaluate: Evaluate, points: Sequence[Mapping[Node, Array]], right: Array) -> Iterator[Change]:
+def of_inputs(
+    evaluate: Evaluate, points: Sequence[Mapping[Node, Array]], difference: Difference
+) -> Iterator[Change]:
     """The derivative where one input is reversed, transposed or another one: a kernel that is not flipped."""
     inputs = [n for n in points[0] if np.asarray(points[0][n]).dtype.kind == "f"]
     for node in inputs:
@@ -105,14 +107,26 @@ def of_inputs(evaluate: Evaluate, points: Sequence[Mapping[Node, Array]], right:
         more = [("reversed along all axes", flipped)] if rows.ndim > 2 else []
         for text, other in [*movements(rows, shape), *more]:
             if text.split()[0] in ("reversed", "transposed", "shifted"):
-                effect = _at(evaluate, [{**p, node: o} for p, o in zip(points, other, strict=True)], right)
+                moved = [{**p, node: o} for p, o in zip(points, other, strict=True)]
+                effect = _if_it_may_be(evaluate, moved, difference)
                 if effect is not None:
                     yield Change((7.2, len(text)), f"{told} is {text}", effect)
         for other_node in inputs:
             if other_node is not node and other_node.shape == node.shape:
-                effect = _at(evaluate, [{**p, node: p[other_node]} for p in points], right)
+                swapped = [{**p, node: p[other_node]} for p in points]
+                effect = _if_it_may_be(evaluate, swapped, difference)
                 if effect is not None:
                     yield Change((8.5,), f"{Words({}).of(other_node)} stands in place of {told}", effect)
+
+
+def _if_it_may_be(
+    evaluate: Evaluate, points: Sequence[Mapping[Node, Array]], difference: Difference
+) -> Array | None:
+    """How a derivative changes, if it does as the candidate at the first point."""
+    first = _at(evaluate, points[:1], difference.right[:1])
+    if first is None or not difference.may_be(first[0]):
+        return None
+    return _at(evaluate, points, difference.right)
 
 
 def of_numbers(

@@ -54,6 +54,7 @@ class Words:
         for node, name in names.items():
             first.setdefault(name, node)
         self.names = {node: name for node, name in names.items() if _is_one(node, first[name])}
+        self._known: dict[Node, str] = {}
         self.reciprocals = {n.args[0]: name for n, name in self.names.items() if _is_reciprocal(n)}
 
     def is_named(self, node: Node) -> bool:
@@ -64,7 +65,9 @@ class Words:
 
     def of(self, node: Node) -> str:
         """A node in quotation marks, if it has a name, or by its operations."""
-        return self._told(node, DEPTH)
+        if node not in self._known:
+            self._known[node] = self._told(node, DEPTH)
+        return self._known[node]
 
     def path(self, node: Node) -> str:
         """A node as that through which a path leads."""
