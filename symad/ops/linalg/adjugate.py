@@ -181,9 +181,16 @@ def products_without(s: Array) -> Array:
     return before * after
 
 
+def singular_values(a: Array) -> tuple[Array, Array, Array]:
+    """U, s and Vᵀ where A = U diag(s) Vᵀ; s is NaN for infinities and NaN, for which LAPACK may never end."""
+    finite = np.isfinite(a).all(axis=(-2, -1))
+    u, s, vt = np.linalg.svd(np.where(finite[..., None, None], a, 0))
+    return u, np.where(finite[..., None], s, np.nan).astype(s.dtype), vt
+
+
 def adjugate_of(a: Array) -> Array:
     """adj(A) in floating point."""
-    u, s, vt = np.linalg.svd(a)
+    u, s, vt = singular_values(a)
     sign = np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]
     inner = products_without(s)[..., None]
     return sign * np.swapaxes(vt, -1, -2) @ (inner * np.swapaxes(u, -1, -2))
@@ -191,7 +198,7 @@ def adjugate_of(a: Array) -> Array:
 
 def adjugate_tangent_of(a: Array, e: Array) -> Array:
     """The derivative of adj(A) in direction E in floating point."""
-    u, s, vt = np.linalg.svd(a)
+    u, s, vt = singular_values(a)
     sign = np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]
     diagonal = np.eye(s.shape[-1], dtype=s.dtype)
     pairs = products_without(s[..., None, :] * (1 - diagonal) + diagonal) * (1 - diagonal)

@@ -27,6 +27,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition
+from symad.ops.linalg.adjugate import singular_values
 from symad.ops.linalg.cholesky import Cholesky, TriangularSolve
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
@@ -215,7 +216,7 @@ def _is_regular(a: Array, b: Array, apart: float) -> Array:
     if _is_precise(a):
         return agree(evaluate(Determinant(), (a,)), evaluate(Determinant(), (b,)), apart)
     (sign, size), (other, other_size) = (np.linalg.slogdet(m) for m in (a, b))
-    stretched = np.linalg.svd(b, compute_uv=False)
+    stretched = singular_values(b)[1]
     near = np.asarray((sign == other) & (other != 0) & (np.abs(size - other_size) <= apart))
     return np.asarray(near & (stretched[..., -1] > SINGULAR * stretched[..., 0]))
 

@@ -85,3 +85,15 @@ def test_stacks():
         derivatives(v)[0] * (2 * np.linalg.det(v) + 1) for v in stack
     ]
     np.testing.assert_allclose(symad.gradient(f)(stack)[0], expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["fast", "plain"])
+def test_the_gradient_of_a_determinant_of_infinities_ends(style):
+    """LAPACK's singular values of this matrix never end; the other matrix of the stack has its value."""
+    a = np.array([[np.inf, 1, 2], [3, np.inf, 1], [2, 3, 1]])
+    gradient = symad.gradient(symad.trace(lambda A: np.linalg.det(A).sum(), [(2, 3, 3)]))
+    kernel, good = lower(gradient, style=style), np.diag([1.0, 2, 3])
+    for made in (gradient, kernel):
+        found = np.reshape(made(np.stack([a, good])), (2, 3, 3))
+        assert np.isnan(found[0]).all()
+        np.testing.assert_allclose(found[1], np.diag([6.0, 3, 2]), atol=1e-12)
