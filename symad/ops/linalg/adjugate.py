@@ -183,7 +183,7 @@ def products_without(s: Array) -> Array:
 
 def singular_values(a: Array) -> tuple[Array, Array, Array]:
     """U, s and Vᵀ where A = U diag(s) Vᵀ; s is NaN for infinities and NaN, for which LAPACK may never end."""
-    finite = np.isfinite(a).all(axis=(-2, -1))
+    finite = np.asarray(np.isfinite(a).all(axis=(-2, -1)))
     u, s, vt = np.linalg.svd(np.where(finite[..., None, None], a, 0))
     return u, np.where(finite[..., None], s, np.nan).astype(s.dtype), vt
 
