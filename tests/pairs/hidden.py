@@ -96,12 +96,14 @@ def zero_symbol(rng: random.Random) -> Pair | None:
 
 
 def jumps_apart(rng: random.Random) -> Pair | None:
-    """Step functions and remainders of ordinary arguments."""
+    """Step functions and remainders of ordinary arguments; at a jump, which is no open set, some differ."""
     u = rng.choice([x, 2 * x, x + y, x / 3, p])
-    left, right = rng.choice([
-        (sp.Mod(u, 3), sp.Mod(u, 2)), (sp.floor(u), sp.ceiling(u) - 1), (sp.floor(u), sp.ceiling(u)),
-        (sp.floor(u + 3), sp.floor(u) + 3), (sp.floor(-u), -sp.ceiling(u)), (sp.Mod(u, 2), sp.Mod(u + 4, 2)),
-        (u - sp.floor(u), sp.Mod(u, 1)), (sp.floor(2 * u), 2 * sp.floor(u)), (sp.sign(u) ** 2, sp.Integer(1)),
-        (sp.floor(u) + sp.floor(u + sp.Rational(1, 2)), sp.floor(2 * u)), (sp.Mod(u, 4), sp.Mod(u, 2)),
+    left, right, equal = rng.choice([
+        (sp.Mod(u, 3), sp.Mod(u, 2), False), (sp.floor(u), sp.ceiling(u) - 1, True),
+        (sp.floor(u), sp.ceiling(u), False), (sp.floor(u + 3), sp.floor(u) + 3, True),
+        (sp.floor(-u), -sp.ceiling(u), True), (sp.Mod(u, 2), sp.Mod(u + 4, 2), True),
+        (u - sp.floor(u), sp.Mod(u, 1), True), (sp.floor(2 * u), 2 * sp.floor(u), False),
+        (sp.sign(u) ** 2, sp.Integer(1), True), (sp.Mod(u, 4), sp.Mod(u, 2), False),
+        (sp.floor(u) + sp.floor(u + sp.Rational(1, 2)), sp.floor(2 * u), True),
     ])  # fmt: skip
-    return known("S5 steps", left, right, rng)
+    return known("S5 steps", left, right, rng, equal)
