@@ -51,7 +51,7 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
         raise Refused(f"a {kind} is of one number")
     usual = "V" * bool(v) + "W" * (kind == "curvature")
-    sweeps = "".join(s for s in sweeps if s.upper() in usual) or usual
+    sweeps = "".join(s for s in sweeps if s.upper() in usual or s not in "vwVW") or usual
     apart = len({t for t in x if t.kind == "variable"}) == len(x) and set(x).isdisjoint(needed([*v, *w]))
     if sorted(sweeps.upper()) != [*usual] or not apart:  # what a direction depends on is differentiated, too
         raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
