@@ -70,7 +70,8 @@ class _LoopLines:
     def __init__(self, statement: Loop, printer: Printing) -> None:
         self.loop = statement
         self.printer = printer
-        inside = [part.value for part in (*statement.carried, *statement.rows, *statement.fixed)]
+        inside = [*(c.value for c in statement.carried), *(r.value for r in statement.rows)]
+        inside += [fixed.value for fixed in statement.fixed]
         self.plan = next(printer.steps[value] for value in inside if value in printer.steps)
         self.nodes = self.plan.block.nodes
         self.first = printer.serial
