@@ -37,8 +37,8 @@ MIN_NAMED_DIVISORS = 6
 NO_SWEEPS: Mapping[int, str] = {}
 
 MIN_PART = 5000
-"""The least work of each goal when an attempt that used up all of it is repeated in equal parts. Attempts with
-more goals are not repeated: a transformer with an entry for each of 72 elements took five times as long."""
+"""The least work of each goal when an attempt that used up all of it is repeated in equal parts. Attempts
+with more goals are not repeated: a transformer with 72 entries took five times as long."""
 
 MAX_RESTARTS = 4
 """The maximum number of new starts of one attempt: an argument of an exponential had a smaller unit."""
