@@ -117,3 +117,14 @@ def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
     found = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).split()
     assert all(Path(path).is_relative_to(site) for path in found)
     assert (site / "bin" / "symad").exists() or (site / "Scripts" / "symad.exe").exists()
+
+
+def test_the_top_level_holds_the_project_and_nothing_that_was_left_behind():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this is no checkout")
+    found = {name.split("/")[0] for name in run("git", "ls-files", cwd=ROOT).splitlines()}
+    assert found == {
+        ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
+        "README.md", "benchmarks", "conftest.py", "docs", "examples", "gpu", "numeric", "pyproject.toml",
+        "pytest_symad.py", "symad", "tests",
+    }  # fmt: skip
