@@ -139,7 +139,10 @@ def _others(
 
 
 def _with(net: Network, edge: Edge, leaf: Node, others: list[Array], again: Node | None) -> Array | None:
-    """The change of what flows along an edge; ``again`` is a placeholder that is computed of the others."""
+    """How the cotangents of an edge change with others as the values of a leaf.
+
+    ``again`` is a placeholder whose value is computed anew from these; None if it is not there.
+    """
     shape, rows = lengths(edge.source), []
     for k, values in enumerate(net.values[: len(others)]):
         here = {placed: values[n] for placed, n in edge.leaves.items()}

@@ -64,7 +64,7 @@ class Edge:
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether each element of the result depends on the same element of what enters alone."""
+        """Whether each element of the result depends only on the element of the input at the same index."""
         return isinstance(self.owner.op, ElementwiseOp) and self.source.shape == self.target.shape
 
     def at(self, entering: Array, values: Mapping[Node, Array]) -> Array:

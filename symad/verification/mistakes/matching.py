@@ -12,16 +12,16 @@ from symad.verification.mistakes.words import factor_of
 from symad.verification.random_fields.prime_fields import Array
 
 ROUNDINGS = 1024.0
-"""So many roundings of the largest value are allowed for, on both sides together."""
+"""The number of roundings of the largest value that both sides together may differ by."""
 
 TOLD = 1000.0
-"""A difference is looked at if it is so many times as large."""
+"""A difference counts if it is at least this many times as large as its rounding error."""
 
 ALIKE = 1e-6
 """The largest relative disagreement of two differences."""
 
 MIN_NUMBERS = 4
-"""So many elements and points must differ, or a difference says too little."""
+"""The least number of elements and points at which there must be a difference: fewer say too little."""
 
 
 @dataclass(frozen=True)

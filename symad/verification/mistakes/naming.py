@@ -64,7 +64,7 @@ NAMELESS = (SymadError, ArithmeticError, ValueError, TypeError, NotImplementedEr
 
 @dataclass(frozen=True)
 class Asked:
-    """A derivative by hand, and of what it is one; all sizes are numbers.
+    """A derivative written by hand, and the function it is claimed to be of; all sizes are numbers.
 
     Args:
         function: the function, with its inputs.

@@ -118,4 +118,4 @@ def _last_that_matters(p: Iterable[Monomial], terms: list[float], values: Values
                 groups[i] = numbers[groups[i], e]
         elif last < 0:
             last = k
-    return max(places, default=-1) if last < 0 and not any(terms) else last  # one of them stands for 0
+    return max(places, default=-1) if last < 0 and not any(terms) else last  # a name stands for 0

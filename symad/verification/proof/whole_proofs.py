@@ -286,7 +286,7 @@ def _attempt(
                 return None, [*why, EXHAUSTED], board
             continue
         if before is not None and not shared:
-            # the better of both once more, in the order that is written down
+            # The goals of the better attempt are established once more: a proof has its steps in their order.
             proved, shared = (done if len(done) > len(before) else before), True
             if proved:
                 continue
