@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.graph import Graph, Node, topological
+from symad.derivatives.root import Root
 from symad.errors import LoweringError
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
 from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
@@ -46,14 +49,11 @@ from symad.numeric.program.expressions import Value
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Statement
 from symad.numeric.scheduling.roles import Roles
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import constant_value, symbol_of
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
-from symad.ops.linalg.root import Root
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import constant_value, symbol_of
 from symad.ops.linalg.solve_det import MatrixOp
 
 if TYPE_CHECKING:

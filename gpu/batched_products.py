@@ -14,10 +14,10 @@ from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.gpu.views import Take
-from symad.ops.arrays.contraction import Einsum, contract
+from symad.higher_order.scan import Local, Scan
 from symad.ops.arrays.stacking import stack
-from symad.ops.elementwise.arithmetic import Add, add
-from symad.ops.loops.scan import Local, Scan
+from symad.ops.basic.arithmetic import Add, add
+from symad.ops.basic.contraction import Einsum, contract
 
 NEW = -1
 """The label of the stacked axis."""

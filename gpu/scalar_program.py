@@ -12,7 +12,7 @@ from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input
+from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
 MAX_DIRECT = 48

@@ -15,9 +15,9 @@ import numpy as np
 from symad.core.dims import Shape, plus, same_dim, same_shape
 from symad.core.graph import Node, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.ops.arrays.shaping import Pad, Reshape, ShapingOp, Slice, reshape
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Pad, Reshape, ShapingOp, Slice, reshape
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,15 @@ from symad.core.arguments import Argument, SignatureOf, argument_of, bind, flat_
 from symad.core.graph import Graph, Node, TupleOf, rebuild
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import leaves
-from symad.derivatives.wrt import input_names, others, select, symbol_like
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.fixed_data import gather_data
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import Input, input_node
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import Input, input_node
 from symad.tracing import as_graph
+from symad.tracing.wrt import input_names, others, select, symbol_like
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array

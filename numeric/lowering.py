@@ -16,6 +16,7 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
+from symad.higher_order.captured import check_closed
 from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel, Origin
 from symad.numeric.modules.entry_point import (
@@ -33,7 +34,6 @@ from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangen
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
 from symad.numeric.targets import ranged_functions  # noqa: F401  (registers how ranges are printed)
-from symad.ops.loops.captured import check_closed
 from symad.saving.save_load import loads
 from symad.tracing import as_graph
 

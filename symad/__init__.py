@@ -19,6 +19,7 @@ from symad.version import __version__ as __version__
 
 with loading():
     from symad import errors
+    from symad import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
     from symad.core.graph import METHODS, Graph
     from symad.cost import flops, live_memory, memory
     from symad.derivatives.forward import pushforward
@@ -32,10 +33,9 @@ with loading():
     from symad.derivatives.reverse import pullback, value_and_gradient
     from symad.derivatives.vmap import vmap
     from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401  (registers them)
-    from symad.evaluation.dual import Dual
     from symad.evaluation.evaluate import call
     from symad.functions import register_function, stop_gradient
-    from symad.library import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
+    from symad.numbers.dual import Dual
     from symad.tracing import to_sympy, trace
     from symad.tracing.into_sympy import rules as _what_ops_are_in_sympy  # noqa: F401  (registers answers)
 

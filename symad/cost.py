@@ -18,9 +18,9 @@ from symad.core.dims import Dim, as_dim, bind, dim_symbols, size
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import flops as flops_of
 from symad.core.signatures import Inputs, Traceable
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.elementwise.selection import Condition
 from symad.tracing import as_graph
 
@@ -32,8 +32,8 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     moving elements costs nothing. A common subexpression is counted once.
 
     >>> n, d = sympy.symbols("n d", integer=True, positive=True)
-    >>> from symad.ops.arrays.contraction import matmul
-    >>> from symad.ops.arrays.sources import input_node
+    >>> from symad.ops.basic.contraction import matmul
+    >>> from symad.ops.basic.sources import input_node
     >>> a, b = (input_node(sympy.MatrixSymbol(*s), s[1:]) for s in (("A", n, d), ("B", d, n)))
     >>> flops(Graph((a, b), (matmul(a, b),)))
     2*d*n**2

@@ -22,14 +22,22 @@ from symad.core.dims import Dim, Shape, as_dim
 from symad.core.real_arrays import numbers_only, real_array, sequence_of_arrays
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
-from symad.library import matrix_functions
 from symad.library.associative_scan import affine_scan, associative_scan
 from symad.library.attention import attention
 from symad.library.decompositions import expm, lstsq, lu, pinv, qr, svd
 from symad.library.pairwise import pairwise
-from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
 from symad.library.random import fold_in, key, rand, randn, split
-from symad.library.scalar_functions import (
+from symad.library.scan import fold, scan
+from symad.library.triangular import cho_solve, solve_triangular
+from symad.library.user_functions import register_function
+from symad.ops.arrays import softmax as fused
+from symad.ops.arrays.gathering import as_indices, gather
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import eye as identity
+from symad.ops.basic.sources import iota
+from symad.sympy_functions import matrix_functions
+from symad.sympy_functions.probability import gammainc, gammaincc, ive, log_ndtr
+from symad.sympy_functions.scalar_functions import (
     expm1,
     gelu,
     hypot,
@@ -42,15 +50,7 @@ from symad.library.scalar_functions import (
     stop_gradient,
     xlogy,
 )
-from symad.library.scan import fold, scan
-from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
-from symad.library.triangular import cho_solve, solve_triangular
-from symad.library.user_functions import register_function
-from symad.ops.arrays.gathering import as_indices, gather
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import eye as identity
-from symad.ops.arrays.sources import iota
-from symad.ops.fused import softmax as fused
+from symad.sympy_functions.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 

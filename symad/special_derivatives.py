@@ -17,7 +17,7 @@ DIGITS = 17
 def _derivative(name: str, *values: float) -> float:
     import mpmath
 
-    from symad.library.parameter_derivatives import COMPANIONS, high_precision_value
+    from symad.tracing.from_sympy.parameter_derivatives import COMPANIONS, high_precision_value
 
     head = next(of for of, made in COMPANIONS.items() if made.__name__ == name)
 
@@ -36,7 +36,7 @@ def polylog_slope(order: float, s: float, x: float) -> float:
     """d^k/dx^k Li_s(x)."""
     import mpmath
 
-    from symad.library.special_functions import polylog_slope_value
+    from symad.sympy_functions.special_functions import polylog_slope_value
 
     def one(*numbers: float) -> float:
         try:

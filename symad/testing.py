@@ -20,18 +20,18 @@ from symad.core.graph import Graph, Node, Op, TupleOf, topological
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian_node
-from symad.derivatives.wrt import tangent_inputs
 from symad.errors import SymadError
-from symad.evaluation.dual import Dual
-from symad.evaluation.number_domains import Undefined
-from symad.ops.arrays.contraction import inner, permute, sum_all
-from symad.ops.arrays.sources import Input, input_node
-from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.examples import EXAMPLES
+from symad.numbers.dual import Dual
+from symad.numbers.number_domains import Undefined
+from symad.numbers.values import unchecked
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import inner, permute, sum_all
+from symad.ops.basic.sources import Input, input_node
+from symad.tracing.wrt import tangent_inputs
 from symad.transforms.cotangents import pull
 from symad.transforms.jacobians import forward_jacobian, reverse_jacobian
 from symad.transforms.tangents import dense, push
-from symad.transforms.values import unchecked
 from symad.verification import Budget, Certificate, verify
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.decide import decide
@@ -202,7 +202,7 @@ def assert_dot_product(f: Graph, wrt: Sequence[Node] | None = None, points: int 
 
 
 def _weight_symbol(k: int, y: Node) -> sympy.Symbol:
-    from symad.derivatives.wrt import symbol_like
+    from symad.tracing.wrt import symbol_like
 
     return symbol_like(f"w_{k}", y.shape, set())
 

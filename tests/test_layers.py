@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 import networkx
@@ -235,6 +236,59 @@ def test_imports_run_downhill():
     """No circle of imports anywhere, those inside of functions and for type checkers included."""
     circles = [c for c in networkx.strongly_connected_components(import_graph()) if len(c) > 1]
     assert [sorted(c) for c in circles] == []
+
+
+def imports_between_children():
+    """For every folder, a graph of the imports between its subfolders and files.
+
+    An import counts in the deepest folder that holds both modules. The ``__init__`` of that folder is left
+    out: it is the face of the others.
+    """
+    levels = {}
+    for importer, imported in import_graph().edges:
+        above = importer.split("."), imported.split(".")
+        shared = next(k for k, pair in enumerate(zip_longest(*above)) if len(set(pair)) > 1)
+        if shared < min(map(len, above)):
+            folder = ".".join(above[0][:shared])
+            levels.setdefault(folder, networkx.DiGraph()).add_edge(above[0][shared], above[1][shared])
+    return levels
+
+
+TANGLED = {
+    "symad.gpu": 5,
+    "symad.models": 3,
+    "symad.numeric": 16,
+    "symad.numeric.compiled_arrays": 2,
+    "symad.numeric.passes": 4,
+    "symad.numeric.program_passes": 2,
+    "symad.sparsity": 3,
+    "symad.tracing": 7,
+    "symad.verification": 20,
+}
+"""Folders whose subfolders and files still import each other in circles: how many; the numbers only shrink."""
+
+
+def test_folders_import_each_other_in_one_direction():
+    """No circle between the subfolders and files of any folder, though no file be in a circle."""
+    circles = {
+        folder: len(circle)
+        for folder, graph in imports_between_children().items()
+        for circle in networkx.strongly_connected_components(graph)
+        if len(circle) > 1
+    }
+    assert circles == TANGLED
+
+
+def test_the_folders_stand_in_the_order_that_the_design_gives():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    table = re.findall(r"^\| (`.*?) \|", text[text.index("Within symad the folders") :].split("##")[0], re.M)
+    order = [name for row in table for name in re.findall(r"`(\w+)`", row)]
+    folders = {module_of(f).split(".")[1] for f in files_of("symad") if len(f.relative_to(ROOT).parts) > 2}
+    assert sorted(order) == sorted(folders)
+    edges = imports_between_children()["symad"].edges
+    assert [
+        (a, b) for a, b in edges if a in folders and b in folders and order.index(b) > order.index(a)
+    ] == []
 
 
 @pytest.mark.parametrize("package", ["symad", "numeric", "gpu"])

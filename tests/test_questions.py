@@ -8,7 +8,6 @@ import sympy
 from plum import NotFoundLookupError
 
 import symad
-from symad import ops
 from symad.cli.ops_table import MISSING, linear_arguments, table
 from symad.core import questions
 from symad.core.graph import SHAPE, Graph, Op, topological
@@ -16,12 +15,13 @@ from symad.numeric import lower
 from symad.numeric.scheduling import roles
 from symad.numeric.targets.scalars import write
 from symad.numeric.targets.statements import lines
-from symad.ops.arrays.sources import Input
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
+from symad.saving.saved_ops import load_all_ops
 from symad.stable import rules as stable_rules
 
-ops.load_all()
+load_all_ops()
 
 WITHOUT_EXAMPLES = {
     "Seed": "stands for a tangent while a graph is linearized",

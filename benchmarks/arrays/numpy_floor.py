@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph
+from symad.higher_order.scan import Scan
 from symad.numeric.passes.loops.loop import Loop
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.softmax import Softmax
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
-from symad.ops.fused.softmax import Softmax
-from symad.ops.loops.scan import Scan
 
 Product = tuple[int, int, int, int]
 """A stack of matrix products: their number, rows, columns, and terms of each sum."""

@@ -25,7 +25,7 @@ import symad  # noqa: E402
 from symad.core.graph import Graph, topological  # noqa: E402
 from symad.models.layers.parameters import trace_model  # noqa: E402
 from symad.models.transformers.transformer import Transformer  # noqa: E402
-from symad.ops.arrays.shaping import reshape  # noqa: E402
+from symad.ops.basic.shaping import reshape  # noqa: E402
 from symad.verification import Budget  # noqa: E402
 from symad.verification.measuring.directional import directions, slope_forward, slope_reverse  # noqa: E402
 

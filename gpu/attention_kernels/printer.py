@@ -15,6 +15,15 @@ import sympy as sp
 
 from symad.core.graph import Graph, Node, topological
 from symad.errors import ShapeError
+from symad.fused.attention_definition import definition_of
+from symad.fused.attention_ops import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+    AttentionTangent,
+)
+from symad.fused.score_functions import Parameter, parameter_symbol
 from symad.gpu.attention_kernels import module_text as texts
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
 from symad.gpu.attention_kernels.fastest_tiles import IMPORTS, fastest_text
@@ -41,20 +50,11 @@ from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
-from symad.library.score_functions import Parameter, parameter_symbol
 from symad.numeric.pairs.attention_printer import numbers_of, tuple_text
 from symad.numeric.pairs.scores import LOOPS, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import constant_value
-from symad.ops.fused.attention_definition import definition_of
-from symad.ops.fused.attention_ops import (
-    Attention,
-    AttentionCotangent,
-    AttentionOp,
-    AttentionSecond,
-    AttentionTangent,
-)
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import constant_value
 
 Groups = list[tuple[str, tuple[sp.Symbol, ...]]]
 PASSES = {

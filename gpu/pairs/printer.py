@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from symad.core.graph import Node
 from symad.errors import LoweringError
+from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
@@ -19,7 +20,6 @@ from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
-from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 
 MAX_COMPONENTS = 128
 """The most components of a point that the kernels support."""

@@ -15,9 +15,9 @@ from symad.core.questions import Nodes
 from symad.numeric.fusion.bodies import body_of, read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import FusedSum
-from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
+from symad.ops.basic.arithmetic import ElementwiseOp, mul
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.shaping import broadcast_axes
 
 Labels = tuple[int, ...]
 

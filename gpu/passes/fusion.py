@@ -16,9 +16,9 @@ from symad.gpu.passes.row_programs import row_programs
 from symad.gpu.passes.scaled_sums import scaled_sums
 from symad.gpu.passes.shared_products import shared_products
 from symad.gpu.views import simplify_views
+from symad.higher_order.scan import Scan
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.rows import fuse_rows
-from symad.ops.loops.scan import Scan
 
 ROWS = (16, 12)
 """The most arrays that a row kernel reads and writes: a norm with the ops before it and residuals fits."""

@@ -14,24 +14,24 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, Node, topological
+from symad.fused.attention_ops import AttentionOp
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.views import Take
+from symad.higher_order.scan import Local, Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.index_only_values import INDEX_ARGUMENTS
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Iota
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.loops.scan import Local, Scan
 
 MOVES = (Broadcast, Reshape, Slice, Take, Pad, Concatenate, Stack)
 WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}

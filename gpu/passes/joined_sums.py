@@ -10,7 +10,7 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
-from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.basic.contraction import Einsum, contract
 
 AXES = 3
 """The most axes that are kept, and that are summed, of one array."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairOp
 from symad.gpu.attention_kernels import printer as attention
 from symad.gpu.pairs import printer as pair_sum
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.fused.pair_sum import PairOp
 
 
 def with_kernels(graph: Graph, dtype: str) -> Graph:

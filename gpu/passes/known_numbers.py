@@ -9,12 +9,12 @@ import numpy as np
 
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes, evaluate
-from symad.evaluation.number_domains import as_float
 from symad.gpu.views import Take
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice, broadcast_to
-from symad.ops.arrays.sources import Constant, constant
+from symad.numbers.number_domains import as_float
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 
 
 def known_numbers(outputs: Sequence[Node]) -> Nodes:

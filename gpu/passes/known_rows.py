@@ -17,7 +17,7 @@ from symad.gpu.passes.known_numbers import filled
 from symad.gpu.printers.indices import fits
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions, name_of, positions
-from symad.ops.arrays.shaping import (
+from symad.ops.basic.shaping import (
     Broadcast,
     Pad,
     Reshape,
@@ -26,7 +26,7 @@ from symad.ops.arrays.shaping import (
     reshape,
     slice_axis,
 )
-from symad.ops.arrays.sources import ArrayConstant, Iota, constant, iota
+from symad.ops.basic.sources import ArrayConstant, Iota, constant, iota
 from symad.ops.elementwise.selection import compare, select
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sympy as sp
 
 from symad.core.graph import Node
-from symad.library.score_functions import I, J
-from symad.ops.arrays.contraction import Einsum
+from symad.fused.score_functions import I, J
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape, reshape
-from symad.ops.arrays.sources import Iota, constant_value
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, reshape
+from symad.ops.basic.sources import Iota, constant_value
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
 RELATIONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge, "==": sp.Eq, "!=": sp.Ne}

@@ -1,7 +1,7 @@
 """Attention recognised from the mathematics, with its derivatives: softmax(c QKᵀ + bias) V, masked or not.
 
 A pass from graph to graph that keeps the function. Attention written as formulas forms arrays over all pairs;
-as ops of `symad.ops.fused.attention` it is computed by tiles. The pass recognises
+as ops of `symad.fused.attention` it is computed by tiles. The pass recognises
 
     t = c q kᵀ [+ bias],   P = softmax([mask: t, −∞]) [0 in rows without visible keys],   o = P v,
 
@@ -25,6 +25,14 @@ from typing import Any
 
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Graph, Node, Tangent, op_of, rebuild, topological
+from symad.fused.attention import in_part
+from symad.fused.attention_ops import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+    AttentionTangent,
+)
 from symad.gpu.passes.written_attention import (
     Axes,
     Operand,
@@ -39,21 +47,12 @@ from symad.gpu.passes.written_attention import (
     row_axes,
     scores_of,
 )
-from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.arrays.softmax import Softmax
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.attention import in_part
-from symad.ops.fused.attention_ops import (
-    Attention,
-    AttentionCotangent,
-    AttentionOp,
-    AttentionSecond,
-    AttentionTangent,
-)
-from symad.ops.fused.softmax import Softmax
-from symad.ops.loops.scan import fresh_input
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import push
 

@@ -15,17 +15,17 @@ from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.step import step_of
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import Dimension
 from symad.ops.arrays.stacking import Concatenate
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import Dimension
 from symad.ops.elementwise.selection import Condition, Logic
-from symad.ops.loops.scan import Local
 
 MAX_WORK = 1 << 25
 """The most operations of a kernel's products; with more, cuBLAS's speed outweighs the saved launches.

@@ -18,11 +18,11 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Reshape
+from symad.fused.attention_ops import AttentionOp
 from symad.ops.arrays.stacking import stack, take
-from symad.ops.elementwise.arithmetic import Add, signed_sum
-from symad.ops.fused.attention_ops import AttentionOp
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Reshape
 
 NEW = -1
 """The label of the stacked axis."""

@@ -16,16 +16,16 @@ import sympy as sp
 from symad.core.dims import Shape
 from symad.core.formula import Formula
 from symad.core.graph import Node, op_of, topological
+from symad.fused.attention import attention
+from symad.fused.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.gpu.passes.mask_formulas import mask_array, mask_formula
-from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
-from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.reduction import extreme, keep_axes
-from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_to, reshape
-from symad.ops.arrays.sources import ArrayConstant, Input, array_constant, constant, constant_value
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.arithmetic import sub as minus
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import sub as minus
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.shaping import Broadcast, Reshape, broadcast_to, reshape
+from symad.ops.basic.sources import ArrayConstant, Input, array_constant, constant, constant_value
 from symad.ops.elementwise.selection import Select, compare, indicator, select
-from symad.ops.fused.attention import attention
 
 Axes = tuple[int, ...]
 

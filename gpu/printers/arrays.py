@@ -20,18 +20,18 @@ from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
-from symad.library.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
+from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.program.expressions import Interval
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import ArrayConstant, Dimension, Iota
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import ArrayConstant, Dimension, Iota
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.linalg.matrix_power import MatrixPower
-from symad.ops.loops.affine_scan import AffineScan
+from symad.sympy_functions.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 
 MAX_EXACT = 1 << 16
 """Ranges of at most this many numbers are computed once for each device, not in every call."""

@@ -22,9 +22,9 @@ from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Iota
-from symad.ops.fused.random import FoldIn
+from symad.ops.arrays.random import FoldIn
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Iota
 
 CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
     """Row numbers in axes of these lengths; a wrong index leaves ``site`` or one of the next in the flag."""

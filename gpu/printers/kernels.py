@@ -14,8 +14,8 @@ from symad.gpu.printers.library import real_type
 from symad.numeric.fusion.c_expressions import Body, statements
 from symad.numeric.fusion.chains import Fused
 from symad.ops.arrays.gathering import ScatterAdd
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import ArrayConstant, constant_value
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.selection import Condition, Logic
 
 BOOLEAN = (Condition, Logic)

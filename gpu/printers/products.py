@@ -18,7 +18,7 @@ from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 
 OPERAND = '''def _operand(x):
     """An array of matrices as cuBLAS reads it: array, transposed, leading dimension, distance of matrices."""

@@ -1,6 +1,6 @@
 """Random numbers on the device: every element computes its own block of Philox 4×32-10.
 
-The integer arithmetic is that of `symad.evaluation.philox`, so that the bits are equal. Half precisions are
+The integer arithmetic is that of `symad.numbers.philox`, so that the bits are equal. Half precisions are
 rejected: between 1/2 and 1, a float16 has 2¹⁰ steps and a bfloat16 2⁷.
 """
 
@@ -15,7 +15,7 @@ from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import HALVES, CuPy, real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.arrays.random import FoldIn, Uniform
 
 PHILOX = """static __device__ void symad_philox(unsigned int *c, unsigned int k0, unsigned int k1) {
   for (int round = 0; round < 10; ++round) {

@@ -11,7 +11,7 @@ from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.ops.arrays.sources import ArrayConstant, Input
+from symad.ops.basic.sources import ArrayConstant, Input
 
 INTEGERS = {True: ("int64",), False: ()}
 """Integer types that results keep, in half precisions and in others."""

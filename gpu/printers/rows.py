@@ -15,7 +15,7 @@ from symad.gpu.printers.library import CuPy, real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.targets import helpers
-from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 START = """extern "C" __global__ void $name(
     const $real *x, const $real *t, $real *result, long long rows, long long columns) {

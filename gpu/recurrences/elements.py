@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 from symad.core.graph import Node, Op
 from symad.core.questions import question
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, ShapingOp, Slice
-from symad.ops.arrays.sources import Constant, constant
 from symad.ops.arrays.stacking import Concatenate, Stack, take
-from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
-from symad.ops.loops.scan import Local
+from symad.ops.basic.arithmetic import ElementwiseOp, mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, ShapingOp, Slice
+from symad.ops.basic.sources import Constant, constant
 
 
 class NotByRows(Exception):

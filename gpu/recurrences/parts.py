@@ -12,11 +12,11 @@ from symad.core.questions import Nodes
 from symad.gpu.passes.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.recurrence import before_steps
+from symad.higher_order.scan import Local
 from symad.numeric.passes.loops.loop import Loop, pieces
-from symad.ops.arrays.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import Stack, stack, take
-from symad.ops.loops.scan import Local
+from symad.ops.basic.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
+from symad.ops.basic.sources import constant
 
 MAX_PARTS = 4
 """The most arrays in a stack that become separate states."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
-from symad.ops.loops.scan import Local
+from symad.higher_order.scan import Local
 
 MAX_MEMBERS, MAX_ARRAYS = 400, 80
 """The most nodes of a body that becomes one kernel, and the most arrays: each takes 48 of the 4096 bytes of

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.higher_order.scan import Scan
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.compiled_arrays.cut_before_fusing import in_pieces
 from symad.numeric.fusion.c_expressions import has_c_form
@@ -16,7 +17,6 @@ from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.box_sums import boxes
-from symad.ops.loops.scan import Scan
 
 
 def fuse(graph: Graph, dtype: str) -> Graph:

@@ -13,8 +13,8 @@ from math import prod
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.ops.arrays.shaping import Reshape, Slice
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import Reshape, Slice
 
 
 def in_pieces(outputs: Sequence[Node]) -> Nodes:

@@ -20,6 +20,7 @@ import sympy as sp
 from symad.core.graph import Graph, Node
 from symad.derivatives.reverse import value_and_gradient
 from symad.errors import LoweringError
+from symad.fused.pair_sum import PairOp, PairSum
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
 from symad.numeric.compiled_arrays.printing import CompiledPrinting
@@ -28,9 +29,8 @@ from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.pairs.pair_sum_printer import traced
 from symad.numeric.passes import prepare
-from symad.ops.arrays.sources import Constant, Input, input_node
-from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.fused.pair_sum import PairOp, PairSum
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import Constant, Input, input_node
 from symad.stable import with_logistic
 from symad.tracing import trace
 

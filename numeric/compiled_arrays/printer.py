@@ -10,6 +10,7 @@ import numpy as np
 
 from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, Node, op_of
+from symad.fused.pair_sum import PairSum, PairSumCotangent
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody, functions
 from symad.numeric.compiled_arrays.c.chain_text import (
@@ -43,10 +44,9 @@ from symad.numeric.program_passes.lines.repeats import is_repeated
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.shaping import Slice
-from symad.ops.arrays.sources import ArrayConstant
-from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
-from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.basic.shaping import Slice
+from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import IntArray
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from symad.core.identifiers import ascii_identifier, short_name
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 
 C_KEYWORDS = {
     *("auto", "case", "char", "const", "default", "do", "double", "enum", "extern", "float", "goto"),

@@ -13,6 +13,7 @@ from symad.core.dims import bind
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
 from symad.errors import LoweringError
+from symad.higher_order.captured import check_closed
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import layout_of
 from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
@@ -25,7 +26,6 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.scheduling.roles import roles_of
-from symad.ops.loops.captured import check_closed
 from symad.saving.atomic_files import write_text
 from symad.stable import with_logistic
 from symad.tracing import as_graph

@@ -17,12 +17,12 @@ import sympy
 from symad.core.graph import Node
 from symad.core.questions import Array, Values
 from symad.evaluation.node_numbers import NodeNumber
+from symad.higher_order.adjugate import Adjugate, polynomial_adjugate
 from symad.numeric.entries.rules import NAN, Evaluator, add_all, entries
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import div, mul, neg, sub
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import div, mul, neg, sub
 from symad.ops.elementwise.selection import compare, equal, select
-from symad.ops.linalg.adjugate import Adjugate, polynomial_adjugate
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 

@@ -16,12 +16,12 @@ from symad.core.identifiers import short_name
 from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError, SymadError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
+from symad.higher_order.scan import Scan
 from symad.numeric.entries import elimination  # noqa: F401  (registers answers)
 from symad.numeric.entries.rules import PYTHON, entries
 from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
-from symad.ops.arrays.sources import Source, input_node, symbol_of
 from symad.ops.arrays.stacking import pack_scalars
-from symad.ops.loops.scan import Scan
+from symad.ops.basic.sources import Source, input_node, symbol_of
 from symad.ops.sparse.csr import CompressedRows, compressed_rows
 from symad.transforms.seeding import total_size
 

@@ -15,22 +15,22 @@ import numpy as np
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Node, Op
 from symad.core.questions import Array, Values, definition, evaluate, question
+from symad.derivatives.root import Root
 from symad.errors import LoweringError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes
-from symad.ops.arrays.contraction import Einsum
+from symad.higher_order.scan import Scan
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.arrays.random import RandomOp
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, mul, signed_product, signed_sum
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul, add, mul, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, indicator, logic, select
 from symad.ops.elementwise.undefined import Undefined
-from symad.ops.fused.random import RandomOp
 from symad.ops.linalg.eigen import EigenSystem
-from symad.ops.linalg.root import Root
-from symad.ops.loops.scan import Scan, fresh_input
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 NAN = constant(float("nan"))

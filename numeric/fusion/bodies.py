@@ -9,8 +9,8 @@ from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.core.readers import readers
-from symad.ops.loops.scan import Local
-from symad.transforms.values import unchecked
+from symad.higher_order.scan import Local
+from symad.numbers.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,16 +15,16 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
-from symad.evaluation.number_domains import as_float
+from symad.numbers.number_domains import as_float
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.c_functions import FORMS, HELPERS, MATH_H, OWN, OWN_MODULE
 from symad.numeric.targets.scalars import number, write
 from symad.numeric.targets.target import C, Function, Level, Text
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import Constant
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
 

@@ -19,15 +19,15 @@ from symad.core.dims import Shape, same_shape
 from symad.core.following import tell
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.bodies import BodyOp, body_nodes, body_shape, body_values
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.recompute import computed_again
-from symad.ops.arrays.contraction import Einsum, sum_axes
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import Constant, Dimension
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum, sum_axes
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import Constant, Dimension
 from symad.ops.elementwise.powers import Pow
-from symad.ops.loops.scan import Local
 
 MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 100
 """Limits of a kernel: arrays read, nodes computed, arrays written; and nodes visited in search of a cycle."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import broadcast_axes
 
 
 def as_products(outputs: Sequence[Node]) -> Nodes:

@@ -15,10 +15,10 @@ import sympy
 
 from symad.core.dims import same_shape
 from symad.core.graph import Node
-from symad.library.scalar_functions import sigmoid
-from symad.ops.arrays.sources import Constant
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.sympy_functions.scalar_functions import sigmoid
 
 FUNCTIONS = (sympy.exp, sigmoid)
 """Functions whose vector code takes no longer than writing a value and reading it."""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.rows import is_row_dot, is_row_sum, repeats_columns, repeats_rows
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant
-from symad.ops.loops.scan import Local
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant
 
 
 class RowText(ABC):

@@ -18,14 +18,14 @@ from symad.core.dims import Shape, same_shape
 from symad.core.following import tell
 from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.selection import Condition, Logic
-from symad.ops.loops.scan import Local
 
 MIN_ROW, MAX_ROW, MAX_MEMBERS, MAX_LEAVES, MAX_RESULTS = 8, 4096, 80, 12, 6
 """Limits of a kernel: elements of a row (two bounds), nodes, arrays read and arrays written."""

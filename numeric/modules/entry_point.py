@@ -24,7 +24,7 @@ from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.targets.dimensions import Called, dimension
 from symad.numeric.targets.target import Level, Text
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 from symad.transforms.seeding import total_size
 
 

@@ -10,12 +10,12 @@ from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, leaves
-from symad.derivatives.wrt import select, value_part
 from symad.numeric.modules.entry_point import Flat, Parameter
 from symad.numeric.passes.memory_layout.packed_entries import entries_of
-from symad.ops.arrays.shaping import flatten, reshape
-from symad.ops.arrays.sources import ArrayConstant, constant, symbol_of
 from symad.ops.arrays.stacking import concatenate, pack_scalars
+from symad.ops.basic.shaping import flatten, reshape
+from symad.ops.basic.sources import ArrayConstant, constant, symbol_of
+from symad.tracing.wrt import select, value_part
 
 
 def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:

@@ -12,9 +12,9 @@ from symad.core.escaping import brief
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
-from symad.ops.arrays.shaping import Pad, Slice
-from symad.ops.arrays.sources import Dimension, Source
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import Pad, Slice
+from symad.ops.basic.sources import Dimension, Source
 
 
 def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:

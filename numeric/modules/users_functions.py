@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.evaluation.function_values import implementation
-from symad.library.ranged import Ranged
+from symad.numbers.function_values import implementation
 from symad.ops.elementwise.apply import Apply
+from symad.tracing.ranged import Ranged
 
 if TYPE_CHECKING:
     import sympy

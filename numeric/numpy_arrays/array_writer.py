@@ -17,8 +17,8 @@ from symad.numeric.targets.contractions import contraction
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import MatrixProduct, Text, numpy_as
 from symad.numeric.targets.writer import Writer
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Constant, Dimension
 
 if TYPE_CHECKING:
     import sympy

@@ -9,7 +9,6 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
-from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.numpy_arrays.elementwise_helpers import (
     CLEAR,
     ERFC,
@@ -30,12 +29,13 @@ from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.lines.repeats import is_indicator, is_repeated
 from symad.numeric.program_passes.memory.allocation import ufunc_name
 from symad.numeric.targets import helpers
-from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+from symad.sympy_functions.scalar_functions import relu, sigmoid, silu, softplus
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 

@@ -15,6 +15,7 @@ import numpy as np
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node
 from symad.cost import schedule
+from symad.higher_order.scan import Scan
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.elementwise_statements import step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
@@ -34,15 +35,14 @@ from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows, IntArray
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from symad.core.contents import inner_graphs
 from symad.core.graph import Node
+from symad.fused.attention_ops import AttentionOp
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.fused.attention_ops import AttentionOp
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 
 INDEX_ARGUMENTS: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
 """The positions of the arguments that contain row numbers, for each op."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symad.core.graph import Node
 from symad.numeric.program.expressions import Compute, Index, NewAxis, Place, Read, Value
 from symad.numeric.program_passes.expressions.views import joined
-from symad.ops.arrays.shaping import Reshape, Slice
+from symad.ops.basic.shaping import Reshape, Slice
 
 
 def view_of_slice(node: Node) -> tuple[Node, tuple[Place, ...]] | None:

@@ -26,7 +26,7 @@ from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large, most_elements
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""

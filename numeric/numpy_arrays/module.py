@@ -16,7 +16,7 @@ from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scheduling.roles import NO_ROLES, Roles
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
 

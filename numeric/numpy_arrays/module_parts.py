@@ -15,7 +15,7 @@ from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import Level
-from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.basic.sources import Constant, Dimension
 
 
 class ModuleParts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from symad.core.graph import Node
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast, Reshape
 
 MIN_FREED_ELEMENTS = 2**14
 """The smallest number of elements of an array that is freed as soon as it is not needed."""

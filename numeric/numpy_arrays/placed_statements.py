@@ -21,7 +21,7 @@ from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Store, assignments
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast, Reshape
 
 
 class Placed:

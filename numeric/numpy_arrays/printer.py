@@ -11,7 +11,11 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, Node, topological
+from symad.derivatives.root import Root
 from symad.errors import LoweringError
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairSum, PairSumCotangent
+from symad.higher_order.scan import Local, Scan
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.array_writer import ArrayWriter
 from symad.numeric.numpy_arrays.module_parts import ModuleParts
@@ -37,11 +41,7 @@ from symad.numeric.program_passes.memory.allocation import is_long, is_view
 from symad.numeric.scheduling.blocks import NodeBlock, block_of, number_of
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
-from symad.ops.linalg.root import Root
-from symad.ops.loops.scan import Local, Scan
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
 """Names that modules import; values have other names."""

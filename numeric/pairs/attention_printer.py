@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.printing import Printing
-from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
-from symad.numeric.pairs.sympy_to_numpy import FormulaText
-from symad.ops.fused.attention_ops import (
+from symad.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,
     AttentionSecond,
     AttentionTangent,
 )
+from symad.numeric.numpy_arrays.printing import Printing
+from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
+from symad.numeric.pairs.sympy_to_numpy import FormulaText
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
     """Tiles of pairs: their rows, columns, positions (b, h, i, j) and which of them take part."""

@@ -14,10 +14,10 @@ from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.identifiers import short_name
 from symad.core.questions import Nodes
-from symad.derivatives.wrt import symbol_like
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.ops.arrays.sources import input_node, symbol_of
+from symad.ops.basic.sources import input_node, symbol_of
+from symad.tracing.wrt import symbol_like
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array

@@ -1,6 +1,6 @@
 """Attention of NumPy arrays: the op is lowered by `symad.numeric.lower` and called at once.
 
-The op (`symad.ops.fused.attention`) is built anew in each call. Its code is cached by the shapes, the
+The op (`symad.fused.attention`) is built anew in each call. Its code is cached by the shapes, the
 formulas of score and mask, and the dtype, and never by the Python functions, whose closures may change. It
 passes over tiles of pairs with an online softmax (`symad.numeric.pairs.attention_printer`), so that memory
 grows with the length, not with its square.
@@ -19,14 +19,14 @@ import sympy as sp
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.library.score_functions import LOOPS, B, I, J, call_functions, parameters_of
+from symad.fused.attention import in_part
+from symad.fused.attention_ops import Attention, AttentionCotangent
+from symad.fused.score_functions import LOOPS, B, I, J, call_functions, parameters_of
 from symad.numeric.pairs.calls import NUMPY, Library, called, inputs_of
 from symad.numeric.pairs.intervals import ArrayBounds, Interval, evaluate
 from symad.numeric.pairs.scores import Score, score_of
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant
-from symad.ops.fused.attention import in_part
-from symad.ops.fused.attention_ops import Attention, AttentionCotangent
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant
 
 if TYPE_CHECKING:
     from symad.core.dims import Dim

@@ -1,6 +1,6 @@
 """Sums over all pairs of two point sets, for NumPy arrays: the op is lowered by `symad.numeric.lower`.
 
-The op (`symad.ops.fused.pair_sum`) is built anew in each call. Its code is cached by the shapes, the formula
+The op (`symad.fused.pair_sum`) is built anew in each call. Its code is cached by the shapes, the formula
 of the pair function and the dtype, and never by the Python function, whose closure may change. It passes
 over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs. Plain sums over
 many pairs of NumPy arrays are compiled if there is a C compiler.
@@ -18,10 +18,10 @@ import sympy as sp
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
+from symad.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 from symad.numeric.compiler.c_compiler import search
 from symad.numeric.pairs.calls import COMPILED, NUMPY, Library, called, inputs_of
 from symad.numeric.pairs.pair_functions import expression_of, trace_pair
-from symad.ops.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 
 Array = Any
 REDUCTIONS = ("sum", "logsumexp", "softmax")

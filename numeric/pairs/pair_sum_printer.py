@@ -5,10 +5,10 @@ from __future__ import annotations
 import sympy as sp
 
 from symad.core.graph import Node
+from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
 from symad.numeric.pairs.sympy_to_numpy import ExpressionText
-from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s

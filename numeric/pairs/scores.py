@@ -1,6 +1,6 @@
 """Traced score functions and masks of attention, with their derivatives and reductions.
 
-`symad.library.score_functions` defines what a score function is.
+`symad.fused.score_functions` defines what a score function is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy as sp
 
-from symad.library.score_functions import (
+from symad.fused.score_functions import (
     LOOPS,
     B,
     H,

@@ -33,10 +33,10 @@ from symad.numeric.passes.algebra.contraction_order import (
 from symad.numeric.passes.algebra.merging import Signed, merging, written_out
 from symad.numeric.passes.algebra.network_rules import RULES, operand
 from symad.numeric.passes.algebra.networks import Misfit, Term, atom, product
-from symad.ops.arrays.shaping import Pad, Slice, pad, reshape, slice_axes
-from symad.ops.arrays.sources import constant, constant_value, eye
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import add
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.shaping import Pad, Slice, pad, reshape, slice_axes
+from symad.ops.basic.sources import constant, constant_value, eye
 from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:

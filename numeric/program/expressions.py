@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Op
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import constant
 
 
 @dataclass(frozen=True, eq=False)

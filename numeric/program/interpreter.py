@@ -12,7 +12,11 @@ from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import Dim, bind, solve_dims
 from symad.core.graph import Op, bind_op, pack
 from symad.core.questions import Array, Values, evaluate, question
-from symad.evaluation.number_domains import as_float
+from symad.derivatives.root import Root, newton
+from symad.higher_order.checkpointed_chain import Kept, kept_by
+from symad.higher_order.checkpointed_chain_pullback import ChainPullback, pulled_back
+from symad.higher_order.remat import Remat
+from symad.numbers.number_domains import as_float
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -38,11 +42,7 @@ from symad.numeric.program.statements import (
     Store,
     Together,
 )
-from symad.ops.arrays.shaping import slices
-from symad.ops.linalg.root import Root, newton
-from symad.ops.loops.checkpointed_chain import Kept, kept_by
-from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, pulled_back
-from symad.ops.loops.remat import Remat
+from symad.ops.basic.shaping import slices
 
 Called: TypeAlias = Callable[..., list[Array]]
 """A function of a program: from its arguments to its results."""

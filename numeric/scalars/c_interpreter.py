@@ -20,7 +20,6 @@ from sympy.codegen.cfunctions import hypot
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Array
-from symad.library.scalar_functions import xlogy
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.scalars.joined_steps import JOINED
 from symad.numeric.scalars.level_runs import OpName, Run
@@ -33,6 +32,7 @@ from symad.numeric.targets.c_functions import (
     own_name,
     scalar_name,
 )
+from symad.sympy_functions.scalar_functions import xlogy
 
 LANES = 128
 """The number of points of a batch that are computed together."""

@@ -24,7 +24,7 @@ from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars.level_runs import SHORT_POWERS
 from symad.numeric.scalars.lower_runs import Scalars, scalars
 from symad.numeric.targets.c_functions import PACKED
-from symad.ops.arrays.sources import constant_value
+from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 

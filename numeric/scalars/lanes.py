@@ -17,12 +17,12 @@ from symad.core.questions import evaluate
 from symad.errors import LoweringError
 from symad.numeric.scalars.joined_steps import joined
 from symad.numeric.scalars.level_runs import Plan, Run, Steps, placed, steps_of
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import Input
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 Array = np.ndarray
 

@@ -17,10 +17,10 @@ import sympy
 
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.errors import LoweringError
-from symad.evaluation.number_domains import as_float
-from symad.ops.arrays.sources import Constant, constant_value
+from symad.numbers.number_domains import as_float
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 

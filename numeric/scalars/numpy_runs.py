@@ -14,7 +14,6 @@ import sympy
 from symad import special
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
-from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.ops.constants import nested_text
@@ -23,8 +22,9 @@ from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output
 from symad.numeric.scalars.level_runs import Plan, Run, plan
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import NUMPY, Function
+from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.sympy_functions.scalar_functions import sigmoid
 
 OWN = "symad.special"
 

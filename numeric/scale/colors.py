@@ -15,11 +15,11 @@ from symad.core.dims import size
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Over, Traceable, Tree, Wrt
 from symad.core.structures import TupleOf
-from symad.derivatives.wrt import select
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.sparsity.coloring.result import Coloring
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
+from symad.tracing.wrt import select
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

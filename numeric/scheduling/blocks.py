@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from symad.core.graph import Node, Op, Structure
+from symad.fused.pair_sum import unread
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
-from symad.ops.arrays.sources import ArrayConstant, Constant
-from symad.ops.fused.pair_sum import unread
+from symad.ops.basic.sources import ArrayConstant, Constant
 
 MULTI_RESULT_FIELDS = ("body", "score", "formula", "kept")
 """Fields of ops with several results; each op has one of them."""

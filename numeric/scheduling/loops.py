@@ -14,6 +14,7 @@ from typing import Any
 
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node, op_of
+from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.loops.loop import pieces, values
 from symad.numeric.program.expressions import (
@@ -32,11 +33,10 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.statements import Allocate, Store
 from symad.numeric.scheduling.blocks import number_of
 from symad.numeric.scheduling.schedule import Scope, plan
-from symad.ops.arrays.shaping import Broadcast, Reshape, reshape, slice_axis
-from symad.ops.arrays.sources import ArrayConstant, Iota, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack, concatenate
+from symad.ops.basic.shaping import Broadcast, Reshape, reshape, slice_axis
+from symad.ops.basic.sources import ArrayConstant, Iota, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.loops.scan import Scan, backwards
 
 
 @plan.dispatch

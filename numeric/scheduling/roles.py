@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import Word, question
+from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes.loops.loop import Loop, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import constant_value
+from symad.ops.arrays.softmax import LogSoftmax, Softmax
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
-from symad.ops.fused.softmax import LogSoftmax, Softmax
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant
-from symad.ops.loops.scan import Scan, backwards
 from symad.transforms.cotangents import cotangents
 
 if TYPE_CHECKING:

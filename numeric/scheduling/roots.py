@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
+from symad.derivatives.root import Root, residual_at, slope_at
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Position, Read, Value, row
 from symad.numeric.program.loops import FindRoot, Loop
 from symad.numeric.program.statements import Allocate, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
-from symad.ops.linalg.root import Root, residual_at, slope_at
 
 
 @plan.dispatch

@@ -16,8 +16,8 @@ from symad.numeric.program.expressions import Compute, Expression, Position, Rea
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Comment, Statement, Store
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
-from symad.ops.arrays.sources import Input, Source, symbol_of
-from symad.ops.fused.softmax import Softmax
+from symad.ops.arrays.softmax import Softmax
+from symad.ops.basic.sources import Input, Source, symbol_of
 
 if TYPE_CHECKING:
     Done: TypeAlias = None

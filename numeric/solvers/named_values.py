@@ -13,8 +13,8 @@ from symad.core.arguments import argument_of, leaves_of
 from symad.core.graph import Graph
 from symad.core.signatures import Tree
 from symad.core.structures import Structure
-from symad.derivatives.wrt import Entry, name_of, others
 from symad.errors import EvaluationError
+from symad.tracing.wrt import Entry, name_of, others
 
 Start: TypeAlias = "str | tuple[sympy.Basic | str, ...]"
 """The form of a start: the names of the unknowns for a dict, "one" value, or a "sequence" of values."""

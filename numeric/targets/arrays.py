@@ -19,10 +19,10 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Iota
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Iota
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

@@ -13,10 +13,10 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import LoweringError
-from symad.library import scalar_functions as own
 from symad.numeric.compiled_arrays.math.vector_math import math_source
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.targets.target import C, Function
+from symad.sympy_functions import scalar_functions as own
 
 MATH_H: dict[type[sympy.Basic], str] = {
     **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},

@@ -8,7 +8,7 @@ from symad.core.dims import size
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import Level, MatrixProduct, NumPy, Text, Texts
-from symad.ops.arrays.contraction import Einsum, Labels
+from symad.ops.basic.contraction import Einsum, Labels
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

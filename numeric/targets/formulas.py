@@ -27,9 +27,9 @@ from symad.numeric.program.statements import Store
 from symad.numeric.targets.scalars import Written, exponent_of, write
 from symad.numeric.targets.target import Level, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:

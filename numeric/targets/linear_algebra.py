@@ -9,20 +9,20 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.graph import Op
-from symad.evaluation import philox
+from symad.higher_order import adjugate
+from symad.higher_order.adjugate import Adjugate, AdjugateTangent
+from symad.higher_order.affine_scan import AffineScan, join_pairs
+from symad.numbers import philox
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
-from symad.ops.fused.random import FoldIn, Uniform
-from symad.ops.linalg import adjugate
-from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
+from symad.ops.arrays.random import FoldIn, Uniform
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
-from symad.ops.loops.affine_scan import AffineScan, join_pairs
 from symad.ops.sparse.csr import CompressedRows, as_slice
 from symad.ops.sparse.sparse_solve import SparseSolve, solve_sparse
 

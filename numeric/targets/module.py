@@ -28,8 +28,8 @@ from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import ArrayConstant
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
 

@@ -16,8 +16,7 @@ from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Array
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.scalar_functions import sigmoid
+from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.ops.constants import constant_text
@@ -29,10 +28,11 @@ from symad.numeric.targets.c_functions import FORMS as C_FORMS
 from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, function_of, number, write
 from symad.numeric.targets.target import Function, Level, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer
-from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Logic, Select
+from symad.sympy_functions.scalar_functions import sigmoid
 
 if TYPE_CHECKING:
     AnyWriter: TypeAlias = "BodyWriter"

@@ -1,14 +1,14 @@
-"""Sums, products and integrals of `symad.library.ranged` as functions of a printed module."""
+"""Sums, products and integrals of `symad.tracing.ranged` as functions of a printed module."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from symad.errors import LoweringError
-from symad.library.ranged import BY_FLOATS, Ranged
 from symad.numeric.plain import plain_program
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.writer import SOURCES, Writer
+from symad.tracing.ranged import BY_FLOATS, Ranged
 
 if TYPE_CHECKING:
     import sympy

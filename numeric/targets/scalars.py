@@ -16,15 +16,15 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Op
 from symad.errors import LoweringError
-from symad.evaluation.number_domains import as_float
+from symad.numbers.number_domains import as_float
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import write as write
-from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, Dimension
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.numbers.numpy_names import NUMPY_NAMES
 
 
 class Level(IntEnum):

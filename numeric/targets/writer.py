@@ -30,7 +30,7 @@ from symad.numeric.program.expressions import (
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import NUMPY, Function, Level, MatrixProduct, NumPy, Target, Text, Texts
-from symad.ops.arrays.sources import Constant
+from symad.ops.basic.sources import Constant
 
 if TYPE_CHECKING:
     import sympy

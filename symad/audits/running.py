@@ -22,8 +22,8 @@ import sympy
 import symad
 from symad.audits.claims import GROUPS, Claim, Group, Row
 from symad.core.arrays import Number
-from symad.derivatives.wrt import name_of, select
 from symad.errors import SymadError
+from symad.tracing.wrt import name_of, select
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -173,7 +173,7 @@ def _groups(package: str) -> Mapping[str, Group]:
             importlib.import_module(f"symad.audits.{name}")
         return {made.__name__: made for made in GROUPS.get(package, [])}
     from symad.audits.user_files import declared
-    from symad.cli.load_models import split_target
+    from symad.load_models import split_target
 
     return declared(*split_target(package))
 

@@ -15,7 +15,7 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
 
 from symad import functions
 from symad.audits.claims import Claim, group
-from symad.library.probability import stdtr
+from symad.sympy_functions.probability import stdtr
 
 x, h, t = sympy.symbols("x h t", real=True)
 a, b, c, m, q, s, sigma, gamma = sympy.symbols("a b c m q s sigma gamma", positive=True)

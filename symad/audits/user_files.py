@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symad.audits.claims import GROUPS, Claim, Group
-from symad.cli.load_models import ModelError, run_file
+from symad.load_models import ModelError, run_file
 
 if TYPE_CHECKING:
     import torch

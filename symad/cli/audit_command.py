@@ -16,8 +16,8 @@ from symad.audits.claims import Row
 from symad.audits.running import MODULES, audit, check_name, summary, version_of
 from symad.cli.console import Output, Plain
 from symad.cli.exit_codes import OK, REFUTED, UNDECIDED
-from symad.cli.load_models import ModelError
 from symad.cli.tour.page import STYLE
+from symad.load_models import ModelError
 from symad.saving.atomic_files import write_text
 
 STYLES = {

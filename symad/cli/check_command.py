@@ -18,9 +18,9 @@ from rich.table import Table
 import symad
 from symad.cli.console import Output
 from symad.cli.exit_codes import OF_STATUS, worst
-from symad.cli.load_models import ModelError, load_written
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
+from symad.load_models import ModelError, load_written
 
 if TYPE_CHECKING:
     from symad.verification.certificate.certificate import Certificate

@@ -21,8 +21,8 @@ from symad.cli.exit_codes import OK, REFUTED
 from symad.core import questions
 from symad.core.graph import SHAPE, ZERO, Graph, Node, Op, Tangent, topological
 from symad.errors import LoweringError
-from symad.ops.arrays.sources import Input, input_node
-from symad.ops.examples import EXAMPLES
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input, input_node
 from symad.saving.saved_ops import classes
 
 ANSWERED, MISSING, NOT_LINEAR = "answered", "missing", "not linear"

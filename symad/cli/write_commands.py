@@ -13,9 +13,9 @@ from typing import Any
 
 import symad
 from symad.cli.exit_codes import OK
-from symad.cli.load_models import ModelError, load_model
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
+from symad.load_models import ModelError, load_model
 
 DERIVATIVES: dict[str, Callable[..., Graph]] = {
     "gradient": symad.gradient,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import (
+from symad.tracing import as_graph
+from symad.tracing.wrt import (
     input_names,
     packing_of,
     tangent_inputs,
@@ -13,8 +14,7 @@ from symad.derivatives.wrt import (
     value_part,
     with_directions,
 )
-from symad.derivatives.wrt import select as select_inputs
-from symad.tracing import as_graph
+from symad.tracing.wrt import select as select_inputs
 from symad.transforms.tangents import dense, push
 
 

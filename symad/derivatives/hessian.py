@@ -21,7 +21,12 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.jacobian import check_mode
-from symad.derivatives.wrt import (
+from symad.errors import DerivativeError
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import constant
+from symad.tracing import as_graph
+from symad.tracing.wrt import (
     input_names,
     packing_of,
     scalar_output,
@@ -29,11 +34,6 @@ from symad.derivatives.wrt import (
     tangent_inputs,
     with_directions,
 )
-from symad.errors import DerivativeError
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant
-from symad.ops.arrays.stacking import concatenate
-from symad.tracing import as_graph
 from symad.transforms.cotangents import gradient_nodes, pull
 from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.transforms.seeding import (

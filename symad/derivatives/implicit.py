@@ -11,13 +11,13 @@ from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs
-from symad.derivatives.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
+from symad.derivatives.root import root
 from symad.errors import DerivativeError
-from symad.ops.arrays.shaping import flatten, reshape, slice_axis
-from symad.ops.arrays.sources import input_node, symbol_of
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.linalg.root import root
+from symad.ops.basic.shaping import flatten, reshape, slice_axis
+from symad.ops.basic.sources import input_node, symbol_of
 from symad.tracing import as_graph
+from symad.tracing.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
 
 
 @without_collecting

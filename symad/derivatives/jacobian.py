@@ -10,9 +10,9 @@ from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
 from symad.tracing import as_graph
+from symad.tracing.wrt import packing_of, scalar_output, select
 from symad.transforms.cotangents import gradient_nodes
 from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.transforms.seeding import (

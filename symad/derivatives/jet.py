@@ -19,7 +19,11 @@ from symad.core.escaping import brief
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import ZERO, Graph, Origin, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import (
+from symad.errors import DerivativeError
+from symad.higher_order import series as _rules  # noqa: F401  (registers answers)
+from symad.stable import smooth
+from symad.tracing import as_graph
+from symad.tracing.wrt import (
     input_names,
     packing_of,
     tangent_inputs,
@@ -27,11 +31,7 @@ from symad.derivatives.wrt import (
     value_part,
     with_directions,
 )
-from symad.derivatives.wrt import select as select_inputs
-from symad.errors import DerivativeError
-from symad.ops import series as _rules  # noqa: F401  (registers answers)
-from symad.stable import smooth
-from symad.tracing import as_graph
+from symad.tracing.wrt import select as select_inputs
 from symad.transforms.series import Coefficients, _scaled
 from symad.transforms.tangents import dense
 

@@ -9,10 +9,10 @@ import sympy
 from symad.core.arguments import Argument, Packing
 from symad.core.graph import Graph, Node, Structure, TupleOf, leaves
 from symad.core.signatures import Inputs, Traceable
-from symad.derivatives.wrt import value_part
 from symad.errors import TraceError
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 from symad.tracing import as_graph
+from symad.tracing.wrt import value_part
 
 
 def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:

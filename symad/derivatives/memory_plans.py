@@ -29,8 +29,8 @@ from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Memory, Traceable
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.errors import DerivativeError, EvaluationError
+from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.library.scan import as_policy
-from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
 from symad.tracing import as_graph
 from symad.transforms.chain_plans import Action, Advance, Drop, Keep, Plan, make_plan, steps_of
 from symad.transforms.revolve import places

@@ -10,8 +10,8 @@ from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import field_names
-from symad.ops.loops.remat import remat as remat_nodes
-from symad.ops.loops.scan import fresh_input
+from symad.higher_order.remat import remat as remat_nodes
+from symad.ops.basic.sources import fresh_input
 from symad.tracing import as_graph
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import body

@@ -6,7 +6,8 @@ from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import (
+from symad.tracing import as_graph
+from symad.tracing.wrt import (
     cotangent_inputs,
     input_names,
     packing_of,
@@ -16,7 +17,6 @@ from symad.derivatives.wrt import (
     value_part,
     with_directions,
 )
-from symad.tracing import as_graph
 from symad.transforms.cotangents import gradient_nodes, pull
 from symad.transforms.tangents import dense
 

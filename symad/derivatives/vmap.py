@@ -14,13 +14,13 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import Structure, VectorOf
-from symad.derivatives.wrt import symbol_like
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.sources import input_node, symbol_of
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.sources import input_node, symbol_of
 from symad.tracing import as_graph
 from symad.tracing.sessions import is_tracing
+from symad.tracing.wrt import symbol_like
 from symad.transforms.batches import batch_outputs
 
 Axes: TypeAlias = "int | Sequence[Axes] | Mapping[str, Axes] | None"

@@ -24,7 +24,7 @@ from symad.display.writer import Writer
 from symad.errors import EvaluationError
 from symad.evaluation.evaluate import as_values
 from symad.evaluation.rational_results import evaluate_exactly
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 
 MAX_TABLE_NODES = 400
 """The maximum number of nodes of a graph with tables."""

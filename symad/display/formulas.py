@@ -13,13 +13,13 @@ from symad.core.graph import Node, Op
 from symad.core.questions import sympy_form
 from symad.display.latex import escaped, latex
 from symad.display.tables import Math
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 

@@ -11,12 +11,12 @@ import sympy
 from symad.core.graph import Node, Op
 from symad.core.questions import sympy_form
 from symad.display.formulas import formula, matrix_product
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import ShapingOp, Slice
-from symad.ops.arrays.sources import Constant, Dimension, Input, Source
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp, Slice
+from symad.ops.basic.sources import Constant, Dimension, Input, Source
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
 

@@ -27,10 +27,10 @@ from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, Op, Tangent, topological
 from symad.core.questions import flops
 from symad.cost import add_up
-from symad.ops.arrays.sources import input_node
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import input_node
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import push
-from symad.transforms.values import unchecked
 
 Group: TypeAlias = "list[Any]"
 """Values, one for each argument; None where a tangent is zero."""

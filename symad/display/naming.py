@@ -14,7 +14,7 @@ from symad.display.latex import latex
 from symad.display.local_derivatives import Program
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
-from symad.ops.arrays.sources import Constant, Dimension, input_node, symbol_of
+from symad.ops.basic.sources import Constant, Dimension, input_node, symbol_of
 from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 

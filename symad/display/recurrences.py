@@ -16,10 +16,10 @@ from symad.core.dims import Dim, size
 from symad.core.graph import Node, topological
 from symad.cost import byte_size
 from symad.display.local_derivatives import Group, Program, program
-from symad.evaluation.number_domains import select
+from symad.numbers.number_domains import select
+from symad.numbers.values import unchecked
 from symad.ops.elementwise.selection import Condition
 from symad.transforms.branch_masks import use_conditions
-from symad.transforms.values import unchecked
 
 Values = dict[Node, Any]
 """A value for each node; a node that is missing has the value zero."""

@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.display.latex import escaped, latex
-from symad.evaluation.dual import Dual
+from symad.numbers.dual import Dual
 
 DIGITS = 6
 """Significant digits of floating-point numbers in tables."""

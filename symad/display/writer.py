@@ -13,14 +13,14 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph, Node
 from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
-from symad.derivatives.wrt import scalar_output
 from symad.display.latex import latex_name
 from symad.display.naming import Names
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
 from symad.errors import DerivativeError
-from symad.evaluation.dual import Dual
-from symad.evaluation.number_domains import domain_of
+from symad.numbers.dual import Dual
+from symad.numbers.number_domains import domain_of
+from symad.tracing.wrt import scalar_output
 
 if TYPE_CHECKING:
     import sympy as sp

@@ -1,7 +1,6 @@
-"""Evaluation of graphs: on floats, Fractions, mpmath numbers, SymPy expressions and dual numbers.
+"""Evaluation of graphs on any kind of number of `symad.numbers`.
 
-`evaluate` is the entry point: the call of a graph. `number_domains` defines the operations of each kind of
-number, `numpy_names` maps functions of SymPy to functions of NumPy or SciPy, `exact_linalg` is linear algebra
-on objects, `dual` and `dual_domain` are forward mode by operator overloading, `node_numbers` scalar nodes as
-numbers.
+`evaluate` is the entry point: the call of a graph. `dual_functions` defines SymPy's functions of dual
+numbers, `node_numbers` takes scalar nodes as numbers, `rational_results` gives exact results for exact
+arguments.
 """

@@ -14,9 +14,9 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import DerivativeError
-from symad.evaluation import dual_domain  # noqa: F401  (registers the domain)
-from symad.evaluation.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
-from symad.evaluation.number_domains import (
+from symad.numbers import dual_domain  # noqa: F401  (registers the domain)
+from symad.numbers.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
+from symad.numbers.number_domains import (
     FLOATS,
     apply,
     compare,
@@ -25,13 +25,13 @@ from symad.evaluation.number_domains import (
     raise_to,
     select,
 )
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.ops.arrays.sources import input_node
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import SLOPES
 from symad.ops.elementwise.apply import apply as apply_node
 from symad.tracing.from_sympy.partials import sympy_partial
 from symad.transforms.tangents import dense
-from symad.transforms.values import unchecked
 
 # ---- slopes --------------------------------------------------------------------------------------
 

@@ -19,13 +19,13 @@ from symad.core.dims import solve_dims
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
-from symad.evaluation.dual import Dual, as_input
-from symad.evaluation.number_domains import FLOATS, AnyDomain, Undefined, domain_of
 from symad.evaluation.rational_results import as_result, evaluate_exactly
-from symad.ops.arrays.sources import symbol_of
+from symad.numbers.dual import Dual, as_input
+from symad.numbers.number_domains import FLOATS, AnyDomain, Undefined, domain_of
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import symbol_of
 from symad.stable import stabilize, with_logistic
 from symad.tracing.inlining import inline, is_traced
-from symad.transforms.values import unchecked
 
 
 def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Number:
@@ -215,7 +215,7 @@ def _array_of(values: Number, symbol: sympy.Basic) -> np.ndarray:
 
 def _call_batch(graph: Graph, values: list[Array | float]) -> Number:
     """A scalar graph on arrays of points."""
-    from symad.ops.arrays.sources import input_node
+    from symad.ops.basic.sources import input_node
     from symad.transforms.batches import batch_outputs
 
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in values]

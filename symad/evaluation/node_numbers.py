@@ -17,10 +17,10 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import EvaluationError
-from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined
-from symad.ops.arrays.sources import constant, constant_value
+from symad.numbers.number_domains import DOMAINS, Domain, Truth, Undefined
+from symad.ops.basic.arithmetic import add, div, mul, neg, sub
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 

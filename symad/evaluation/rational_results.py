@@ -16,13 +16,13 @@ from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, topological
-from symad.evaluation.number_domains import Undefined, as_float
-from symad.ops.arrays.sources import Constant, constant_value
+from symad.numbers.number_domains import Undefined, as_float
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
-from symad.transforms.values import unchecked
 
 MAX_EXACT_BITS = 4096
 """The maximum number of bits of the numerator or denominator of a value that is computed exactly."""

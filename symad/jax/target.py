@@ -23,8 +23,8 @@ from symad.numeric.targets.target import NUMPY, Function, NumPy, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.random import FoldIn, Uniform
 from symad.ops.elementwise.apply import Apply
-from symad.ops.fused.random import FoldIn, Uniform
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
 from symad.ops.sparse.csr import CompressedRows

@@ -12,11 +12,11 @@ from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Node
 from symad.core.real_arrays import check_callable, real_array
 from symad.errors import ShapeError
-from symad.ops.arrays.shaping import reshape, slice_axis
+from symad.higher_order.affine_scan import affine_scan as affine_nodes
+from symad.higher_order.affine_scan import join_pairs
 from symad.ops.arrays.stacking import concatenate, stack
-from symad.ops.loops.affine_scan import affine_scan as affine_nodes
-from symad.ops.loops.affine_scan import join_pairs
-from symad.ops.loops.scan import fresh_input
+from symad.ops.basic.shaping import reshape, slice_axis
+from symad.ops.basic.sources import fresh_input
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import body
 from symad.tracing.wrapped import broadcast, number

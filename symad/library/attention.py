@@ -13,12 +13,12 @@ from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.core.real_arrays import real_array
 from symad.errors import ShapeError
-from symad.library.score_functions import Parameter, call_functions, extract_reads
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Iota
-from symad.ops.fused.attention import in_part
-from symad.ops.fused.attention_definition import evaluated
-from symad.ops.fused.attention_ops import Attention
+from symad.fused.attention import in_part
+from symad.fused.attention_definition import evaluated
+from symad.fused.attention_ops import Attention
+from symad.fused.score_functions import Parameter, call_functions, extract_reads
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

@@ -15,9 +15,9 @@ from symad.core.graph import Node
 from symad.core.real_arrays import real_array
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant
-from symad.ops.fused.pair_sum import NUMBER, PairSum, pair_evaluate
+from symad.fused.pair_sum import NUMBER, PairSum, pair_evaluate
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import constant
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

@@ -20,8 +20,8 @@ from symad.core.dims import Dim, as_shape, is_concrete
 from symad.core.graph import Graph, Node
 from symad.core.real_arrays import real_array
 from symad.errors import TraceError
-from symad.ops.arrays.sources import array_constant, input_node
-from symad.ops.fused import random
+from symad.ops.arrays import random
+from symad.ops.basic.sources import array_constant, input_node
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 

@@ -1,6 +1,6 @@
 """Recurrences in traced functions: ``scan(step, initial, inputs)`` returns all states.
 
-The step is traced once, for any number of steps; see `symad.ops.loops.scan`. Several states are
+The step is traced once, for any number of steps; see `symad.higher_order.scan`. Several states are
 stored in one flat array inside the loop, and are returned as they were given.
 """
 
@@ -17,10 +17,10 @@ from symad.core.graph import Node
 from symad.core.real_arrays import check_callable, real_array
 from symad.core.signatures import Memory
 from symad.errors import DerivativeError, ShapeError
-from symad.ops.arrays.shaping import reshape, slice_axis
+from symad.higher_order.checkpointed_chain import chain
+from symad.higher_order.scan import scan as scan_nodes
 from symad.ops.arrays.stacking import concatenate, stack, take
-from symad.ops.loops.checkpointed_chain import chain
-from symad.ops.loops.scan import scan as scan_nodes
+from symad.ops.basic.shaping import reshape, slice_axis
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import body as body_session
 from symad.tracing.wrapped import number

@@ -9,9 +9,9 @@ from symad.core.dims import broadcast_shapes, format_shape
 from symad.core.graph import Node
 from symad.core.real_arrays import numbers_only
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import matrix_transpose
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant, eye
+from symad.ops.basic.contraction import matrix_transpose
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import constant, eye
 from symad.ops.elementwise.selection import select
 from symad.ops.linalg.cholesky import triangular_solve
 from symad.tracing.proxy import Proxy

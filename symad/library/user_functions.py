@@ -12,9 +12,9 @@ from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
-from symad.evaluation.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
-from symad.library.scalar_functions import on_arrays
+from symad.numbers.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
 from symad.ops.elementwise.apply import SLOPES
+from symad.sympy_functions.scalar_functions import on_arrays
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy

@@ -9,8 +9,8 @@ from sympy.core.function import FunctionClass
 
 from symad.core.signatures import Json
 from symad.errors import SavingError
-from symad.evaluation.function_values import IMPLEMENTATIONS
-from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.numbers.numpy_names import NUMPY_NAMES
 
 OPERATORS: dict[str, type[sympy.Expr]] = {
     "+": sympy.Add,

@@ -22,7 +22,6 @@ from symad.core.identifiers import is_variable
 from symad.core.signatures import Inputs, Json, Traceable
 from symad.core.variables import Variable, Variables, scopes
 from symad.errors import SavingError, SymadError
-from symad.library.ranged import Ranged, function_of_body
 from symad.saving.atomic_files import write_text
 from symad.saving.saved_limits import (
     BUDGET,
@@ -42,6 +41,7 @@ from symad.saving.saved_structures import (
 )
 from symad.saving.saved_values import read_value, write_value
 from symad.tracing import as_graph
+from symad.tracing.ranged import Ranged, function_of_body
 
 FORMAT, VERSION = "symad graph", 1
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,30 +14,19 @@ import numpy as np
 import sympy
 
 import symad.core.dims
+from symad import fused, higher_order, ops
 from symad.core.arrays import Number
 from symad.core.dims import same_dim, size
 from symad.core.graph import DIM_FIELDS, SHAPE, Node, Op
 from symad.errors import SavingError
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.ordering import SortingPositions
-from symad.ops.arrays.positions import Positions, is_name
-from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Source, constant
-from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
-from symad.ops.fused.attention_ops import (
+from symad.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,
     AttentionSecond,
     AttentionTangent,
 )
-from symad.ops.fused.pair_sum import (
+from symad.fused.pair_sum import (
     REDUCTIONS,
     PairOp,
     PairSum,
@@ -43,15 +34,27 @@ from symad.ops.fused.pair_sum import (
     PairSumTangent,
     parts_of,
 )
-from symad.ops.fused.pair_sum import in_part as pairs_in_part
-from symad.ops.fused.random import FoldIn, Uniform
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.fused.pair_sum import in_part as pairs_in_part
+from symad.higher_order.checkpointed_chain import POLICIES, Chain, ChainOp, ChainTangent, Kept
+from symad.higher_order.checkpointed_chain_pullback import ChainPullback
+from symad.higher_order.scan import Scan
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions, is_name
+from symad.ops.arrays.random import FoldIn, Uniform
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Source, constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg.solve_det import Determinant, Solve
-from symad.ops.loops.checkpointed_chain import POLICIES, Chain, ChainOp, ChainTangent, Kept
-from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
-from symad.ops.loops.scan import Scan
 from symad.saving.saved_limits import check_shape, shortened
 
 SIZE_FIELDS = {"shape", "size", "count"}
@@ -107,16 +110,16 @@ def check_node(node: Node) -> None:
 
 
 @cache
-def _load_all_ops() -> None:
+def load_all_ops() -> None:
     """Import symad's own op families, so that a file may use any of them."""
-    from symad import ops
-
-    ops.load_all()
+    for package in (ops, higher_order, fused):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
 
 
 def classes() -> dict[str, type[Op]]:
     """The ops that a file may name: all that exist, symad's and those defined by its user."""
-    _load_all_ops()
+    load_all_ops()
     return _by_name(tuple(SHAPE))
 
 

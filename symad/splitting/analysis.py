@@ -12,7 +12,7 @@ from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import DIM_FIELDS, Node, topological
 from symad.core.questions import definition, splitting
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Constant, Input
+from symad.ops.basic.sources import Constant, Input
 from symad.splitting.states import (
     SAME,
     WHOLE,

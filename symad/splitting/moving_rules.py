@@ -10,18 +10,19 @@ import sympy
 from symad.core.dims import Dim, same_dim, size, times
 from symad.core.graph import Node
 from symad.core.questions import Length, Split, States, splitting
+from symad.derivatives.root import Root
+from symad.higher_order.affine_scan import AffineScan
+from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent, Kept, arguments, plain
+from symad.higher_order.scan import Scan
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions as PositionsOp
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.random import FoldIn, Uniform
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import fresh_input
 from symad.ops.linalg.cholesky import Triangle, TriangularSolve
-from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp, Solve
-from symad.ops.loops.affine_scan import AffineScan
-from symad.ops.loops.checkpointed_chain import ChainOp, ChainTangent, Kept, arguments, plain
-from symad.ops.loops.scan import Scan, fresh_input
 from symad.ops.sparse.csr import CompressedRows
 from symad.splitting.analysis import state_by, states_of
 from symad.splitting.rules import added, is_zero, multiplied

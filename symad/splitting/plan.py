@@ -15,7 +15,7 @@ from symad.core.dims import Dim, same_dim
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.signatures import Over
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import Dimension, Input, input_node
+from symad.ops.basic.sources import Dimension, Input, input_node
 from symad.splitting.analysis import states_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Weight, Whole, has, is_multiple
 
@@ -154,7 +154,7 @@ def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
 
 def _plain_lengths(outputs: tuple[Node, ...], n: Dim) -> tuple[Node, ...]:
     """Values such as n − 1 computed from the value n."""
-    from symad.ops.arrays.sources import dimension
+    from symad.ops.basic.sources import dimension
     from symad.tracing import as_graph
 
     replaced: dict[Node, Node] = {}

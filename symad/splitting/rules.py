@@ -10,15 +10,15 @@ import sympy
 from symad.core.dims import Dim, as_dim
 from symad.core.graph import Node, Op
 from symad.core.questions import Length, Split, States, splitting
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import ShapingOp, reshape
-from symad.ops.arrays.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
+from symad.ops.arrays.softmax import LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import logsumexp as logsumexp_of
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp, reshape
+from symad.ops.basic.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.fused.softmax import logsumexp as logsumexp_of
 from symad.splitting.analysis import by_definition
 from symad.splitting.states import (
     SAME,

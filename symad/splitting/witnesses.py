@@ -131,7 +131,7 @@ def _combinations(parts: list[Array], lengths: Sequence[int]) -> Iterator[tuple[
 
 def _flat(graph: Graph, values: Sequence[Array]) -> list[Array]:
     from symad.evaluation.evaluate import as_values
-    from symad.transforms.values import unchecked
+    from symad.numbers.values import unchecked
 
     dims = _dims(graph, values)
     concrete = graph.at(dims)

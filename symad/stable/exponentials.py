@@ -19,14 +19,14 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, question
-from symad.library.scalar_functions import logcosh, sigmoid, softplus
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.arrays.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
+from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
 from symad.ops.elementwise.powers import Pow
-from symad.ops.fused.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
+from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
 if TYPE_CHECKING:
     Logarithm = Node | None

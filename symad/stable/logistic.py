@@ -11,12 +11,12 @@ import sympy
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.library.scalar_functions import sigmoid
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul, neg, signed_product, signed_sum
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow
 from symad.stable.rules import head_of
+from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH = 4
 """The maximum depth of sums and products in which a factor is searched, and of powers that are expanded."""

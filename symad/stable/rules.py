@@ -16,9 +16,7 @@ from sympy.codegen.cfunctions import expm1, log1p
 from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import MaybeNode, Nodes, question
-from symad.ops.arrays.sources import Constant, Source, constant, constant_value
-from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import (
+from symad.ops.basic.arithmetic import (
     Add,
     ElementwiseOp,
     Mul,
@@ -30,6 +28,8 @@ from symad.ops.elementwise.arithmetic import (
     signed_sum,
     sub,
 )
+from symad.ops.basic.sources import Constant, Source, constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.stable.exponentials import of_exponentials
 

@@ -14,8 +14,8 @@ from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Traceable, Tree, Wrt
 from symad.core.structures import leaves
 from symad.derivatives.reverse import pullback
-from symad.derivatives.wrt import select
 from symad.tracing import as_graph
+from symad.tracing.wrt import select
 from symad.verification import Budget, Certificate, verify
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.strict_sympify import as_sympy
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import input_node
-from symad.ops.loops.captured import check_closed
+from symad.higher_order.captured import check_closed
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import input_node
 from symad.tracing import from_numpy  # noqa: F401  (registers NumPy's functions on traced values)
 from symad.tracing.from_sympy import (
     arrays,

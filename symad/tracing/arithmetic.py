@@ -7,8 +7,8 @@ from collections.abc import Callable
 import sympy
 
 from symad.core.graph import Node
+from symad.ops.basic.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import logic
 from symad.tracing.wrapped import is_condition, number

@@ -17,7 +17,7 @@ import numpy as np
 
 from symad.core.dims import format_shape
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import reshape
+from symad.ops.basic.shaping import reshape
 from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import Wrapped, number

@@ -15,7 +15,7 @@ from symad.core.following import Replaced, stand_ins
 from symad.core.graph import Node
 from symad.core.identifiers import is_variable
 from symad.core.users_line import is_users_code
-from symad.ops.arrays.sources import Constant, Input
+from symad.ops.basic.sources import Constant, Input
 
 
 class Place:

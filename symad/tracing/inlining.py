@@ -15,8 +15,8 @@ from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
 from symad.core.graph import Graph, Node, op_of, pack, rebuild
 from symad.errors import ShapeError
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.loops.captured import Captured, captured_nodes
+from symad.higher_order.captured import Captured, captured_nodes
+from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import is_tracing, seen
 from symad.tracing.wrapped import Wrapped, number

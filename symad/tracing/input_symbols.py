@@ -10,7 +10,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.dims import as_shape
 from symad.errors import TraceError
-from symad.evaluation.function_values import IMPLEMENTATIONS
+from symad.numbers.function_values import IMPLEMENTATIONS
 from symad.ops.elementwise.apply import SLOPES
 
 if TYPE_CHECKING:

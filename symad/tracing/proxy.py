@@ -20,10 +20,10 @@ from symad.core.dims import Shape, format_shape, is_concrete, size
 from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import contract, matrix_transpose
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.arithmetic import neg
+from symad.ops.basic.contraction import contract, matrix_transpose
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import neg
 from symad.ops.elementwise.selection import compare, logic
 from symad.tracing.arithmetic import ARITHMETIC, KEEPS_CONDITIONS, SIGNS, floor_divide, remainder
 from symad.tracing.array_protocol import (

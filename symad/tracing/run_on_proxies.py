@@ -19,9 +19,8 @@ from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pa
 from symad.core.signatures import Inputs
 from symad.core.users_line import scipys_call_in
 from symad.core.variables import named
-from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
-from symad.ops.arrays.sources import input_node, symbol_of
+from symad.ops.basic.sources import input_node, symbol_of
 from symad.tracing.frames import Frames
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.input_symbols import as_input_symbol, check_real
@@ -30,6 +29,7 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
 from symad.tracing.surroundings import tracing
 from symad.tracing.wrapped import Wrapped, as_node
+from symad.tracing.wrt import as_outputs, symbol_like
 
 
 def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:

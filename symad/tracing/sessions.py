@@ -17,7 +17,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.ops.loops.captured import Captured
+from symad.higher_order.captured import Captured
 from symad.tracing.frames import Frames
 
 

@@ -15,7 +15,7 @@ from sympy.core.function import AppliedUndef, FunctionClass
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Node, rebuild
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
 from symad.tracing.from_sympy.scalars import application_lift

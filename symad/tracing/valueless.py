@@ -7,7 +7,7 @@ from typing import NoReturn
 from symad.core.dims import format_shape
 from symad.core.users_line import scipys_call, users_line
 from symad.errors import TraceError
-from symad.ops.arrays.sources import constant_value
+from symad.ops.basic.sources import constant_value
 from symad.tracing.wrapped import Wrapped
 
 

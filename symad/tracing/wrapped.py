@@ -15,11 +15,11 @@ from symad.core.arrays import ArrayLike
 from symad.core.dims import Shape, broadcast_shapes
 from symad.core.graph import Node, op_of
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import Einsum, matmul
 from symad.ops.arrays.gathering import ScatterAdd
-from symad.ops.arrays.shaping import ShapingOp, broadcast_to
-from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, constant, described
 from symad.ops.arrays.stacking import stack
+from symad.ops.basic.contraction import Einsum, matmul
+from symad.ops.basic.shaping import ShapingOp, broadcast_to
+from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, constant, described
 from symad.ops.elementwise.selection import Condition, compare, indicator
 from symad.tracing.sessions import SESSION, Session, seen
 

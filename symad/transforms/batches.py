@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from symad.core.dims import Dim
 from symad.core.graph import Node, topological
 from symad.core.questions import batch
-from symad.ops.arrays.shaping import lift
+from symad.ops.basic.shaping import lift
 
 
 def batch_outputs(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from symad.core.graph import Node
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.elementwise.selection import Compare, Select, logic
 from symad.ops.elementwise.undefined import Undefined
 

@@ -9,9 +9,9 @@ from itertools import count
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, Tangent, shape, topological
 from symad.core.questions import Nodes, transpose
-from symad.ops.arrays.sources import Source, constant
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.sources import Source, constant
 from symad.ops.elementwise import transposes  # noqa: F401  (registers rules)
-from symad.ops.elementwise.arithmetic import add
 from symad.transforms.tangents import push
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symad.core.graph import Node, Tangent
-from symad.ops.arrays.shaping import broadcast_axes, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.shaping import broadcast_axes, reshape
+from symad.ops.basic.sources import constant
 from symad.transforms.cotangents import pull
 from symad.transforms.seeding import (
     Block,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import ZERO, Node, Tangent
-from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
-from symad.ops.arrays.sources import constant, eye
 from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.basic.sources import constant, eye
 from symad.stable import smooth
 from symad.transforms.batches import batch_outputs
 from symad.transforms.branch_masks import use_conditions

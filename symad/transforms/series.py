@@ -8,9 +8,8 @@ from typing import Any
 
 from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.core.questions import jvp, series
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul
-from symad.ops.loops.scan import fresh_input
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import constant, fresh_input
 from symad.transforms.tangents import dense
 
 Key = tuple[Node, int]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import select
 from symad.stable import smooth
 from symad.transforms.branch_masks import use_conditions

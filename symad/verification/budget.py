@@ -16,8 +16,8 @@ from symad.core.arrays import Array
 from symad.core.escaping import brief
 from symad.core.graph import Node
 from symad.core.questions import flops
-from symad.library.special_functions import SpecialFunction
 from symad.ops.elementwise.apply import Apply
+from symad.sympy_functions.special_functions import SpecialFunction
 from symad.verification.random_fields.function_values import Unsupported
 
 

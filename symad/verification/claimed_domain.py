@@ -14,13 +14,13 @@ from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
+from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import product
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
-from symad.transforms.values import unchecked
 from symad.verification.equality import with_inputs_of
 from symad.verification.measuring.hostile_points import FloatPoint
 

@@ -24,7 +24,7 @@ from symad.core.dims import format_shape, same_shape
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.sources import constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal

@@ -8,8 +8,8 @@ from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison

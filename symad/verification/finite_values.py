@@ -14,12 +14,12 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.functions import relu, sigmoid, softplus
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.measuring.find_values import may_lack_values

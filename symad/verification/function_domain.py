@@ -14,8 +14,8 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input
-from symad.transforms.values import unchecked
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import Input
 from symad.verification.checker.proofs import Derivative
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import as_floats

@@ -16,9 +16,9 @@ from flint import arb
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.arrays import Number
-from symad.evaluation.number_domains import DOMAINS, Domain, Truth
-from symad.library.scalar_functions import ScalarFunction, sigmoid, softplus
-from symad.transforms.values import unchecked
+from symad.numbers.number_domains import DOMAINS, Domain, Truth
+from symad.numbers.values import unchecked
+from symad.sympy_functions.scalar_functions import ScalarFunction, sigmoid, softplus
 from symad.verification.measuring.balls import NUMBERS, Ball
 from symad.verification.scalar_definitions import definition_of
 

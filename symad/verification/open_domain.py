@@ -13,7 +13,7 @@ import numpy as np
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.errors import SymadError
-from symad.transforms.values import unchecked
+from symad.numbers.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions

@@ -13,9 +13,9 @@ import sympy
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import OutsideError
-from symad.library.ranged import check_decidable
 from symad.tracing import as_graph
 from symad.tracing.input_symbols import is_function_input
+from symad.tracing.ranged import check_decidable
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.decide import versions
 

@@ -16,10 +16,10 @@ from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian
 from symad.derivatives.jacobian import gradient, jacobian
-from symad.derivatives.wrt import input_names, select_wrt
 from symad.errors import DerivativeError
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import symbol_of
+from symad.tracing.wrt import input_names, select_wrt
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison

@@ -14,7 +14,7 @@ from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.sources import Input, symbol_of
+from symad.ops.basic.sources import Input, symbol_of
 from symad.ops.elementwise.selection import Condition
 from symad.verification.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
 from symad.verification.rewriting.facts.signs import known_signs

@@ -7,7 +7,7 @@ from functools import cache
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 from symad.tracing.from_sympy.scalars import trace_scalar
 
 

@@ -16,8 +16,8 @@ import sympy
 from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.signatures import Where
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import Constant, Input, constant_value
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.certificate.certificate import Certificate

@@ -18,12 +18,12 @@ from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
-from symad.derivatives.wrt import select
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import Input, described, symbol_of
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import Input, described, symbol_of
+from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame

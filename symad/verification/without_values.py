@@ -15,7 +15,7 @@ import sympy
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild, topological
-from symad.ops.arrays.sources import Input, input_node
+from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
 from symad.verification.measuring.find_values import (

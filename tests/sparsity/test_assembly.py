@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node
 from symad.core.questions import definition, flops, transpose
 from symad.errors import ShapeError
 from symad.numeric import lower
-from symad.ops.arrays.sources import array_constant, input_node
+from symad.ops.basic.sources import array_constant, input_node
 from symad.ops.sparse.csr import compressed_rows
 from symad.sparsity import Pattern, sparse_hessian
 

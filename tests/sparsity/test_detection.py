@@ -143,12 +143,12 @@ def test_recurrences_look_back_only():
 def test_the_scan_rule_agrees_with_the_steps_written_out():
     from symad.core.graph import Graph
     from symad.core.questions import definition
-    from symad.ops.arrays.shaping import slice_axis
-    from symad.ops.arrays.sources import input_node
+    from symad.higher_order.scan import scan
     from symad.ops.arrays.stacking import concatenate
+    from symad.ops.basic.arithmetic import add, mul
+    from symad.ops.basic.shaping import slice_axis
+    from symad.ops.basic.sources import input_node
     from symad.ops.elementwise.apply import apply
-    from symad.ops.elementwise.arithmetic import add, mul
-    from symad.ops.loops.scan import scan
 
     h = input_node(sympy.IndexedBase("h", shape=(3,)), (3,))
     x = input_node(sympy.MatrixSymbol("X", 5, 3), (5, 3))
@@ -227,8 +227,8 @@ def example_nodes():
     """Every example of every op, with inputs of known shape."""
     from symad.core.dims import is_concrete
     from symad.core.graph import Graph, topological
-    from symad.ops.arrays.sources import Input
-    from symad.ops.examples import EXAMPLES
+    from symad.op_examples import EXAMPLES
+    from symad.ops.basic.sources import Input
     from symad.saving.saved_ops import classes
 
     classes()  # loads all op families

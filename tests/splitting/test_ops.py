@@ -11,9 +11,9 @@ import symad
 from symad import ops
 from symad.core.graph import DIM_FIELDS, Graph, Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input, input_node
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
 from tests.splitting.whole_and_parts import agree, is_wrong_at_its_witness
 
 for _module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):

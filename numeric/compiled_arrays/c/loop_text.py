@@ -15,6 +15,7 @@ import numpy as np
 
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node
+from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.blas_calls import contraction_lines
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
 from symad.numeric.compiled_arrays.c.chain_text import result_type
@@ -39,10 +40,9 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, assign
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.blocks import number_of
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import Constant
-from symad.ops.loops.scan import Local
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import Constant
 
 
 class LoopText:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, op_of
+from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head, signature
 from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import is_row_dot, repeats_columns
-from symad.ops.loops.scan import Local
 
 
 class NativeRows(RowText):

@@ -20,8 +20,8 @@ from symad.numeric.targets.target import Level
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.sources import ArrayConstant, Dimension, Source, constant_value
-from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.sources import ArrayConstant, Dimension, Source, constant_value
 from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from symad.core.dims import plus
 from symad.core.graph import Node
+from symad.higher_order.scan import backwards
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
 from symad.numeric.program.expressions import Expression, Read, Value
 from symad.numeric.program.loops import Carried, Loop, Row
 from symad.numeric.program.statements import Store
-from symad.ops.loops.scan import backwards
 
 
 def loop_lines(statement: Loop, printer: Printing) -> list[str]:

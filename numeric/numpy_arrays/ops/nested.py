@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Node
+from symad.higher_order.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
+from symad.higher_order.checkpointed_chain_pullback import ChainPullback
+from symad.higher_order.remat import Remat
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.program.functions import Function
 from symad.numeric.targets.pasting import pasted
-from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
-from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
-from symad.ops.loops.remat import Remat
 from symad.transforms import revolve
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
+from symad.derivatives.root import Root
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.targets import helpers
-from symad.ops.linalg.root import Root
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import solve_sparse
 

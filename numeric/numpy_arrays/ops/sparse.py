@@ -16,7 +16,7 @@ from symad.numeric.program.statements import Allocate, Assign, Scatter
 from symad.numeric.program_passes.memory.recycling import is_large
 from symad.numeric.program_passes.memory.sparse_plan import MAX_ENTRIES_A_NUMBER
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, Op, shape
 from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
-from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.sources import eye
-from symad.ops.elementwise.arithmetic import signed_sum
+from symad.ops.basic.arithmetic import signed_sum
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.sources import eye
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from math import prod
 
 from symad.core.dims import Dim
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import contract, permute
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import contract, permute
+from symad.ops.basic.shaping import broadcast_axes
 
 TYPICAL = 100
 """The size assumed for a symbolic dimension when costs are compared."""

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
-from symad.ops.arrays.sources import Constant, Dimension, Input
+from symad.fused.pair_sum import PairSumTangent
+from symad.higher_order.checkpointed_chain import ChainTangent
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select, select
 from symad.ops.elementwise.undefined import Undefined
-from symad.ops.fused.pair_sum import PairSumTangent
-from symad.ops.loops.checkpointed_chain import ChainTangent
 
 WITHOUT_FORM = (PairSumTangent, ChainTangent, Undefined)
 """Ops that no target prints."""

@@ -11,12 +11,12 @@ import sympy
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, evaluate
-from symad.library.scalar_functions import gelu, sigmoid, silu
-from symad.ops.arrays.sources import Constant, constant
+from symad.higher_order.scan import Scan
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.loops.scan import Scan
+from symad.sympy_functions.scalar_functions import gelu, sigmoid, silu
 
 if TYPE_CHECKING:
     from symad.core.graph import Op

@@ -17,9 +17,9 @@ from fractions import Fraction
 
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Reshape, Slice
-from symad.ops.arrays.sources import Constant, constant, constant_value, is_exact
-from symad.ops.elementwise.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
+from symad.ops.basic.shaping import Reshape, Slice
+from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
 from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float

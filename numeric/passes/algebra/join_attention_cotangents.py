@@ -10,10 +10,10 @@ from __future__ import annotations
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import constant_value
-from symad.ops.elementwise.arithmetic import Add, add
-from symad.ops.fused.attention_ops import AttentionCotangent
+from symad.fused.attention_ops import AttentionCotangent
+from symad.ops.basic.arithmetic import Add, add
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import constant_value
 
 
 def join_cotangents(graph: Graph) -> Graph:

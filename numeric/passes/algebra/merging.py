@@ -18,9 +18,9 @@ from symad.numeric.passes.algebra.contraction_order import (
     spread,
 )
 from symad.numeric.passes.algebra.networks import Joining, Misfit, Term
-from symad.ops.arrays.shaping import broadcast_axes, reshape
-from symad.ops.arrays.sources import Eye, constant, eye
-from symad.ops.elementwise.arithmetic import mul, signed_sum
+from symad.ops.basic.arithmetic import mul, signed_sum
+from symad.ops.basic.shaping import broadcast_axes, reshape
+from symad.ops.basic.sources import Eye, constant, eye
 
 SMALL_RATIO = 8
 """A sum of rests is cheap if the whole value has at least this many times as many elements."""

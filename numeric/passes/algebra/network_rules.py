@@ -10,10 +10,10 @@ from symad.core.graph import Node, op_of
 from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import Signed
 from symad.numeric.passes.algebra.networks import Term, atom, regrouped
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import Add, Mul, div
+from symad.ops.basic.arithmetic import Add, Mul, div
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import constant
 
 
 class Run(Protocol):

@@ -28,9 +28,9 @@ from symad.numeric.passes.algebra.contraction_order import (
     elements,
     summed,
 )
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import dimension
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import dimension
 
 
 class Misfit(Exception):

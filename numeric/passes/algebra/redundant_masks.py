@@ -7,11 +7,11 @@ import numpy as np
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import ArrayConstant, constant_value
-from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 
 def drop_masks(graph: Graph) -> Graph:

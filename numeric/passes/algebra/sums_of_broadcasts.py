@@ -11,8 +11,8 @@ from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Broadcast, broadcast_axes
-from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Broadcast, broadcast_axes
 
 Terms = list[tuple[int, Node]]
 

@@ -20,13 +20,13 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.evaluation.number_domains import as_float
+from symad.higher_order.scan import Scan
+from symad.numbers.number_domains import as_float
 from symad.numeric.passes.loops.loop import Loop, with_body
-from symad.ops.arrays.contraction import Einsum, contract
-from symad.ops.arrays.sources import constant, constant_value, is_exact
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product, signed_sum
+from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.sources import constant, constant_value, is_exact
 from symad.ops.elementwise.powers import Pow
-from symad.ops.loops.scan import Scan
 
 Number = int | Fraction
 

@@ -18,10 +18,10 @@ from symad.core.contents import holds
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.value_ranges import ranges
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Broadcast, broadcast_axes
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Broadcast, broadcast_axes
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import sqrt
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import broadcast_axes, reshape
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import broadcast_axes, reshape
 
 
 def as_outer_products(graph: Graph) -> Graph:

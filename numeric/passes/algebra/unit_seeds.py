@@ -28,8 +28,8 @@ from symad.numeric.passes.algebra.network_rules import RULES
 from symad.numeric.passes.algebra.networks import Misfit, Term, identity, product
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.block_matrices import in_mosaics
-from symad.ops.arrays.sources import Eye
-from symad.ops.fused.softmax import SoftmaxTangent
+from symad.ops.arrays.softmax import SoftmaxTangent
+from symad.ops.basic.sources import Eye
 
 MAX_TERMS = 4
 """A sum of more terms than this is merged into fewer terms, even if these are larger."""

@@ -13,16 +13,16 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node, op_of, topological
-from symad.library.scalar_functions import relu, sigmoid, softplus
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, symbol_of
+from symad.ops.arrays.softmax import Softmax
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
-from symad.ops.fused.softmax import Softmax
+from symad.sympy_functions.scalar_functions import relu, sigmoid, softplus
 
 Range = tuple[float, float]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import Nodes, definition
-from symad.ops.fused.attention_ops import AttentionOp
-from symad.ops.fused.pair_sum import PairOp
-from symad.ops.loops.checkpointed_chain import ChainOp
-from symad.ops.loops.remat import Remat
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairOp
+from symad.higher_order.checkpointed_chain import ChainOp
+from symad.higher_order.remat import Remat
 
 FUSED = (AttentionOp, PairOp, ChainOp, Remat)
 """Ops that plain text shows by their definitions: fusing, tiling and recomputing are not mathematics."""

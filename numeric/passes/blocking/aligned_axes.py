@@ -6,11 +6,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 if TYPE_CHECKING:
     from symad.core.dims import Dim, Shape

@@ -11,17 +11,17 @@ from math import prod
 
 from symad.core.dims import Dim, dim_symbols, is_concrete, size
 from symad.core.graph import Graph, Node, Op, rebuild, topological
+from symad.higher_order.scan import Local
 from symad.numeric.passes.blocking.aligned_axes import Misaligned, argument_axes
 from symad.numeric.passes.blocking.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Pad, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.scan import Local
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 
 MIN_FUNCTIONS = 4
 """A graph with fewer elementwise operations along the batch is left as it is."""

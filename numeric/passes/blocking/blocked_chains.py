@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild
+from symad.higher_order.scan import Scan
 from symad.numeric.passes.blocking.aligned_axes import Misaligned
 from symad.numeric.passes.blocking.row_blocks import Group, elements
 from symad.numeric.passes.loops.loop import Loop
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.scan import Scan
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 
 MIN_ELEMENTS = 2**19
 """The number of elements from which an array is assumed not to stay in the cache.

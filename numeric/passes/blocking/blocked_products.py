@@ -15,8 +15,8 @@ from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Reshape
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Reshape
 
 BLOCK = 2**17
 """Numbers of both operands copied at a time: 1 MiB in double precision, a core's second-level cache."""

@@ -15,6 +15,7 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.core.readers import readers
+from symad.higher_order.scan import Local
 from symad.numeric.passes.blocking.aligned_axes import (
     ALONG,
     Misaligned,
@@ -23,13 +24,12 @@ from symad.numeric.passes.blocking.aligned_axes import (
     result_axis,
 )
 from symad.numeric.passes.blocking.block_loop import COLUMNS
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast
-from symad.ops.arrays.sources import ArrayConstant, constant_value
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
-from symad.ops.loops.scan import Local
 
 Columns = tuple[Graph, tuple[int | None, ...], tuple[int | None, ...]]
 

@@ -16,6 +16,7 @@ from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.core.readers import readers
+from symad.higher_order.scan import Local
 from symad.numeric.passes.blocking.aligned_axes import (
     Misaligned,
     argument_axes,
@@ -24,10 +25,9 @@ from symad.numeric.passes.blocking.aligned_axes import (
 )
 from symad.numeric.passes.blocking.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.causal_blocks import up_to_diagonal
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input
-from symad.ops.loops.scan import Local
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import ArrayConstant, Constant, Input
 
 MIN_ELEMENTS = 2**18
 """The number of elements from which an array is assumed not to stay in the cache.

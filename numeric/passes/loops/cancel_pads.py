@@ -13,10 +13,10 @@ from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
+from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.loops.loop import Loop, has_loops, with_body
-from symad.ops.arrays.shaping import Pad, Slice, slice_axes
-from symad.ops.elementwise.arithmetic import Add, signed_sum
-from symad.ops.loops.scan import Local, Scan, backwards
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Pad, Slice, slice_axes
 
 
 def drop_pads(graph: Graph) -> Graph:

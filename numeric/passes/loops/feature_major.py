@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
+from symad.higher_order.scan import Local, Scan
 from symad.numeric.passes.loops.loop import Loop, loop_of, with_body
-from symad.ops.arrays.contraction import Einsum, contract, matrix_transpose
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.scan import Local, Scan
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum, contract, matrix_transpose
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 
 MIN_PIECES = 2
 """A loop is turned if at least this many different pieces of rows appear in it."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from symad.core.dims import Dim, size
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Reshape
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Reshape
 
 Labels = tuple[int, ...]
 

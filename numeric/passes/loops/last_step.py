@@ -10,11 +10,11 @@ from __future__ import annotations
 from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
+from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.loops.loop import Loop, has_loops, pieces, with_body
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, pad, reshape
-from symad.ops.arrays.sources import constant_value
-from symad.ops.elementwise.arithmetic import Add
-from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, pad, reshape
+from symad.ops.basic.sources import constant_value, fresh_input
 
 
 def start_from_last_step(graph: Graph) -> Graph:

@@ -12,9 +12,9 @@ from symad.core.contents import holds
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.higher_order.scan import Scan
+from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import stack, take
-from symad.ops.loops.scan import Scan
-from symad.transforms.values import unchecked
 
 Part = TypeVar("Part")
 

@@ -14,12 +14,12 @@ from math import prod
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.core.readers import readers
+from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
 from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, with_body
-from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_axes, slice_axes
-from symad.ops.arrays.sources import Constant, iota
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import Broadcast, Slice, broadcast_axes, slice_axes
+from symad.ops.basic.sources import Constant, fresh_input, iota
 
 MIN_STEP = 2**10
 """Elements of one step from which an operation per step costs less than its share of one on all steps.

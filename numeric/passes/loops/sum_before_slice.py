@@ -14,9 +14,9 @@ from symad.core.contents import holds
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Slice
-from symad.ops.elementwise.arithmetic import Add, signed_sum
-from symad.ops.loops.scan import Scan
+from symad.higher_order.scan import Scan
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Slice
 
 Arrays = tuple[tuple[int, Node], ...]
 """The arrays in a sum, with their signs."""

@@ -13,10 +13,10 @@ from symad.core.dims import plus, size
 from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Reshape, reshape, slice_axis
-from symad.ops.arrays.sources import constant_value
 from symad.ops.arrays.stacking import Concatenate
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Reshape, reshape, slice_axis
+from symad.ops.basic.sources import constant_value
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.core.readers import readers
+from symad.higher_order.scan import Local, backwards, outer_nodes
 from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, pieces
 from symad.numeric.passes.loops.wide_gradients import Joined
-from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_to, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import Add, signed_sum
-from symad.ops.loops.scan import Local, backwards, fresh_input, outer_nodes
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.contraction import Einsum, contract, permute
+from symad.ops.basic.shaping import Broadcast, Slice, broadcast_to, reshape
+from symad.ops.basic.sources import constant, fresh_input
 
 Users = Mapping[Node, Sequence[Node]]
 

@@ -10,9 +10,9 @@ import numpy as np
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, shape
 from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
-from symad.ops.arrays.shaping import Reshape, pad, reshape
 from symad.ops.arrays.stacking import Concatenate
-from symad.ops.elementwise.arithmetic import signed_sum
+from symad.ops.basic.arithmetic import signed_sum
+from symad.ops.basic.shaping import Reshape, pad, reshape
 
 Pair = tuple[int, int]
 

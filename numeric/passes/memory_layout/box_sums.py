@@ -9,8 +9,8 @@ from typing import TypeAlias
 from symad.core.dims import Dim
 from symad.core.graph import Node, Op
 from symad.numeric.program.expressions import Compute
-from symad.ops.arrays.shaping import Pad, Reshape
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.shaping import Pad, Reshape
 
 Box = tuple[tuple[int, int], ...]
 """The first and the last position (exclusive) along each axis."""

@@ -18,7 +18,8 @@ import numpy as np
 from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.ops.arrays.gathering import Gather, gather
-from symad.ops.arrays.shaping import (
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import (
     Broadcast,
     Pad,
     Reshape,
@@ -27,8 +28,7 @@ from symad.ops.arrays.shaping import (
     flatten,
     slice_axes,
 )
-from symad.ops.arrays.sources import ArrayConstant, array_constant
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import ArrayConstant, array_constant
 from symad.ops.sparse.csr import CompressedRows
 
 MAX_STRETCH = 1.5

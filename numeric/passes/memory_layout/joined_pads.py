@@ -11,10 +11,10 @@ from symad.core.dims import plus, same_dim
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.written_out import in_bodies
-from symad.ops.arrays.shaping import Pad, broadcast_to, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate, stack
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.shaping import Pad, broadcast_to, reshape
+from symad.ops.basic.sources import constant
 
 
 def join_pads(graph: Graph) -> Graph:

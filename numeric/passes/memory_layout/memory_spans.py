@@ -20,7 +20,8 @@ from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most, is_one_value
 from symad.ops.arrays.gathering import Gather, gather
-from symad.ops.arrays.shaping import (
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import (
     Pad,
     Reshape,
     Slice,
@@ -29,8 +30,7 @@ from symad.ops.arrays.shaping import (
     reshape,
     slice_axes,
 )
-from symad.ops.arrays.sources import ArrayConstant, array_constant, constant
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import ArrayConstant, array_constant, constant
 from symad.ops.elementwise.selection import select
 from symad.ops.sparse.csr import CompressedRows
 

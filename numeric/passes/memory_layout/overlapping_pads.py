@@ -17,8 +17,8 @@ from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.memory_layout.box_sums import boxes
-from symad.ops.arrays.shaping import Pad, pad
-from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Pad, pad
 
 
 @dataclass(frozen=True, eq=False)

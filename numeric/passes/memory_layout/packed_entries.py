@@ -15,11 +15,11 @@ from symad.core.dims import Shape, size
 from symad.core.graph import Graph, Node, Op, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.errors import LoweringError, ShapeError
+from symad.higher_order.remat import Remat
 from symad.numeric.passes.algebra.definitions import SCALAR_OPS
-from symad.ops.arrays.shaping import Reshape, reshape
-from symad.ops.arrays.sources import ArrayConstant, constant
 from symad.ops.arrays.stacking import Stack, pack_scalars, stack
-from symad.ops.loops.remat import Remat
+from symad.ops.basic.shaping import Reshape, reshape
+from symad.ops.basic.sources import ArrayConstant, constant
 from symad.ops.sparse.csr import CompressedRows
 
 

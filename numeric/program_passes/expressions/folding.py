@@ -9,9 +9,9 @@ from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.program.expressions import Compute, Expression, rewrite
 from symad.numeric.program.program import Program
 from symad.numeric.program_passes.expressions.views import joined
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant, constant, is_exact
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant, constant, is_exact
 
 MAX_INTEGER = 10**30
 """Numbers are multiplied up to this magnitude, which single precision can hold."""

@@ -7,8 +7,8 @@ from fractions import Fraction
 import sympy
 
 from symad.numeric.program.expressions import Compute, Expression
-from symad.ops.arrays.sources import Constant, Dimension
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import Constant, Dimension
 
 
 def is_number(expression: Expression) -> bool:

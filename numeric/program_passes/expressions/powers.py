@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from symad.numeric.program.expressions import Compute, Expression, Read
 from symad.numeric.program.program import Program
-from symad.ops.arrays.sources import Constant, constant
-from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.powers import Pow
 
 MAX_POWER = 4

@@ -20,8 +20,8 @@ from symad.numeric.program.expressions import (
     rewrite,
 )
 from symad.numeric.program.program import Program
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Reshape, Slice
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Reshape, Slice
 
 
 def join_views(program: Program) -> Program:

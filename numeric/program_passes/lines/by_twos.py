@@ -17,8 +17,8 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.lines.repeats import fill, is_repeated
+from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 
 Term: TypeAlias = tuple[int, Expression]

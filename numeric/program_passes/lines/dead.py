@@ -18,7 +18,7 @@ from symad.numeric.program.statements import (
 )
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
-from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.basic.sources import ArrayConstant, Constant
 
 
 def drop_unread(program: Program) -> Program:

@@ -22,12 +22,12 @@ from symad.numeric.program.statements import Assign, Block, Statement, change_bl
 from symad.numeric.program.uses import Uses, uses_of
 from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.program_passes.expressions.views import is_view, joined, viewed
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import Source
+from symad.ops.arrays.softmax import ExponentialOp, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.fused.softmax import ExponentialOp, SoftmaxTangent
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import Source
 
 MAX_OPERATIONS_A_LINE = 5
 """Operations in one line. Set by eye: with it, the listings of docs/listings.md read well."""

@@ -18,11 +18,11 @@ from symad.numeric.program.expressions import Compute, Expression, Read, Value, 
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.numeric.program_passes.expressions.numbers import literal
-from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.softmax import Softmax
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax
 
 
 def repeat_where_read(program: Program) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.numeric.program.expressions import Compute, Expression, rewrite
 from symad.numeric.program.program import Program
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import Add, Mul
 
 MAX_OPERANDS = 200
 """Operands of one sum or product. CPython 3.11 compiles chains of 2,000 operands, but not of 3,000."""

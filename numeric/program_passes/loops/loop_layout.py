@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
 from symad.core.graph import Node, topological
+from symad.higher_order.scan import Scan
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.loops.loop import pieces
 from symad.numeric.program.expressions import Compute, Expression, Interval, Read, Value, op_in, values_read
@@ -25,10 +26,9 @@ from symad.numeric.program.statements import Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.blocks import number_of
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.loops.scan import Scan
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 
 
 @dataclass(frozen=True)

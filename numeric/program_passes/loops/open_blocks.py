@@ -21,10 +21,10 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, assign
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.blocks import number_of
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import Source, constant
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import Source, constant
 
 CHAIN_BLOCK_ELEMENTS = 2**15
 """Elements of each array in a block of elementwise operations: several arrays of this size fit the cache.

@@ -17,6 +17,11 @@ import sympy
 from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.derivatives.root import Root, residual_at, slope_at, sparse_slope
+from symad.higher_order.checkpointed_chain import ChainOp, Kept
+from symad.higher_order.checkpointed_chain_pullback import ChainPullback, stretch_pullback
+from symad.higher_order.remat import Remat
+from symad.higher_order.scan import Local
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.functions import Function
 from symad.numeric.program.loops import Fixed
@@ -25,11 +30,6 @@ from symad.numeric.program.statements import Assign, Statement
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import shown
-from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
-from symad.ops.loops.checkpointed_chain import ChainOp, Kept
-from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_pullback
-from symad.ops.loops.remat import Remat
-from symad.ops.loops.scan import Local
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from symad.numeric.program_passes.loops.loop_layout import (
 )
 from symad.numeric.program_passes.loops.step_places import compiled_step
 from symad.numeric.scheduling.blocks import number_of
-from symad.ops.arrays.shaping import Broadcast
+from symad.ops.basic.shaping import Broadcast
 
 Compiles: TypeAlias = Callable[[Value], bool]
 """Whether the loop that computes a value is one compiled function."""

@@ -30,8 +30,8 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.blocks import block_of
-from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.shaping import Pad, Reshape
 
 
 def compiled_step(

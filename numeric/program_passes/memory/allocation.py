@@ -9,7 +9,7 @@ import sympy
 
 from symad.core.dims import Shape
 from symad.core.graph import Node
-from symad.library.scalar_functions import relu, sigmoid, silu, softplus
+from symad.higher_order.scan import Scan
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.passes.blocking.block_loop import RowBlocks
@@ -20,16 +20,16 @@ from symad.numeric.program.expressions import Compute, Expression, Index, Read, 
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import assignments
 from symad.numeric.targets.target import NUMPY
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Logic, Select
-from symad.ops.fused.softmax import LogSoftmax, Softmax, SoftmaxTangent
-from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows
+from symad.sympy_functions.scalar_functions import relu, sigmoid, silu, softplus
 
 Computed: TypeAlias = "Node | Compute"
 """An op with its arguments and its shape."""

@@ -30,8 +30,8 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, Togeth
 from symad.numeric.program_passes.lines.by_twos import steps
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_view
 from symad.numeric.program_passes.memory.result_places import IN_PLACE, is_computed_anywhere
-from symad.ops.arrays.shaping import Pad, Reshape
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.shaping import Pad, Reshape
 
 
 def put_together(program: Program, in_steps: bool) -> Program:

@@ -9,7 +9,6 @@ import sympy
 
 from symad.core.graph import Op
 from symad.core.questions import question
-from symad.library.scalar_functions import relu, sigmoid
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
@@ -17,11 +16,12 @@ from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh, ufunc_name
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+from symad.sympy_functions.scalar_functions import relu, sigmoid
 
 if TYPE_CHECKING:
     Positions = tuple[int, ...]

@@ -17,8 +17,8 @@ from symad.numeric.program.statements import Assign, Statement, Together, assign
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_view, leaves_gaps, shown
 from symad.numeric.program_passes.memory.operands import operands
-from symad.ops.arrays.shaping import Broadcast, Slice
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast, Slice
 
 
 def write_over(program: Program, dtype: str) -> Program:

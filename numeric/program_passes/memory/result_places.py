@@ -16,10 +16,10 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
 from symad.numeric.program.uses import uses_of
 from symad.numeric.program_passes.lines.by_twos import steps
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.stacking import Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 
 IN_PLACE = (Add, Mul, Pow, Apply, Cleared)

@@ -33,10 +33,10 @@ from symad.numeric.program_passes.memory.operands import operands
 from symad.numeric.program_passes.memory.result_places import IN_PLACE
 from symad.numeric.program_passes.memory.sparse_plan import Planner, SideBySide, Sum
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.shaping import Reshape
-from symad.ops.arrays.sources import array_constant
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.basic.shaping import Reshape
+from symad.ops.basic.sources import array_constant
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray, as_slice
 
 STEPS = (*IN_PLACE, Select, Softmax, SoftmaxTangent)

@@ -15,11 +15,11 @@ import numpy as np
 
 from symad.core.questions import evaluate
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 
 MIN_SHOWN_PART = 0.5

@@ -13,11 +13,12 @@ from rich.table import Table
 
 from symad.cli.console import Output
 from symad.cli.exit_codes import OK, REFUTED
-from symad.cli.load_models import ModelError
 from symad.cli.tour.kept_outcomes import keep, kept
 from symad.cli.tour.page import write_page
 from symad.cli.tour.runner import STEPS, Outcome, run_stage
-from symad.cli.tour.stage import Stage, all_stages
+from symad.cli.tour.stage import Stage
+from symad.cli.tour.stages import all_stages
+from symad.load_models import ModelError
 
 if TYPE_CHECKING:
     from symad.cli.console import Plain

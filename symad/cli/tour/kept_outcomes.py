@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import symad
-from symad.cli.load_models import ModelError
 from symad.cli.tour.runner import Outcome
 from symad.cli.tour.stage import Finding, Stage
+from symad.load_models import ModelError
 from symad.saving.atomic_files import write_text
 
 if TYPE_CHECKING:

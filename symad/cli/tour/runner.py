@@ -17,9 +17,9 @@ from symad.core.arrays import Array
 from symad.core.dims import size
 from symad.core.graph import Graph
 from symad.derivatives.hessian import MODES
-from symad.derivatives.wrt import scalar_output, select_wrt
 from symad.errors import DerivativeError, told
-from symad.evaluation.dual import Dual, split
+from symad.numbers.dual import Dual, split
+from symad.tracing.wrt import scalar_output, select_wrt
 
 STEPS = ("trace", "differentiate", "check", "lower", "use")
 

@@ -20,8 +20,6 @@ library is not installed raises `Skip` and does not count as failed. With ``--ou
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -124,12 +122,3 @@ def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], 
         return model
 
     return register
-
-
-def all_stages() -> dict[str, Stage]:
-    """The stages of all files in ``symad/cli/tour/stages``, with files in the order of their names."""
-    from symad.cli.tour import stages
-
-    for module in sorted(m.name for m in pkgutil.iter_modules(stages.__path__)):
-        importlib.import_module(f"{stages.__name__}.{module}")
-    return STAGES

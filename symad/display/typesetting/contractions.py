@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
 from symad.display.typesetting.rules import Pieces, Shaped, Shown, typeset
-from symad.ops.arrays.contraction import Einsum, Labels
+from symad.ops.basic.contraction import Einsum, Labels
 
 LETTERS = "ijklmnpqrs"
 

@@ -19,10 +19,10 @@ from symad.display.typesetting.graphs import Latex, called
 from symad.display.typesetting.pieces import Atom, Piece, accented, write
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Constant, Dimension, Input, Source, input_node
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Constant, Dimension, Input, Source, input_node
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
 

@@ -12,7 +12,7 @@ from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, name
 from symad.display.typesetting.recurrences import Loops, definitions, loops_of, scan_piece
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
-from symad.ops.loops.scan import Scan
+from symad.higher_order.scan import Scan
 
 MAX_NODES = 400
 """The maximum number of nodes of a graph as a formula."""

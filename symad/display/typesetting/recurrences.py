@@ -8,8 +8,8 @@ from typing import Any
 from symad.core.graph import Graph, Node
 from symad.display.typesetting.pieces import Atom, Piece, name_of_input, write
 from symad.display.typesetting.rules import WHOLE, operator, typeset
-from symad.ops.arrays.sources import Constant, Input
-from symad.ops.loops.scan import Scan
+from symad.higher_order.scan import Scan
+from symad.ops.basic.sources import Constant, Input
 
 STATES = ("h", "s", "c", "z", r"\eta")
 """Letters for a state; the first one that is not an input is used."""

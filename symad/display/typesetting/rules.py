@@ -34,15 +34,15 @@ from symad.display.typesetting.pieces import (
 )
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.ops.elementwise.undefined import Undefined
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 

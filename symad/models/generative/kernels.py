@@ -175,7 +175,7 @@ def _graph(kernel: sympy.Expr) -> Graph:
 
 def _apply_traced(kernel: sympy.Expr, point: Mapping[sympy.Symbol, Array]) -> Proxy:
     from symad.core.graph import rebuild
-    from symad.ops.arrays.shaping import broadcast_to
+    from symad.ops.basic.shaping import broadcast_to
 
     graph = _graph(kernel)
     nodes = [number(point[s]) for s in graph.inputs]

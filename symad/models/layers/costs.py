@@ -14,7 +14,7 @@ from symad.core.questions import flops
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers.attention import MultiHead
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 
 
 def multiply_adds(graph: Graph) -> sympy.Expr:

@@ -26,10 +26,10 @@ from symad.core.signatures import Traceable
 from symad.derivatives.implicit import implicit
 from symad.derivatives.jacobian import jacobian
 from symad.derivatives.vmap import vmap
-from symad.derivatives.wrt import symbol_like
 from symad.errors import EvaluationError
 from symad.functions import affine_scan
 from symad.tracing import trace
+from symad.tracing.wrt import symbol_like
 
 STEPS = 100
 """The maximum number of Newton iterations."""

@@ -1,6 +1,6 @@
-"""Ops that move, reduce and contract arrays.
+"""Ops that move, choose and reduce elements of arrays.
 
-Start with `sources`: inputs and constants. `contraction` is einsum, the only product between arrays;
-`shaping`, `stacking` and `gathering` move elements (each the transpose of another), `reduction` and
-`ordering` are extremes, products and sorting, `positions` are checked indices.
+Start with `stacking` and `gathering`, which move elements (their transposes do too). `reduction` and
+`ordering` are extremes, products and sorting, `positions` checked indices, `softmax` the exponentials of a
+row divided by their sum, `random` counter-based random numbers.
 """

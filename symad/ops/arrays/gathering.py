@@ -24,10 +24,10 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.evaluation.dual import primals
-from symad.ops.arrays.shaping import ShapingOp, broadcast_axes, lift, reshape
-from symad.ops.arrays.sources import dimension, iota
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.numbers.dual import primals
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.shaping import ShapingOp, broadcast_axes, lift, reshape
+from symad.ops.basic.sources import dimension, iota
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import EvaluationError, ShapeError
-from symad.evaluation.dual import primals
-from symad.ops.arrays.contraction import contract, sum_axes
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant, iota
-from symad.ops.elementwise.arithmetic import add, sub
+from symad.numbers.dual import primals
+from symad.ops.basic.arithmetic import add, sub
+from symad.ops.basic.contraction import contract, sum_axes
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import constant, iota
 from symad.ops.elementwise.selection import compare, indicator, logic
 
 

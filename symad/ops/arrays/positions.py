@@ -29,10 +29,10 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import ShapeError
-from symad.evaluation.dual import primals
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import Input, constant, dimension
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.numbers.dual import primals
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import Input, constant, dimension
 from symad.ops.elementwise.selection import compare, select
 
 

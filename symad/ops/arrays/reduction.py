@@ -23,12 +23,12 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.evaluation.number_domains import apply
-from symad.ops.arrays.contraction import contract, sum_axes
-from symad.ops.arrays.shaping import broadcast_axes, slice_axis
-from symad.ops.arrays.sources import constant, eye
+from symad.numbers.number_domains import apply
 from symad.ops.arrays.stacking import concatenate, take
-from symad.ops.elementwise.arithmetic import div, mul
+from symad.ops.basic.arithmetic import div, mul
+from symad.ops.basic.contraction import contract, sum_axes
+from symad.ops.basic.shaping import broadcast_axes, slice_axis
+from symad.ops.basic.sources import constant, eye
 from symad.ops.elementwise.selection import equal, indicator, select
 
 

@@ -26,7 +26,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.shaping import (
+from symad.ops.basic.shaping import (
     Reshape,
     ShapingOp,
     as_array,
@@ -35,7 +35,7 @@ from symad.ops.arrays.shaping import (
     slice_axes,
     slice_axis,
 )
-from symad.ops.arrays.sources import array_constant, constant_value
+from symad.ops.basic.sources import array_constant, constant_value
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from symad.core.questions import (
     evaluate,
     flops,
 )
-from symad.evaluation.number_domains import apply as apply_values
-from symad.ops.elementwise.arithmetic import (
+from symad.numbers.number_domains import apply as apply_values
+from symad.ops.basic.arithmetic import (
     ElementwiseOp,
     common_shape,
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import Constant, Input
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import Constant, Input
 
 SIMPLE = (ElementwiseOp, ShapingOp, Input, Constant)
 MAX_OPS = 64

@@ -20,12 +20,8 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.evaluation.number_domains import raise_to
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice, broadcast_to
-from symad.ops.arrays.sources import constant, constant_value, is_exact
-from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import (
+from symad.numbers.number_domains import raise_to
+from symad.ops.basic.arithmetic import (
     Add,
     ElementwiseOp,
     Mul,
@@ -36,6 +32,10 @@ from symad.ops.elementwise.arithmetic import (
     sub,
     tangent_of_shape,
 )
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
+from symad.ops.basic.sources import constant, constant_value, is_exact
+from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import equal, logic, select
 
 

@@ -21,13 +21,13 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.evaluation.number_domains import FLOATS, domain_of
-from symad.evaluation.number_domains import compare as compare_values
-from symad.evaluation.number_domains import logic as combined
-from symad.evaluation.number_domains import select as select_values
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.arithmetic import ElementwiseOp, common_shape
+from symad.numbers.number_domains import FLOATS, domain_of
+from symad.numbers.number_domains import compare as compare_values
+from symad.numbers.number_domains import logic as combined
+from symad.numbers.number_domains import select as select_values
+from symad.ops.basic.arithmetic import ElementwiseOp, common_shape
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant, constant_value
 
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
 LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}

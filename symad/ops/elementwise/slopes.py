@@ -6,9 +6,9 @@ import sympy
 
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import add, div, neg, sub
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply, slope
-from symad.ops.elementwise.arithmetic import add, div, neg, sub
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import equal, indicator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Flags, Tangent, Tangents, transpose
-from symad.ops.arrays.contraction import sum_axes
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.basic.contraction import sum_axes
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import Select, select
 
 

@@ -23,8 +23,8 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.ops.arrays.sources import Constant, constant
-from symad.ops.elementwise.arithmetic import ElementwiseOp, add_tangents, common_shape, mul, tangent_of_shape
+from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, common_shape, mul, tangent_of_shape
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.selection import logic, select
 
 
@@ -65,7 +65,7 @@ def undefined_shape(op: Undefined, args: Nodes) -> Shape:
 
 @definition.dispatch
 def undefined_definition(op: Undefined, y: Node) -> Node:
-    from symad.ops.arrays.shaping import broadcast_to
+    from symad.ops.basic.shaping import broadcast_to
 
     return broadcast_to(select(y.args[0], constant(0), NAN), y.shape)
 
@@ -85,8 +85,8 @@ def undefined_flops(op: Undefined, y: Node) -> Count:
 @evaluate.dispatch
 def undefined_evaluate(op: Undefined, values: Values) -> Array:
     """0 or NaN in the arguments' number type: exact ones are undefined, dual numbers have derivative NaN."""
-    from symad.evaluation.number_domains import domain_of
-    from symad.evaluation.number_domains import select as select_values
+    from symad.numbers.number_domains import domain_of
+    from symad.numbers.number_domains import select as select_values
 
     total = sum(values[2:], values[1])
     nan = domain_of(values).number(float("nan"))

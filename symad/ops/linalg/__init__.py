@@ -1,6 +1,5 @@
-"""Ops of linear algebra: systems, factorisations, eigenvalues, roots of equations.
+"""Ops of linear algebra: systems, factorisations, eigenvalues.
 
-Start with `solve_det`: A⁻¹b, determinants, inverses. `cholesky`, `eigen`, `matrix_power`, `slogdet` and
-`adjugate` have the ops of their names; `root` is the solution of equations, differentiated by the implicit
-function theorem.
+Start with `solve_det`: A⁻¹b, determinants, inverses. `cholesky`, `eigen`, `matrix_power` and `slogdet` have
+the ops of their names.
 """

@@ -27,9 +27,9 @@ from symad.core.questions import (
     jvp,
     transpose,
 )
-from symad.evaluation.exact_linalg import cholesky as exact_cholesky
-from symad.ops.arrays.contraction import matmul, matrix_transpose
-from symad.ops.elementwise.arithmetic import add, add_tangents, neg
+from symad.numbers.exact_linalg import cholesky as exact_cholesky
+from symad.ops.basic.arithmetic import add, add_tangents, neg
+from symad.ops.basic.contraction import matmul, matrix_transpose
 from symad.ops.linalg.solve_det import (
     MatrixOp,
     Solve,

@@ -24,12 +24,12 @@ from symad.core.dims import Shape, as_dim, plus, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import Array, Count, Nodes, Tangent, Tangents, Values, evaluate, flops, jvp
 from symad.errors import EvaluationError
-from symad.evaluation.dual import Dual, depth, split
-from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
-from symad.ops.arrays.sources import constant, eye
+from symad.numbers.dual import Dual, depth, split
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import div, mul, sub
+from symad.ops.basic.arithmetic import div, mul, sub
+from symad.ops.basic.contraction import contract, matmul, matrix_transpose
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, slice_axis
+from symad.ops.basic.sources import constant, eye
 from symad.ops.linalg.cholesky import symmetric_part_of_lower
 from symad.ops.linalg.solve_det import MatrixOp, check_square
 

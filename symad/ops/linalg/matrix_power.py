@@ -22,12 +22,12 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.evaluation.exact_linalg import power as exact_power
-from symad.ops.arrays.contraction import matmul, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
-from symad.ops.arrays.sources import constant, eye
+from symad.numbers.exact_linalg import power as exact_power
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import add_tangents
+from symad.ops.basic.arithmetic import add_tangents
+from symad.ops.basic.contraction import matmul, matrix_transpose
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, slice_axis
+from symad.ops.basic.sources import constant, eye
 from symad.ops.linalg.solve_det import MatrixOp, check_square, inverse
 
 

@@ -21,11 +21,11 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.evaluation.number_domains import apply as apply_values
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant, iota
+from symad.numbers.number_domains import apply as apply_values
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import constant, iota
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import equal, select
 from symad.ops.linalg.solve_det import Determinant, MatrixOp, determinant, log_determinant
 

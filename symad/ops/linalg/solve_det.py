@@ -29,13 +29,13 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.evaluation.exact_linalg import determinant as exact_determinant
-from symad.evaluation.exact_linalg import solve as exact_solve
-from symad.evaluation.number_domains import apply
-from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_axes, lift, reshape
-from symad.ops.arrays.sources import constant, eye, input_node
-from symad.ops.elementwise.arithmetic import add_tangents, mul, neg, sub
+from symad.numbers.exact_linalg import determinant as exact_determinant
+from symad.numbers.exact_linalg import solve as exact_solve
+from symad.numbers.number_domains import apply
+from symad.ops.basic.arithmetic import add_tangents, mul, neg, sub
+from symad.ops.basic.contraction import contract, matmul, matrix_transpose
+from symad.ops.basic.shaping import broadcast_axes, lift, reshape
+from symad.ops.basic.sources import constant, eye, input_node
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import permute, sum_all
 from symad.ops.arrays.gathering import ScatterAdd, gather
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, lift, reshape
-from symad.ops.arrays.sources import array_constant, constant
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.contraction import permute, sum_all
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, lift, reshape
+from symad.ops.basic.sources import array_constant, constant
 
 INDEX = "<i4"
 """The type of positions: SciPy's sparse solvers use 32-bit indices."""

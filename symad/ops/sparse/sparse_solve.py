@@ -26,16 +26,15 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import permute
+from symad.numbers.values import unchecked
 from symad.ops.arrays.gathering import ScatterAdd, gather
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, flatten, lift, reshape
-from symad.ops.arrays.sources import array_constant
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import add_tangents, mul, neg
+from symad.ops.basic.arithmetic import add_tangents, mul, neg
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, flatten, lift, reshape
+from symad.ops.basic.sources import array_constant, fresh_input
 from symad.ops.linalg.solve_det import solve
-from symad.ops.loops.scan import fresh_input
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray
-from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,16 +19,16 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.questions import sparsity
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import scalar_output, select_wrt
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import Input
 from symad.ops.arrays.stacking import Stack
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import Input
 from symad.sparsity.patterns.dependence import nothing, of_bits, seeds, stacked, to_bits
 from symad.sparsity.patterns.pattern import Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.patterns.structural_zeros import at_point, is_local
 from symad.tracing import as_graph
+from symad.tracing.wrt import scalar_output, select_wrt
 from symad.transforms.cotangents import Seed, fresh_seed, gradient_nodes
 from symad.transforms.tangents import push
 
@@ -117,7 +117,7 @@ def _coefficients(
     if at is None:
         return None
     from symad.evaluation.evaluate import as_values
-    from symad.transforms.values import unchecked
+    from symad.numbers.values import unchecked
 
     values = flat_values(graph.arguments, bind(graph.name, graph.arguments, at, {}))
     point = dict(zip(graph.input_nodes, as_values(values, graph.inputs), strict=True))

@@ -12,14 +12,14 @@ import numpy as np
 
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import definition, evaluate, sparsity
-from symad.ops.arrays.contraction import Einsum
+from symad.higher_order.scan import Scan
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.elementwise.arithmetic import ElementwiseOp, Mul
+from symad.ops.basic.arithmetic import ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.elementwise.selection import Condition, Select
 from symad.ops.linalg.cholesky import Triangle, TriangularSolve
 from symad.ops.linalg.solve_det import Solve
-from symad.ops.loops.scan import Scan
 from symad.sparsity.patterns.dependence import (
     keep_rows,
     link_matrix,

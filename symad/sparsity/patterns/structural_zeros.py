@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import definition, evaluate
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.shaping import Pad, ShapingOp
-from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Iota, Source, constant_value
+from symad.ops.arrays.softmax import Softmax
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Pad, ShapingOp
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Iota, Source, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.softmax import Softmax
 
 States: TypeAlias = "NDArray[np.uint8]"
 

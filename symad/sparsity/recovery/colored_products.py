@@ -9,12 +9,12 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.graph import ZERO, Node, Tangent
 from symad.errors import DerivativeError
+from symad.higher_order.scan import scan
 from symad.ops.arrays.gathering import ScatterAdd, gather
-from symad.ops.arrays.shaping import broadcast_to, flatten, reshape, slice_axis
-from symad.ops.arrays.sources import array_constant, constant
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import sub
-from symad.ops.loops.scan import scan
+from symad.ops.basic.arithmetic import sub
+from symad.ops.basic.shaping import broadcast_to, flatten, reshape, slice_axis
+from symad.ops.basic.sources import array_constant, constant
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of

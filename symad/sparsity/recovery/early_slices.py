@@ -8,9 +8,9 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.ops.arrays.gathering import gather
-from symad.ops.arrays.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, slice_axes
-from symad.ops.arrays.sources import array_constant
-from symad.ops.elementwise.arithmetic import Add, add, signed_sum
+from symad.ops.basic.arithmetic import Add, add, signed_sum
+from symad.ops.basic.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, slice_axes
+from symad.ops.basic.sources import array_constant
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
 

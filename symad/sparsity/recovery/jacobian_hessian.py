@@ -21,10 +21,9 @@ from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import gather
-from symad.ops.arrays.sources import array_constant
+from symad.ops.basic.sources import array_constant
 from symad.ops.sparse.csr import compressed_rows
 from symad.sparsity.coloring.color import color
 from symad.sparsity.coloring.lower_bounds import bidirectional_bound
@@ -35,6 +34,7 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern, PatternLike, as_p
 from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
 from symad.sparsity.recovery.seedless import seedless_entries
 from symad.tracing import as_graph
+from symad.tracing.wrt import packing_of, scalar_output, select
 from symad.transforms.cotangents import gradient_nodes
 from symad.transforms.tangents import dense
 

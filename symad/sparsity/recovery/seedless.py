@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from symad.core.graph import Node
-from symad.ops.arrays.shaping import flatten
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import stack
+from symad.ops.basic.shaping import flatten
+from symad.ops.basic.sources import constant
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.early_slices import chosen

@@ -18,11 +18,11 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.graph import Node, Tangent, topological
 from symad.core.questions import evaluate
-from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.gathering import Gather, ScatterAdd, gather
-from symad.ops.arrays.shaping import Broadcast, ShapingOp, Slice, broadcast_to, slice_axis
-from symad.ops.arrays.sources import array_constant, constant
-from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.shaping import Broadcast, ShapingOp, Slice, broadcast_to, slice_axis
+from symad.ops.basic.sources import array_constant, constant
 from symad.ops.elementwise.selection import Select, select
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
@@ -232,7 +232,7 @@ def _without(labels: tuple[int, ...], at: dict[int, int]) -> tuple[int, ...]:
 
 def _fixed(arg: Node, labels: tuple[int, ...], at: dict[int, int]) -> Node:
     """The operand with some labels at fixed values."""
-    from symad.ops.arrays.shaping import reshape
+    from symad.ops.basic.shaping import reshape
 
     for axis, label in enumerate(labels):
         if label in at:

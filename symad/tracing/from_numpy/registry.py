@@ -13,7 +13,7 @@ import numpy as np
 from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays import shaping
+from symad.ops.basic import shaping
 from symad.tracing.array_protocol import FUNCTIONS, Function, call_function
 from symad.tracing.from_numpy.elements.chosen import Chosen
 from symad.tracing.from_numpy.elements.filled import written

@@ -12,7 +12,12 @@ from sympy.codegen.cfunctions import exp2, expm1, log1p
 from sympy.functions.special.elliptic_integrals import elliptic_e
 
 from symad.core.graph import Node
-from symad.library.probability import (
+from symad.ops.basic.arithmetic import add, div, mul, neg, sub
+from symad.ops.basic.sources import constant, constant_value
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, select
+from symad.sympy_functions.probability import (
     gammainc,
     gammaincc,
     ive,
@@ -22,13 +27,8 @@ from symad.library.probability import (
     relative_entropy,
     stdtr,
 )
-from symad.library.scalar_functions import sigmoid, softplus, xlogy
-from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
-from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.ops.elementwise.powers import power
-from symad.ops.elementwise.selection import compare, select
+from symad.sympy_functions.scalar_functions import sigmoid, softplus, xlogy
+from symad.sympy_functions.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
 
 TWO = constant(2)
 HALF = constant(Fraction(1, 2))

@@ -20,9 +20,9 @@ import sympy
 from symad.core.dims import Dim, as_dim, plus
 from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import eye as identity_node
-from symad.ops.arrays.sources import iota
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import eye as identity_node
+from symad.ops.basic.sources import iota
 from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number

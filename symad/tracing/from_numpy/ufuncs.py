@@ -16,15 +16,15 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import constant
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.ops.arrays import softmax
+from symad.ops.basic.arithmetic import div, mul, neg, sub
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import div, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.ops.fused import softmax
 from symad.tracing.arithmetic import floor_divide, plus, remainder, times
 from symad.tracing.array_protocol import FUNCTIONS, UFUNCS, call_ufunc
 from symad.tracing.from_numpy.elements.chosen import Chosen

@@ -31,9 +31,9 @@ from symad.core.dims import Dim, as_shape, format_shape, same_dim
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.tracing.error_names import check_one_shape, describe
 from symad.tracing.from_sympy.matrix_chain_order import is_ones
 from symad.tracing.from_sympy.matrix_parts import element_at, index_operands

@@ -11,8 +11,8 @@ import sympy
 from symad.core.dims import Dim, as_dim, same_dim
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.ops.arrays.sources import dimension, iota
-from symad.ops.elementwise.arithmetic import add
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.sources import dimension, iota
 from symad.ops.elementwise.selection import compare
 from symad.tracing.from_sympy.cheapest_contraction import Labeled, aligned
 from symad.tracing.from_sympy.index_ranges import IndexRange, reach

@@ -9,10 +9,10 @@ import numpy as np
 
 from symad.core.dims import Dim
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import constant
 
 Label = Hashable
 NOMINAL = 100

@@ -10,8 +10,8 @@ from sympy.core.function import AppliedUndef
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.errors import SymadError
-from symad.evaluation.function_values import IMPLEMENTATIONS
-from symad.ops.arrays.sources import input_node
+from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import SLOPES, apply
 from symad.tracing.inlining import inline
 from symad.tracing.input_symbols import is_function_input

@@ -17,14 +17,14 @@ from symad.core.dims import Dim, as_dim, format_shape, size
 from symad.core.graph import Node
 from symad.core.strict_sympify import as_sympy
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import contract, permute
 from symad.ops.arrays.gathering import gather
 from symad.ops.arrays.positions import name_of, positions
-from symad.ops.arrays.shaping import reshape, slice_axes
-from symad.ops.arrays.sources import constant, dimension
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.contraction import contract, permute
+from symad.ops.basic.shaping import reshape, slice_axes
+from symad.ops.basic.sources import constant, dimension
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add
 from symad.tracing.from_sympy.cheapest_contraction import Labeled
 from symad.tracing.from_sympy.index_ranges import affine, at_least, reach
 

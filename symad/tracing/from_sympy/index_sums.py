@@ -18,8 +18,8 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
 from symad.ops.arrays.reduction import product
-from symad.ops.arrays.sources import constant, dimension, eye, input_node
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant, dimension, eye, input_node
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import equal, indicator, logic, select
 from symad.tracing.error_names import is_array
@@ -27,8 +27,8 @@ from symad.tracing.from_sympy.bound_indices import Scope, parts, read
 from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.from_sympy.index_ranges import IndexRange, ranges_of
 from symad.tracing.from_sympy.index_reads import load
-from symad.tracing.from_sympy.inferred_bases import InferredBase
 from symad.tracing.from_sympy.range_sums import ELEMENTS, nested_ranges, parts_of_arrays, unknown_symbols
+from symad.tracing.inferred_bases import InferredBase
 from symad.tracing.walk import Tracer, lift, operands
 
 # ---- expressions under indices ------------------------------------------------------------------

@@ -7,8 +7,8 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.ops.arrays.sources import input_node
-from symad.ops.loops.captured import Captured
+from symad.higher_order.captured import Captured
+from symad.ops.basic.sources import input_node
 from symad.tracing.inputs import find_inputs
 from symad.tracing.sessions import SESSION, symbol_node
 from symad.tracing.walk import Tracer, lift, operands

@@ -12,9 +12,9 @@ import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
-from symad.ops.arrays.sources import input_node
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import broadcast_to, flatten, reshape
+from symad.ops.basic.sources import input_node
 from symad.tracing.walk import Tracer
 
 

@@ -30,11 +30,11 @@ from symad.core.dims import as_shape, same_dim, size, times
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import Einsum, contract, einsum, inner, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant, constant_value, eye, input_node
+from symad.ops.basic.arithmetic import add, div, mul
+from symad.ops.basic.contraction import Einsum, contract, einsum, inner, matrix_transpose
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import constant, constant_value, eye, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.linalg.cholesky import cholesky
 from symad.ops.linalg.matrix_power import matrix_power

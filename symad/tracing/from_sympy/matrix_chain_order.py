@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from symad.core.dims import Dim, same_dim
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import (
+from symad.ops.basic.contraction import (
     Einsum,
     contract,
     matmul,
@@ -22,8 +22,8 @@ from symad.ops.arrays.contraction import (
     sum_all,
     sum_axes,
 )
-from symad.ops.arrays.shaping import Broadcast, broadcast_axes, reshape
-from symad.ops.arrays.sources import Eye, constant_value
+from symad.ops.basic.shaping import Broadcast, broadcast_axes, reshape
+from symad.ops.basic.sources import Eye, constant_value
 from symad.ops.linalg.matrix_power import matrix_power
 from symad.ops.linalg.solve_det import inverse, solve
 

@@ -19,11 +19,11 @@ from symad.core.dims import Dim, Shape, as_dim, as_shape, dim_symbols, format_sh
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import contract, diagonal_matrix, matrix_transpose
 from symad.ops.arrays.gathering import gather
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, pad, reshape, slice_axes
-from symad.ops.arrays.sources import array_constant, constant, dimension, iota
 from symad.ops.arrays.stacking import concatenate, element, pack_scalars
+from symad.ops.basic.contraction import contract, diagonal_matrix, matrix_transpose
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, pad, reshape, slice_axes
+from symad.ops.basic.sources import array_constant, constant, dimension, iota
 from symad.ops.elementwise.selection import equal, select
 from symad.tracing.error_names import describe
 from symad.tracing.from_sympy.lambda_bodies import apply_lambda

@@ -11,13 +11,7 @@ import sympy
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
-from symad.library import elliptic_moments  # noqa: F401  (registers rules)
-from symad.library.parameter_derivatives import by_parameter
-from symad.library.special_functions import polylog_slope, spherical_in
-from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
-from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
-from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
-from symad.ops.elementwise.arithmetic import (
+from symad.ops.basic.arithmetic import (
     Add,
     add,
     add_tangents,
@@ -29,6 +23,12 @@ from symad.ops.elementwise.arithmetic import (
     sub,
     tangent_of_shape,
 )
+from symad.ops.basic.sources import constant, constant_value, input_node, is_exact
+from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
+from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
+from symad.sympy_functions import elliptic_moments  # noqa: F401  (registers rules)
+from symad.sympy_functions.special_functions import polylog_slope, spherical_in
+from symad.tracing.from_sympy.parameter_derivatives import by_parameter
 from symad.tracing.from_sympy.scalars import trace_scalar
 
 

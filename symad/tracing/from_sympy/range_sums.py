@@ -1,4 +1,4 @@
-"""Integrals, and sums and products whose bounds are arguments, as functions of `symad.library.ranged`."""
+"""Integrals, and sums and products whose bounds are arguments, as functions of `symad.tracing.ranged`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import OutsideError, TraceError
-from symad.library.ranged import ranged
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.basic.sources import constant, input_node
 from symad.tracing.from_sympy.index_ranges import IndexRange, affine, at_least
+from symad.tracing.ranged import ranged
 from symad.tracing.walk import Tracer, lift, operands
 
 ELEMENTS = (sympy.Indexed, MatrixElement, ArrayElement)

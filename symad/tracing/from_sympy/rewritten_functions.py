@@ -14,7 +14,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.reduction import extreme
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import compare
 from symad.tracing.error_names import check_scalars

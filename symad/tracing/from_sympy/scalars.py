@@ -25,13 +25,13 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.core.strict_sympify import as_sympy
 from symad.errors import OutsideError, TraceError
-from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1
-from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant, constant_value, dimension, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.elementwise.undefined import undefined
+from symad.sympy_functions.special_functions import hyp0f1, hyp1f1, hyp2f1
 from symad.tracing.error_names import check_one_shape, check_scalars
 from symad.tracing.input_symbols import depends_on, is_function_input
 from symad.tracing.walk import Tracer, lift, operands

@@ -6,10 +6,10 @@ import sympy
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.library.matrix_functions import LogSoftmax, LogSumExp, LogSumExpAlong, Lookup, Softmax
 from symad.ops.arrays.gathering import gather
-from symad.ops.arrays.shaping import flatten, reshape
-from symad.ops.fused.softmax import log_softmax, logsumexp, softmax
+from symad.ops.arrays.softmax import log_softmax, logsumexp, softmax
+from symad.ops.basic.shaping import flatten, reshape
+from symad.sympy_functions.matrix_functions import LogSoftmax, LogSumExp, LogSumExpAlong, Lookup, Softmax
 from symad.tracing.walk import Tracer, lift, operands
 
 

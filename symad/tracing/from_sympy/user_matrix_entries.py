@@ -12,7 +12,7 @@ from symad.core.dims import as_shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.ops.arrays.shaping import broadcast_to
+from symad.ops.basic.shaping import broadcast_to
 from symad.tracing.error_names import describe
 from symad.tracing.from_sympy.bound_indices import Scope
 from symad.tracing.from_sympy.cheapest_contraction import aligned

@@ -43,15 +43,15 @@ from sympy.tensor.array.expressions.array_expressions import ArrayElement, OneAr
 from symad.core.dims import Shape, same_dim
 from symad.core.graph import Node, topological
 from symad.core.questions import sympy_form
-from symad.library.array_forms import ArrayElementwiseApplyFunc
-from symad.library.held_inverse import HeldInverse
-from symad.ops.arrays import shaping as sh
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import ArrayConstant, Eye, constant_value, input_node
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic import shaping as sh
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import ArrayConstant, Eye, constant_value, input_node
 from symad.ops.linalg import solve_det as la
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.matrix_power import MatrixPower
+from symad.sympy_functions.array_forms import ArrayElementwiseApplyFunc
+from symad.sympy_functions.held_inverse import HeldInverse
 from symad.tracing.error_names import is_array
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node, pack, topological
 from symad.core.questions import sympy_form
 from symad.errors import TraceError
-from symad.ops.arrays.sources import Dimension, Input
-from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.loops.captured import check_closed
+from symad.higher_order.captured import check_closed
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import Dimension, Input
 from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.op_expressions import opaque
 from symad.tracing.walk import Tracer

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import sympy
 
 from symad.core.graph import Graph, topological
-from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.elementwise.apply import Apply
 
 READING = "the reading of the input as a graph"

@@ -12,8 +12,8 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Graph, Node, Op, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Constant, Input
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, Input
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.witness import digits_of
 from symad.verification.measuring.fifty_digits import settled_values

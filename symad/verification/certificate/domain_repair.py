@@ -17,13 +17,13 @@ from symad.core.arrays import Array, Number
 from symad.core.dims import same_shape
 from symad.core.graph import Node, Op, op_of, rebuild, topological
 from symad.errors import SymadError
-from symad.ops.arrays.contraction import Einsum, sum_axes
-from symad.ops.arrays.shaping import ShapingOp, broadcast_axes
-from symad.ops.arrays.sources import Constant, Input, constant
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import Add, Mul, mul, sub
+from symad.ops.basic.contraction import Einsum, sum_axes
+from symad.ops.basic.shaping import ShapingOp, broadcast_axes
+from symad.ops.basic.sources import Constant, Input, constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, sub
 from symad.ops.elementwise.powers import Pow
-from symad.transforms.values import unchecked
 from symad.verification.random_fields.scouting import as_floats
 
 MAX_EVALUATED_NODES = 100_000

@@ -15,10 +15,10 @@ from symad.core.graph import Graph, Node, topological
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import SavingError, ShapeError, SymadError
-from symad.ops.arrays.contraction import inner
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import symbol_of
-from symad.ops.elementwise.arithmetic import add
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.contraction import inner
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push

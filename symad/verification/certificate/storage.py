@@ -11,7 +11,7 @@ from typing import Any
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Json
 from symad.errors import SavingError
-from symad.ops.arrays.sources import Input, symbol_of
+from symad.ops.basic.sources import Input, symbol_of
 from symad.saving.save_load import DAMAGE, dumps, loads
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import (

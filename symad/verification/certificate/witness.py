@@ -20,7 +20,7 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input
+from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.measuring.fifty_digits import (
     PRECISIONS,

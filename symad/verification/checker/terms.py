@@ -17,7 +17,7 @@ import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.library import scalar_functions as own
+from symad.sympy_functions import scalar_functions as own
 
 Operand: TypeAlias = "Term | Fraction | int"
 MAX_TERMS, MAX_WORK, MAX_BITS, MAX_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused

@@ -17,11 +17,11 @@ import sympy
 
 from symad.core.dims import Dim, same_dim, same_shape
 from symad.core.graph import Node, Op, topological
-from symad.ops.arrays import contraction, gathering, positions, shaping, sources, stacking
-from symad.ops.elementwise import apply, arithmetic, powers, selection
-from symad.ops.fused import softmax
+from symad.higher_order import scan
+from symad.ops.arrays import gathering, positions, softmax, stacking
+from symad.ops.basic import arithmetic, contraction, shaping, sources
+from symad.ops.elementwise import apply, powers, selection
 from symad.ops.linalg import cholesky, solve_det
-from symad.ops.loops import scan
 from symad.verification.checker.terms import ALWAYS, BOUND, FREE, HEADS, Refused, Term, Terms, of_matrix
 
 Index: TypeAlias = tuple[int, ...]

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.coq.terms import Term, Terms
 

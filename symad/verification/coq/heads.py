@@ -11,8 +11,8 @@ import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.library import scalar_functions as ours
-from symad.library.parameter_derivatives import COMPANIONS
+from symad.sympy_functions import scalar_functions as ours
+from symad.tracing.from_sympy.parameter_derivatives import COMPANIONS
 
 
 class CoqHead(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.arrays.sources import Constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.coq.branches import (

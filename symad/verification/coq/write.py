@@ -14,12 +14,12 @@ from symad.core.identifiers import short_name
 from symad.core.signatures import Traceable
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
-from symad.derivatives.wrt import select_wrt
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
-from symad.ops.arrays.sources import Input, constant, symbol_of
+from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import element
-from symad.transforms.values import unchecked
+from symad.ops.basic.sources import Input, constant, symbol_of
+from symad.tracing.wrt import select_wrt
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
 from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program

@@ -20,11 +20,11 @@ from flint import arb
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
-from symad.evaluation.arb_functions import FUNCTIONS as MORE
-from symad.evaluation.number_domains import DOMAINS, Domain, Truth, Undefined, box
-from symad.library.scalar_functions import ScalarFunction
-from symad.ops.arrays.sources import Constant
-from symad.transforms.values import unchecked
+from symad.numbers.arb_functions import FUNCTIONS as MORE
+from symad.numbers.number_domains import DOMAINS, Domain, Truth, Undefined, box
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import Constant
+from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.measuring.mpmath_balls import ball_by_mpmath, named_ball
 from symad.verification.measuring.steady_values import Way
 from symad.verification.scalar_definitions import definition_of

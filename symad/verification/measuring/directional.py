@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.derivatives.wrt import symbol_like
-from symad.ops.arrays.contraction import inner
-from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import inner
+from symad.ops.basic.sources import constant, input_node
+from symad.tracing.wrt import symbol_like
 from symad.transforms.cotangents import gradient_nodes, pull
 from symad.transforms.tangents import dense, push
 

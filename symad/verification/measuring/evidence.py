@@ -16,8 +16,8 @@ import numpy as np
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input
-from symad.transforms.values import unchecked
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.integer_inputs import integer_inputs

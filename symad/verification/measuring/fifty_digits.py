@@ -16,13 +16,13 @@ import sympy
 from symad.core.arrays import ArrayLike, Number
 from symad.core.graph import Node, Op, op_of, topological
 from symad.errors import SymadError
-from symad.evaluation.number_domains import Undefined
+from symad.numbers.number_domains import Undefined
+from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
-from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter, is_slow, operations
 from symad.verification.measuring.points import is_zero
 from symad.verification.random_fields.prime_fields import Array
@@ -68,7 +68,7 @@ def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[np.nd
 
 def anchor() -> Node:
     """A node that is given an mpmath number, so that constants are evaluated in mpmath too."""
-    from symad.ops.arrays.sources import Constant
+    from symad.ops.basic.sources import Constant
 
     return Node.of(Constant(sympy.EulerGamma, "symbol"))
 

@@ -24,19 +24,19 @@ from symad.core.arrays import Number
 from symad.core.dims import size
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.contraction import Einsum
+from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.random import RandomOp
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import Input, Source, constant, constant_value, symbol_of
+from symad.ops.arrays.softmax import ExponentialOp
+from symad.ops.basic.arithmetic import Add, Mul, add, sub
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import Input, Source, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, sub
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
-from symad.ops.fused.random import RandomOp
-from symad.ops.fused.softmax import ExponentialOp
-from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
 from symad.ops.linalg.cholesky import Cholesky, Triangle
 from symad.ops.linalg.eigen import eigenvalues
 from symad.ops.linalg.slogdet import DeterminantSign

@@ -14,10 +14,10 @@ from sympy.functions.special.bessel import BesselBase
 from symad.core.arrays import Array, ArrayLike, Number
 from symad.core.graph import Node, op_of, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import ArrayConstant, Constant, symbol_of
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import ArrayConstant, Constant, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.transforms.values import unchecked
 from symad.verification.budget import is_slow
 from symad.verification.measuring.points import points
 from symad.verification.rewriting.terms.linear_terms import number

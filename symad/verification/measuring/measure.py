@@ -27,7 +27,7 @@ import numpy as np
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of

@@ -10,7 +10,7 @@ import sympy
 from flint import arb
 
 from symad.core.arrays import Number
-from symad.evaluation.function_values import mpmath_function
+from symad.numbers.function_values import mpmath_function
 
 
 def named_ball(value: sympy.Expr) -> flint.arb:

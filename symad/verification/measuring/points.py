@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 from symad.verification.random_fields.prime_fields import Array
 
 DENOMINATORS = (3, 4, 5, 7, 8, 9, 11, 16)

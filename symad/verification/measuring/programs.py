@@ -12,8 +12,8 @@ import numpy as np
 from symad.core.arguments import leaves_of
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
-from symad.derivatives.wrt import Selection
 from symad.errors import EvaluationError
+from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of

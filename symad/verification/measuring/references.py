@@ -20,16 +20,16 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, rebuild, topological
 from symad.core.strict_sympify import as_sympy
 from symad.errors import SymadError
-from symad.evaluation.dual import Dual
 from symad.evaluation.node_numbers import NodeNumber
-from symad.evaluation.number_domains import Undefined
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
+from symad.higher_order.adjugate import Adjugate
+from symad.numbers.dual import Dual
+from symad.numbers.number_domains import Undefined
+from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import pack_scalars
-from symad.ops.linalg.adjugate import Adjugate
+from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.tracing.walk import Tracer
-from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
 from symad.verification.rewriting.restated.by_elements import by_elements, flat_elements, scalar_operations
 

@@ -22,13 +22,13 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
-from symad.evaluation.number_domains import Undefined
+from symad.numbers.number_domains import Undefined
+from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
-from symad.transforms.values import unchecked
 from symad.verification.measuring.fifty_digits import anchor, as_numbers
 from symad.verification.random_fields.integer_inputs import integer_positions
 from symad.verification.random_fields.prime_fields import Array

@@ -22,17 +22,17 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
-from symad.evaluation.number_domains import AnyDomain, Undefined, domain_of
+from symad.higher_order.adjugate import singular_values
+from symad.numbers.number_domains import AnyDomain, Undefined, domain_of
+from symad.numbers.values import value_of
+from symad.ops.basic.arithmetic import Mul
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition
-from symad.ops.linalg.adjugate import singular_values
 from symad.ops.linalg.cholesky import Cholesky, TriangularSolve
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.ops.sparse.sparse_solve import SparseSolve
-from symad.transforms.values import value_of
 from symad.verification.measuring.fifty_digits import anchor, as_numbers
 from symad.verification.random_fields.prime_fields import Array
 

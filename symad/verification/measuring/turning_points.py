@@ -19,12 +19,12 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import Input, input_node, symbol_of
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import sub
+from symad.ops.basic.sources import Input, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import sub
 from symad.ops.elementwise.selection import Compare
 from symad.transforms.batches import batch_outputs
-from symad.transforms.values import unchecked
 from symad.verification.measuring.points import points
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.facts.discontinuities import KINKED

@@ -20,9 +20,9 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Graph, Node, topological
 from symad.errors import SymadError
-from symad.evaluation.function_values import IMPLEMENTATIONS
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.ops.arrays.sources import input_node
+from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import Entry

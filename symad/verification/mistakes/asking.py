@@ -8,7 +8,7 @@ import sympy
 
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
-from symad.transforms.values import unchecked
+from symad.numbers.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.claimed_domain import inside_of
 from symad.verification.measuring.hostile_points import FloatPoint

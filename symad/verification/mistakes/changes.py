@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from symad.core.graph import Node
-from symad.ops.arrays.shaping import Broadcast, ShapingOp
-from symad.ops.arrays.sources import Constant, Source
+from symad.ops.basic.shaping import Broadcast, ShapingOp
+from symad.ops.basic.sources import Constant, Source
 from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change

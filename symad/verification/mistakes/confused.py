@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 
 from symad.core.graph import Node, Op, topological
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Input
+from symad.numbers.values import unchecked
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Input
 from symad.ops.linalg.solve_det import MatrixOp
-from symad.transforms.values import unchecked
 from symad.verification.mistakes.changes import CONFUSED, MAX_RUNS
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change, Difference

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.mistakes.changes import MOVED, Place
 from symad.verification.mistakes.local import Edge, lengths

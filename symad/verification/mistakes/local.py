@@ -13,13 +13,13 @@ import numpy as np
 
 from symad.core.graph import ZERO, Node
 from symad.core.questions import jvp
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import Input, Source
-from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import Input, Source
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import Seed, fresh_seed, transpose_linear
 from symad.transforms.tangents import mask
-from symad.transforms.values import unchecked
 from symad.verification.random_fields.prime_fields import Array
 
 

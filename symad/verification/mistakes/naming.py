@@ -14,7 +14,7 @@ from symad.core.arrays import ArrayLike
 from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
-from symad.ops.arrays.sources import symbol_of
+from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import Blame, is_vague
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.measuring.hostile_points import FloatPoint, ordinary_points

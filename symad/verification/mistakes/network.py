@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from symad.core.graph import Node, topological
+from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
 from symad.transforms.branch_masks import use_conditions
 from symad.transforms.tangents import masks_entering
-from symad.transforms.values import unchecked
 from symad.verification.mistakes.local import Edge, edge_of, lengths
 from symad.verification.random_fields.prime_fields import Array
 

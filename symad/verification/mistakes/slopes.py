@@ -8,14 +8,14 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.transforms.values import unchecked
 from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.mistakes.changes import MAX_RUNS, SLOPE
 from symad.verification.mistakes.local import Edge

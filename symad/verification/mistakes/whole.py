@@ -10,8 +10,8 @@ import numpy as np
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.errors import SymadError
-from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, constant
-from symad.transforms.values import unchecked
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, constant
 from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference

@@ -11,12 +11,12 @@ import sympy
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.variables import Variable
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import Constant, Input
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import Constant, Input
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.rewriting.rewrite import expand_definitions

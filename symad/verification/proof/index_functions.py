@@ -18,8 +18,8 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.ops.arrays.reduction import Extreme
+from symad.ops.basic.arithmetic import Mul
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import BOUND, DELTA, UNIT, Atom, Form, Network, Networks

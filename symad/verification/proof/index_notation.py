@@ -15,11 +15,11 @@ import sympy
 from symad.core.dims import Dim, same_dim
 from symad.core.graph import Node, Op
 from symad.core.questions import question
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant, Dimension, Eye, Input
 from symad.ops.arrays.stacking import Stack
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant, Dimension, Eye, Input
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import DELTA, Form, Network, Networks
 from symad.verification.rewriting.terms.linear_terms import number

@@ -14,8 +14,8 @@ from typing import Any
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Node
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.shaping import Pad, Slice
-from symad.ops.arrays.sources import Iota
+from symad.ops.basic.shaping import Pad, Slice
+from symad.ops.basic.sources import Iota
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_functions import product_form

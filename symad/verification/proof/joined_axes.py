@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from symad.core.dims import Dim, same_dim, same_shape, size
 from symad.core.graph import Node
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Reshape
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Reshape
 
 Groups = list[list[int]]
 """For each axis of a value the axes of its source that were joined; those of length 1 are left out."""

@@ -18,9 +18,9 @@ from sympy.polys.fields import FracElement, FracField
 from sympy.polys.orderings import lex
 
 from symad.core.graph import Node
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import Add, Mul, add, mul
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.rewriting.terms.linear_terms import Terms, moves_elements, number
 

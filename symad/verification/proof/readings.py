@@ -14,10 +14,10 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import ArrayConstant, constant, eye
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import ArrayConstant, constant, eye
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.linalg.slogdet import DeterminantSign, log_absolute_determinant
 from symad.ops.linalg.solve_det import LogDeterminant, determinant
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
-from symad.library.parameter_derivatives import is_numerical
 from symad.ops.linalg.solve_det import MatrixOp
+from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay

@@ -18,10 +18,10 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Input, constant_value, symbol_of
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import operations
 from symad.verification.measuring.points import points

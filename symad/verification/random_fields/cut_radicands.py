@@ -18,10 +18,10 @@ from fractions import Fraction
 from math import isfinite, lcm
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Input, constant_value
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Input, constant_value
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 

@@ -23,13 +23,13 @@ import sympy
 
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import question
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.reduction import Product
-from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, Source, constant_value
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import ArrayConstant, Constant, Input, Source, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts

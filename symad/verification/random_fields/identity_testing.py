@@ -24,9 +24,9 @@ import sympy
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
-from symad.ops.arrays.sources import Input, constant_value, symbol_of
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.budget import Budget, Meter, OutOfBudget

@@ -11,9 +11,9 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.sources import Input
+from symad.ops.arrays.random import RandomOp
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
-from symad.ops.fused.random import RandomOp
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.facts.discontinuities import LooseSign, Rounded, WeakSign

@@ -19,14 +19,14 @@ import sympy
 
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import Values, question
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
-from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.budget import Meter, steps_of_residues
@@ -354,7 +354,7 @@ def broadcast_residue(op: Broadcast, y: Node, values: Values, run: Run) -> Array
 
 @residue.dispatch
 def slice_residue(op: Slice, y: Node, values: Values, run: Run) -> Array:
-    from symad.ops.arrays.shaping import slices
+    from symad.ops.basic.shaping import slices
 
     return values[0][(slice(None), *slices(op.start, op.count, op.step))]
 

@@ -14,7 +14,7 @@ import numpy as np
 import symad.verification.random_fields.degree_bounds_linalg
 import symad.verification.random_fields.residues_linalg  # noqa: F401  (both register rules)
 from symad.core.graph import Node, topological
-from symad.ops.arrays.sources import constant_value
+from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.budget import Meter

@@ -18,14 +18,14 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.function_values import implementation
-from symad.evaluation.number_domains import as_float
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.parameter_derivatives import is_numerical
-from symad.ops.arrays.sources import Input, input_node, symbol_of
+from symad.numbers.function_values import implementation
+from symad.numbers.number_domains import as_float
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import Input, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
+from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.transforms.batches import batch_outputs
-from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter
 from symad.verification.measuring.fifty_digits import PRECISIONS, evaluate_all
 from symad.verification.measuring.hostile_points import is_manageable

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.verification.random_fields.exponent_relations import reconstruct
 from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.rewriting.facts.discontinuities import SIGNS

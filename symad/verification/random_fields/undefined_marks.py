@@ -13,12 +13,12 @@ import numpy as np
 
 from symad.core.graph import Node, Op, op_of
 from symad.core.questions import evaluate
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
-from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare
 from symad.ops.linalg.solve_det import Determinant, Solve

@@ -24,13 +24,9 @@ import symad.verification.rewriting.identities.elliptic
 import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, definition, question
-from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
-from symad.ops.arrays.sources import Constant, Dimension, array_constant, constant, constant_value
 from symad.ops.arrays.stacking import stack, take
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import (
+from symad.ops.basic.arithmetic import (
     Add,
     Mul,
     add,
@@ -40,6 +36,10 @@ from symad.ops.elementwise.arithmetic import (
     signed_sum,
     sub,
 )
+from symad.ops.basic.contraction import Einsum, contract
+from symad.ops.basic.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
+from symad.ops.basic.sources import Constant, Dimension, array_constant, constant, constant_value
+from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.random_fields.integer_inputs import integer_inputs

@@ -14,7 +14,7 @@ from symad.core.graph import Graph
 from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.gpu.printers.products import product_source
 from symad.numeric import lower
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import cuda

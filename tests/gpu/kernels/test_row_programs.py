@@ -16,9 +16,9 @@ from symad.gpu.passes.row_programs import RowProgram, row_programs
 from symad.gpu.printers import recurrences as printing
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
+from symad.numbers.values import unchecked
 from symad.numeric import lower
-from symad.ops.arrays.sources import Input
-from symad.transforms.values import unchecked
+from symad.ops.basic.sources import Input
 from tests.gpu.cupy_agreement import WHERE, agree, leaves, library, on_device
 from tests.gpu.launch_cases import CASES
 from tests.gpu.shim.driver import SCHEDULES, schedule

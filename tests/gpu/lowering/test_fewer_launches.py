@@ -17,14 +17,14 @@ from symad.gpu.passes.known_rows import known_rows
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied, shared_products
 from symad.gpu.printers.joined_sums import sums_source
+from symad.higher_order.scan import Local
 from symad.models.layers.parameters import trace_model
+from symad.numbers.values import unchecked
 from symad.numeric import lower
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.sources import Input, constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import Input, constant
 from symad.ops.elementwise.powers import power
-from symad.ops.loops.scan import Local
-from symad.transforms.values import unchecked
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, leaves, library, on_device
 from tests.gpu.launch_cases import CASES

@@ -10,11 +10,11 @@ import symad
 from symad.core.graph import Graph
 from symad.gpu.passes.fusion import fuse
 from symad.numeric.fusion.chains import Fused, FusedSum
-from symad.ops.arrays.contraction import matmul, sum_axes
-from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import matmul, sum_axes
+from symad.ops.basic.shaping import broadcast_axes
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, select
 from tests.gpu.cupy_agreement import agree

@@ -18,8 +18,8 @@ from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError, kernel_text
 from symad.numeric import lower
-from symad.ops.arrays.sources import Input
-from symad.ops.examples import EXAMPLES
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from symad.saving.saved_ops import classes
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import extras, installed

@@ -10,13 +10,13 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.fused.attention_ops import AttentionOp, AttentionTangent
 from symad.gpu.passes.recognise_attention import recognised
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import attention, causal_mask, prefix_mask, window_mask
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.ops.fused.attention_ops import AttentionOp, AttentionTangent
-from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
 from tests.gpu.cupy_agreement import WHERE, agree, leaves
 
 RNG = np.random.default_rng(31)

@@ -20,9 +20,9 @@ from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import RNN
+from symad.numbers.values import unchecked
 from symad.numeric import lower
-from symad.ops.arrays.sources import Input
-from symad.transforms.values import unchecked
+from symad.ops.basic.sources import Input
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, leaves, library, on_device
 from tests.gpu.cupy_standin import cuda

@@ -13,7 +13,7 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
 
-from symad.library import scalar_functions as own
+from symad.sympy_functions import scalar_functions as own
 
 SMALL = [0.0, 1e-9, -1e-9, 2.0**-30]
 MIDDLE = [0.3, -0.7, 0.9, 1.7, -2.6, 4.2]

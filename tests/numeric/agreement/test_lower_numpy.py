@@ -17,12 +17,12 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph, Node
 from symad.numeric import lower
-from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_all
+from symad.op_examples import EXAMPLES
 from symad.ops.arrays.reduction import extreme
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.basic.arithmetic import add, div, mul
+from symad.ops.basic.contraction import einsum, matmul, matrix_transpose, sum_all
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul
-from symad.ops.examples import EXAMPLES
 from symad.ops.linalg.cholesky import cholesky
 from symad.ops.linalg.solve_det import determinant, inverse, log_determinant, solve
 
@@ -268,7 +268,7 @@ def array_graphs() -> list[Graph]:
 
 
 def input_eye(k: int) -> object:
-    from symad.ops.arrays.sources import eye
+    from symad.ops.basic.sources import eye
 
     return eye(k)
 
@@ -288,7 +288,7 @@ EXAMPLE_NODES = [node for make in EXAMPLES.values() for node in make()]
 @pytest.mark.parametrize("node", EXAMPLE_NODES, ids=lambda n: f"{type(n.op).__name__}{n.shape}")
 def test_every_op_lowers(node: object) -> None:
     from symad.core.graph import topological
-    from symad.ops.arrays.sources import Input
+    from symad.ops.basic.sources import Input
 
     inputs = tuple(k for k in topological([node]) if isinstance(k.op, Input))  # type: ignore[list-item]
     graph = Graph(inputs, (node,))  # type: ignore[arg-type]

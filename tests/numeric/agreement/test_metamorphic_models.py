@@ -11,11 +11,12 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Skip, all_stages
+from symad.cli.tour.stage import Skip
+from symad.cli.tour.stages import all_stages
 from symad.core.graph import Graph, rebuild
 from symad.errors import LoweringError
 from symad.numeric import lower
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 from tests.gpu.cupy_agreement import leaves
 from tests.numeric.agreement.test_metamorphic import TAKEN
 

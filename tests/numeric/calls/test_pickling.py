@@ -21,8 +21,8 @@ from symad.core.graph import Graph, topological
 from symad.errors import SavingError
 from symad.numeric import lower
 from symad.numeric.kernel import Kernel, compile_source
-from symad.ops.arrays.sources import Input
-from symad.ops.examples import EXAMPLES
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from symad.verification.certificate.certificate import RefutedError
 
 x, y = sp.symbols("x y")

@@ -13,7 +13,8 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Skip, all_stages
+from symad.cli.tour.stage import Skip
+from symad.cli.tour.stages import all_stages
 from symad.errors import LoweringError
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import library, on_device

@@ -5,16 +5,17 @@ import pytest
 import sympy as sp
 
 import symad
-from symad import functions, ops
+from symad import functions
 from symad.core.graph import Graph, TupleOf, topological
 from symad.numeric import lower
-from symad.ops.arrays.shaping import flatten, slice_axis
-from symad.ops.arrays.shaping import reshape as reshaped
-from symad.ops.arrays.sources import Input
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.shaping import flatten, slice_axis
+from symad.ops.basic.shaping import reshape as reshaped
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
+from symad.saving.saved_ops import load_all_ops
 
-ops.load_all()
+load_all_ops()
 
 WAYS = {
     "numpy": {},

@@ -17,7 +17,7 @@ from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import total, written_out
 from symad.numeric.passes.algebra.networks import Misfit, Term, product, regrouped
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
-from symad.ops.arrays.sources import array_constant
+from symad.ops.basic.sources import array_constant
 
 RNG = np.random.default_rng(5)
 

@@ -26,9 +26,9 @@ from symad.numeric import c_file, lower
 from symad.numeric.compiler import c_compiler
 from symad.numeric.entries.c_file import CFile
 from symad.numeric.targets.c_functions import SCALAR_C
-from symad.ops.arrays.sources import dimension, input_node
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import dimension, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import mul
 
 pytestmark = pytest.mark.skipif(c_compiler.compiler() is None, reason="no C compiler on this machine")
 

@@ -6,8 +6,8 @@ import pytest
 import symad
 from symad.numeric import lower
 from symad.numeric.passes.blocking.blocked_products import BLOCK, MIN_NUMBERS, steps_at_a_time
-from symad.ops.arrays.contraction import contract
-from symad.ops.loops.scan import fresh_input
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.sources import fresh_input
 
 RNG = np.random.default_rng(0)
 STEPS, ROWS, COLUMNS, BATCH = 101, 90, 33, 50  # 621 000 numbers, 21 steps at a time, the last block has 17

@@ -14,9 +14,9 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
-from symad.ops.arrays.shaping import Pad, Reshape, Slice
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 
 x, y = Value("x", (3,)), Value("y", (3,))
 POINT = [np.array([0.3, -1.2, 2.0]), np.array([0.5, 0.25, -4.0])]

@@ -9,9 +9,9 @@ import sympy
 import symad
 from symad.core.graph import Graph, topological
 from symad.numeric.passes.algebra.factors import gather_factors, number_of
-from symad.ops.arrays.shaping import slice_axis
-from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.basic.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.basic.shaping import slice_axis
+from symad.ops.basic.sources import constant, input_node
 
 N = 5
 A, B = (input_node(sympy.IndexedBase(name, shape=(N,)), (N,)) for name in "ab")

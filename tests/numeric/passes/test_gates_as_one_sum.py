@@ -11,7 +11,7 @@ from symad.models.sequences.recurrent import Recurrent
 from symad.numeric import lower
 from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
 
 torch = pytest.importorskip("torch")
 

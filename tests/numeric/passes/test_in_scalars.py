@@ -9,15 +9,15 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.cli.tour.stage import all_stages
+from symad.cli.tour.stages import all_stages
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.entries.in_scalars import in_scalars
 from symad.numeric.modules.size_checks import symbolic_sizes
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar
-from symad.ops.arrays.sources import Input
-from symad.ops.examples import EXAMPLES
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 
 NODES = {f"{cls.__name__} {k}": n for cls, make in EXAMPLES.items() for k, n in enumerate(make())}
 REFUSED = {"Uniform", "FoldIn", "EigenSystem", "EigenValues", "EigenVectors", "Root"}

@@ -17,7 +17,7 @@ from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.block_matrices import Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 
 
 def test_an_overlay_adds_each_part_where_it_stands():

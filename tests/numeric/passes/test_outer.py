@@ -7,7 +7,7 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.passes.algebra.unit_contractions import as_outer_products
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 
 m, n = sp.symbols("m n", integer=True, positive=True)
 

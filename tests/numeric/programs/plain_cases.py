@@ -7,13 +7,13 @@ import numpy as np
 import sympy as sp
 
 import symad
-from symad import ops
 from symad.core.graph import Graph, topological
-from symad.ops.arrays.sources import Input
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
+from symad.saving.saved_ops import load_all_ops
 
-ops.load_all()
+load_all_ops()
 
 
 def graph_of(node):

@@ -6,6 +6,7 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph
 from symad.cost import schedule
+from symad.fused.pair_sum import PairSum
 from symad.numeric import lower
 from symad.numeric.pipelines import ARRAY_GRAPH, DROP, in_place, run_graph_passes, run_program_passes
 from symad.numeric.program.expressions import Compute, Index, Interval, Read, Value
@@ -16,7 +17,6 @@ from symad.numeric.program.statements import Allocate, Assign, Together, assignm
 from symad.numeric.program_passes.lines.dead import drop_unread
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.fused.pair_sum import PairSum
 
 
 def sine(value):

@@ -5,7 +5,8 @@ import ast
 import pytest
 
 import symad
-from symad.cli.tour.stage import Skip, all_stages
+from symad.cli.tour.stage import Skip
+from symad.cli.tour.stages import all_stages
 from symad.errors import LoweringError
 from symad.numeric import lower
 from tests.gpu.lowering.test_lower_cupy import example_graphs

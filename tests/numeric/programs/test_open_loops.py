@@ -8,6 +8,7 @@ import symad
 from symad import functions
 from symad.core.graph import Graph
 from symad.cost import schedule
+from symad.higher_order.scan import Scan
 from symad.numeric import lower
 from symad.numeric.compiled_arrays.c.compilable import has_c_steps
 from symad.numeric.compiled_arrays.choose_kernels import fuse
@@ -31,9 +32,8 @@ from symad.numeric.program_passes.loops import open_blocks
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.blocks import block_of
-from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.stacking import Concatenate
-from symad.ops.loops.scan import Scan
+from symad.ops.basic.shaping import Broadcast
 from tests.numeric.programs import plain_cases as cases
 
 T, n = 6, 4

@@ -27,11 +27,11 @@ from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.recycling import keep_memory
 from symad.numeric.program_passes.memory.releases import release
 from symad.numeric.scheduling.blocks import block_of
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from tests.numeric.programs import plain_cases as cases
 

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.cli.tour.stage import all_stages
+from symad.cli.tour.stages import all_stages
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric import lower

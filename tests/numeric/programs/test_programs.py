@@ -56,8 +56,8 @@ from symad.numeric.program_passes.lines import levels
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.sources import constant
 from tests.numeric.programs import plain_cases as cases
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,8 +17,8 @@ from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.stacking import Stack
+from symad.ops.basic.arithmetic import Add
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add
 from symad.tracing import trace
 
 x, y = Value("x", (3,)), Value("y", (3,))

@@ -9,8 +9,8 @@ import sympy as sp
 from sympy.abc import x, y, z
 
 import symad
-from symad.library.scalar_functions import gelu, logcosh, relu, silu, softplus
 from symad.numeric import lower
+from symad.sympy_functions.scalar_functions import gelu, logcosh, relu, silu, softplus
 
 
 def body(f: object) -> str:

@@ -20,9 +20,9 @@ from symad.numeric.targets.c_functions import helper_source
 from symad.numeric.targets.c_module import CWriter
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 

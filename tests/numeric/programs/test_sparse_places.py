@@ -26,10 +26,10 @@ from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.gathering import Gather, gather
-from symad.ops.arrays.shaping import Slice
-from symad.ops.arrays.sources import array_constant
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.shaping import Slice
+from symad.ops.basic.sources import array_constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add
 from symad.ops.sparse.csr import INDEX, CompressedRows, compressed_rows
 from tests.sparsity import test_random_programs as random_programs
 from tests.sparsity.test_side_by_side import STENCILS

@@ -17,11 +17,12 @@ import sympy
 import symad
 from symad.cli import main
 from symad.cli.exit_codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
-from symad.cli.load_models import load_models
 from symad.cli.parser import MODELS, make_parser
 from symad.cli.tour.command import _summary
 from symad.cli.tour.runner import Outcome, relative_difference, run_stage
-from symad.cli.tour.stage import Finding, Model, Skip, Stage, all_stages
+from symad.cli.tour.stage import Finding, Model, Skip, Stage
+from symad.cli.tour.stages import all_stages
+from symad.load_models import load_models
 from symad.verification.certificate.certificate import Certificate
 
 MODEL = """

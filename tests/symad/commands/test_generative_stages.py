@@ -3,7 +3,7 @@
 import pytest
 
 from symad.cli.tour.runner import run_stage
-from symad.cli.tour.stage import all_stages
+from symad.cli.tour.stages import all_stages
 
 
 @pytest.mark.parametrize("name", ["kernels", "divergences", "autoencoder"])

@@ -8,16 +8,16 @@ import symad
 from symad.core.graph import topological
 from symad.errors import ShapeError, TraceError
 from symad.functions import attention
-from symad.models.layers.parameters import trace_model
-from symad.models.transformers.attention import MultiHead
-from symad.numeric import lower
-from symad.numeric.pairs.eager_attention import attention as blocked
-from symad.ops.fused.attention_ops import (
+from symad.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,
     AttentionSecond,
 )
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers.attention import MultiHead
+from symad.numeric import lower
+from symad.numeric.pairs.eager_attention import attention as blocked
 
 torch = pytest.importorskip("torch")
 

@@ -6,20 +6,19 @@ Rules of loops batch the tangents of their bodies, and the result is transposed 
 import numpy as np
 import pytest
 
-from symad import ops
 from symad.core.graph import Graph, Node, topological
-from symad.ops.arrays.contraction import sum_all
-from symad.ops.arrays.sources import Input
-from symad.ops.elementwise.arithmetic import mul
+from symad.numbers.values import unchecked
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import sum_all
+from symad.ops.basic.sources import Input, fresh_input
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
-from symad.ops.loops.scan import fresh_input
+from symad.saving.saved_ops import load_all_ops
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import pull, transpose_linear
 from symad.transforms.tangents import push
-from symad.transforms.values import unchecked
 
-ops.load_all()
+load_all_ops()
 
 COUNT = 3
 

@@ -13,8 +13,8 @@ from symad import functions
 from symad.derivatives.hessian import MODES
 from symad.derivatives.memory_plans import memory_plan, memory_plans
 from symad.errors import DerivativeError, ShapeError
+from symad.higher_order import checkpointed_chain, checkpointed_chain_pullback
 from symad.numeric import lower
-from symad.ops.loops import checkpointed_chain, checkpointed_chain_pullback
 from symad.transforms.revolve import places
 from tests.counting import calls
 

@@ -12,7 +12,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.errors import DerivativeError, SavingError, TraceError
-from symad.evaluation.function_values import IMPLEMENTATIONS
+from symad.numbers.function_values import IMPLEMENTATIONS
 from symad.numeric import lower
 from symad.ops.elementwise.apply import SLOPES
 

@@ -13,14 +13,14 @@ import symad
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition
 from symad.derivatives.hessian import MODES
+from symad.higher_order.scan import Scan, scan
 from symad.numeric import lower
-from symad.ops.arrays.contraction import matmul, sum_all
-from symad.ops.arrays.shaping import slice_axis
-from symad.ops.arrays.sources import constant, input_node
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import matmul, sum_all
+from symad.ops.basic.shaping import slice_axis
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.loops.scan import Scan, scan
 from tests.counting import calls
 
 T, n, d = sp.symbols("T n d", integer=True, positive=True)

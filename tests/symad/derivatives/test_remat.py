@@ -11,8 +11,8 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.derivatives.hessian import MODES
+from symad.higher_order.remat import Remat
 from symad.numeric import lower
-from symad.ops.loops.remat import Remat
 
 RNG = np.random.default_rng(0)
 x, y = sp.symbols("x y", real=True)

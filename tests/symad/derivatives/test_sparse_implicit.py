@@ -7,9 +7,9 @@ import pytest
 from scipy.linalg import solve_banded
 
 import symad
+from symad.derivatives import root
 from symad.derivatives.hessian import MODES
 from symad.numeric import lower
-from symad.ops.linalg import root
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 

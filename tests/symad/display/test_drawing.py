@@ -17,11 +17,11 @@ from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
 from symad.display.picture import MAX_NODES, picture
 from symad.errors import EvaluationError
-from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_axes
-from symad.ops.arrays.sources import input_node
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.contraction import einsum, matmul, matrix_transpose, sum_axes
+from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add
-from symad.ops.examples import EXAMPLES
 
 x, y = sympy.symbols("x y", real=True)
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,13 +11,13 @@ import symad
 from symad.core.graph import Graph, topological
 from symad.display.tables import Math, Table, cell_latex, text
 from symad.errors import EvaluationError
-from symad.evaluation.dual import Dual
-from symad.ops.arrays.contraction import matmul, sum_all
-from symad.ops.arrays.sources import Input, input_node
+from symad.numbers.dual import Dual
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import matmul, sum_all
+from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
 
 x, y, z = sympy.symbols("x y z", real=True)
 

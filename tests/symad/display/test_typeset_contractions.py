@@ -10,8 +10,8 @@ from symad.core.graph import Node
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.pieces import Atom, write
 from symad.display.typesetting.rules import typeset
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Input
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Input
 
 SIZES = {0: 2, 1: 3, 2: 4, 3: 5}
 RANK_ONE = [(k,) for k in range(3)]

@@ -4,15 +4,12 @@ import mpmath
 import pytest
 import sympy as sp
 
-from symad.evaluation.arb_functions import FUNCTIONS, by_arb
-from symad.evaluation.function_values import mpmath_function
-from symad.evaluation.number_domains import HighPrecision
-from symad.library import (
-    elliptic_values,  # noqa: F401  (registers elliptic integrals)
-    probability,
-)
-from symad.library import special_functions as special
-from symad.library.elliptic_integral import elliptic_moment
+from symad.numbers.arb_functions import FUNCTIONS, by_arb
+from symad.numbers.function_values import mpmath_function
+from symad.numbers.number_domains import HighPrecision
+from symad.sympy_functions import probability
+from symad.sympy_functions import special_functions as special
+from symad.sympy_functions.elliptic_integral import elliptic_moment
 
 POINTS = ["0", "1", "-1", "2", "0.5", "-0.5", "0.999", "1.3", "-1.7", "3.25", "12.5", "-20.25", "41.0078125"]
 ORDERS = ["0", "1", "2", "3", "0.5", "-1.25", "2.75"]

@@ -5,13 +5,13 @@ import sympy
 import symad
 from symad.core.contents import holds, inner_graphs, op_classes
 from symad.core.graph import Graph, topological
+from symad.higher_order.scan import Scan
 from symad.numeric.pipelines import BLOCK_GRAPH
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Input
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.examples import EXAMPLES
-from symad.ops.loops.scan import Scan
 
 x, y = sympy.symbols("x y")
 

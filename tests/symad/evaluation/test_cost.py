@@ -8,11 +8,11 @@ import sympy
 import symad
 from symad.core.graph import Graph
 from symad.cost import live_memory, schedule
-from symad.ops.arrays.contraction import inner, matmul, matrix_transpose, sum_all
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import array_constant, constant, input_node
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import inner, matmul, matrix_transpose, sum_all
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import array_constant, constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.selection import compare, select
 
 x, y = sympy.symbols("x y", real=True)

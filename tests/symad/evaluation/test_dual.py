@@ -14,15 +14,15 @@ import symad
 from symad.core.graph import Graph, topological
 from symad.derivatives.hessian import MODES
 from symad.errors import DerivativeError, EvaluationError
-from symad.evaluation.dual import Dual, split
-from symad.evaluation.exact_linalg import determinant
-from symad.evaluation.number_domains import apply
+from symad.numbers.dual import Dual, split
+from symad.numbers.exact_linalg import determinant
+from symad.numbers.number_domains import apply
+from symad.op_examples import EXAMPLES
 from symad.ops.arrays.reduction import extreme
-from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import Input, constant, input_node
 from symad.ops.elementwise.apply import SLOPES
-from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
 
 x, y = sympy.symbols("x y", real=True)
 

@@ -16,14 +16,14 @@ from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.questions import batch, definition, evaluate, flops, jvp
 from symad.derivatives.hessian import MODES
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import einsum, sum_all
+from symad.op_examples import EXAMPLES
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.reduction import extreme, product
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import Input, array_constant, eye, input_node
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import einsum, sum_all
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import Input, array_constant, eye, input_node
 from symad.ops.elementwise.selection import Condition
-from symad.ops.examples import EXAMPLES
 
 DIGITS = 50
 

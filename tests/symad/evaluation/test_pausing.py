@@ -9,7 +9,7 @@ import pytest
 from symad.core.dims import Shape
 from symad.core.gc_pause import _PAUSES, without_collecting
 from symad.core.graph import SHAPE, Op, shape
-from symad.ops.elementwise.arithmetic import Add
+from symad.ops.basic.arithmetic import Add
 
 
 @pytest.fixture(autouse=True)

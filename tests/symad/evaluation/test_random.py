@@ -12,10 +12,10 @@ from sympy.tensor.array.expressions import ArraySymbol
 import symad
 from symad import functions
 from symad.errors import EvaluationError, ShapeError, TraceError
-from symad.evaluation.philox import _philox
 from symad.functions import fold_in, key, rand, randn, split
+from symad.numbers.philox import _philox
 from symad.numeric import lower
-from symad.ops.examples.fused import fold_in_examples, uniform_examples
+from symad.op_examples.fused import fold_in_examples, uniform_examples
 from tests.known.philox import VECTORS, philox, words
 
 K = key(0x0123456789ABCDEF)

@@ -12,13 +12,13 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 import symad
 from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
-from symad.evaluation.function_values import mpmath_function
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.elliptic_integral import elliptic_moment as elliptic_moment_of
+from symad.numbers.function_values import mpmath_function
+from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numeric import lower
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import apply
 from symad.special import elliptic_moment
+from symad.sympy_functions.elliptic_integral import elliptic_moment as elliptic_moment_of
 from tests.verification.programs.test_scalar_derivatives import DOMAINS, points
 
 x, y, z, w = sp.symbols("x y z w")

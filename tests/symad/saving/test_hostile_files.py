@@ -20,8 +20,8 @@ import sympy
 import symad
 from symad.core.graph import Graph, topological
 from symad.errors import SavingError
-from symad.ops.arrays.sources import Input
-from symad.ops.examples import EXAMPLES
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from symad.saving.expressions import read_expression, write_expression
 from symad.saving.save_load import dumps, load, loads
 

@@ -42,13 +42,13 @@ from sympy import (
 
 import symad
 from symad.core.graph import Graph, Node, topological
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.ops.arrays.sources import Input, constant, input_node
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.op_examples import EXAMPLES
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import Input, constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
-from symad.ops.examples import EXAMPLES
 from symad.tracing.into_sympy.nodes import nodes_to_sympy
 from tests.symad.tracing.test_tracing_arrays import CASES as ARRAY_CASES
 from tests.symad.tracing.test_tracing_matrices import MATRICES, PARTS, SCALARS, Symbols, n, values_for

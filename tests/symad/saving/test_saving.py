@@ -16,16 +16,16 @@ import symad
 from symad import functions
 from symad.core.graph import DictOf, Graph, rebuild, topological
 from symad.errors import SavingError, SymadError
-from symad.evaluation.function_values import IMPLEMENTATIONS
+from symad.fused.pair_sum import PairSum
+from symad.higher_order.checkpointed_chain import Kept
 from symad.library.user_functions import register_function
-from symad.ops.arrays.contraction import matmul
-from symad.ops.arrays.shaping import reshape, slice_axis
-from symad.ops.arrays.sources import Input, array_constant, constant, input_node
+from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.contraction import matmul
+from symad.ops.basic.shaping import reshape, slice_axis
+from symad.ops.basic.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add
-from symad.ops.examples import EXAMPLES
-from symad.ops.fused.pair_sum import PairSum
-from symad.ops.loops.checkpointed_chain import Kept
 from symad.saving.save_load import dumps, loads
 
 x, y = sympy.symbols("x y", real=True)
@@ -135,7 +135,7 @@ def test_constant_arrays_keep_every_bit():
 
 
 def test_registered_functions_are_saved_by_name(monkeypatch):
-    monkeypatch.setattr(symad.evaluation.function_values, "IMPLEMENTATIONS", IMPLEMENTATIONS)
+    monkeypatch.setattr(symad.numbers.function_values, "IMPLEMENTATIONS", IMPLEMENTATIONS)
     head = register_function("bumpy", np.square, [lambda v: 2 * v])
     try:
         g = symad.trace(head(x) + 1)

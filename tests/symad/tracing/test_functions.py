@@ -30,7 +30,7 @@ from symad.functions import (
     xlogy,
 )
 from symad.numeric import lower
-from symad.ops.fused import softmax as fused
+from symad.ops.arrays import softmax as fused
 
 x, y = symbols("x y", real=True)
 n, m = symbols("n m", integer=True, positive=True)

@@ -11,8 +11,8 @@ import sympy as sp
 
 from symad.core.graph import Node
 from symad.core.interning import LOCK, WeakTable
-from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant, input_node
 
 
 class Thing:

@@ -26,10 +26,10 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.shaping import Slice
-from symad.ops.arrays.sources import Eye
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Slice
+from symad.ops.basic.sources import Eye
 from symad.ops.elementwise.selection import Compare
 
 i, j, k, q = symbols("i j k q", integer=True)

@@ -51,7 +51,7 @@ from sympy.matrices.expressions.permutation import MatrixPermute
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.numeric import lower
-from symad.ops.arrays.contraction import Einsum
+from symad.ops.basic.contraction import Einsum
 from symad.ops.linalg.solve_det import LogDeterminant, Solve
 from tests.symad.tracing.matrix_reference import evaluate, floats_of, hessian, jacobian, matrix_point
 

@@ -19,12 +19,12 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph, TupleOf, topological
 from symad.errors import SavingError
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.examples import EXAMPLES
-from symad.ops.loops.affine_scan import AffineScan
+from symad.higher_order.affine_scan import AffineScan
+from symad.numbers.values import unchecked
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant
 from symad.tracing import as_graph
-from symad.transforms.values import unchecked
 from symad.verification import Certificate
 from symad.verification.certificate import recheck
 from symad.verification.checker import terms as functions

@@ -15,8 +15,8 @@ import sympy as sp
 
 import symad
 from symad.errors import SavingError
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul, neg
+from symad.ops.basic.arithmetic import mul, neg
+from symad.ops.basic.sources import constant
 from symad.verification.coq import CoqError, write
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
@@ -163,7 +163,7 @@ def test_the_library_is_written_next_to_the_file(tmp_path):
 
 def test_every_function_of_the_derivative_table_has_a_lemma_or_a_reason():
     code = (
-        "import symad; from symad.evaluation.numpy_names import NUMPY_NAMES; "
+        "import symad; from symad.numbers.numpy_names import NUMPY_NAMES; "
         "from symad.ops.elementwise.apply import SLOPES; "
         "print(*{head.__name__ for head in (*SLOPES, *NUMPY_NAMES)})"
     )  # in a process of its own: other tests register functions

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 from symad.ops.linalg.cholesky import cholesky
 from symad.verification.budget import Budget, Meter
 from symad.verification.random_fields import runs

@@ -8,9 +8,9 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph
-from symad.ops.arrays.sources import constant, symbol_of
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant, symbol_of
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.checker import terms
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written

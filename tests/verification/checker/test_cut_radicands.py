@@ -6,8 +6,8 @@ from sympy import Matrix, Rational, cos, sqrt, symbols
 
 import symad
 from symad.core.graph import Graph
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import constant
 from symad.verification.budget import Budget, Meter
 from symad.verification.measuring.directional import curvatures, directions
 from symad.verification.random_fields import runs

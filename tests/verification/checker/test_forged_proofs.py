@@ -7,11 +7,11 @@ import sympy as sp
 
 from symad.core.graph import Graph, Node
 from symad.errors import ShapeError
-from symad.ops.arrays.contraction import sum_axes
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
+from symad.ops.basic.contraction import sum_axes
+from symad.ops.basic.shaping import reshape
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, sub
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph

@@ -11,7 +11,7 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph
 from symad.errors import SymadError
-from symad.ops.elementwise.arithmetic import add
+from symad.ops.basic.arithmetic import add
 
 x, y = sp.symbols("x y", real=True)
 TEXTS = {

@@ -12,7 +12,7 @@ import pytest
 import symad
 from symad.audits.claims import GROUPS
 from symad.audits.running import MODULES, SEED
-from symad.cli.tour.stage import all_stages
+from symad.cli.tour.stages import all_stages
 from symad.errors import SymadError
 from symad.numeric import lower
 from symad.tracing import as_graph

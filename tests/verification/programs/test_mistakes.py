@@ -10,7 +10,7 @@ import pytest
 from sympy import MatrixSymbol, cos, exp, sin, symbols
 
 import symad
-from symad.ops.arrays.sources import input_node
+from symad.ops.basic.sources import input_node
 from symad.verification.certificate.blame import name_of
 
 x, y = symbols("x y", real=True)

@@ -21,13 +21,22 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 from symad import functions
 from symad.core.graph import Node
 from symad.errors import DerivativeError
-from symad.evaluation.function_values import mpmath_function
-from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.elliptic_integral import elliptic_moment
-from symad.library.parameter_derivatives import COMPANIONS, PARAMETERS
-from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr
-from symad.library.scalar_functions import logcosh
-from symad.library.special_functions import (
+from symad.numbers.function_values import mpmath_function
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.ops.basic.sources import constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.sympy_functions.elliptic_integral import elliptic_moment
+from symad.sympy_functions.probability import (
+    gammainc,
+    gammaincc,
+    ive,
+    log_ndtr,
+    normal_excess,
+    normal_ratio,
+    stdtr,
+)
+from symad.sympy_functions.scalar_functions import logcosh
+from symad.sympy_functions.special_functions import (
     hyp0f1,
     hyp1f1,
     hyp2f1,
@@ -37,8 +46,7 @@ from symad.library.special_functions import (
     voigt_dispersion,
     voigt_profile,
 )
-from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.apply import apply
+from symad.tracing.from_sympy.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.measuring.fifty_digits import evaluate_all
 

@@ -9,12 +9,12 @@ from sympy import cos, exp, sin, symbols
 import symad
 from symad.core.graph import ZERO, Graph, Node, Op, shape
 from symad.core.questions import batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
-from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.shaping import slice_axis
-from symad.ops.arrays.sources import input_node
+from symad.op_examples import EXAMPLES
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import add, mul
-from symad.ops.examples import EXAMPLES
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import slice_axis
+from symad.ops.basic.sources import input_node
 from symad.testing import assert_derivative, assert_dot_product, assert_dual, check_rule
 
 x, y = symbols("x y", real=True)
@@ -71,7 +71,7 @@ def swish_jvp(op: Swish, y: Node, tangents):
 
 @evaluate.dispatch
 def swish_evaluate(op: Swish, values):
-    from symad.evaluation.number_domains import apply
+    from symad.numbers.number_domains import apply
 
     (a,) = values
     return a * apply(exp, (a,))

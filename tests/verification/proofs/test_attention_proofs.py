@@ -7,9 +7,9 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.core.graph import Graph
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.selection import compare, select
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written

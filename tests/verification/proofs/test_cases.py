@@ -30,7 +30,7 @@ from sympy import (
 
 import symad
 from symad.core.graph import topological
-from symad.ops.arrays.sources import Input
+from symad.ops.basic.sources import Input
 from symad.tracing import as_graph
 from symad.verification.intervals import Interval
 from symad.verification.ranges import ranges

@@ -8,8 +8,8 @@ from sympy import diff, exp, symbols
 import symad
 from symad import functions
 from symad.core.graph import Graph, topological
-from symad.ops.arrays.sources import Input, constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import Input, constant
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Derivative

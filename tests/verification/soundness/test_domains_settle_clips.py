@@ -10,7 +10,7 @@ import sympy as sp
 from scipy import special
 
 import symad
-from symad.evaluation.number_domains import as_float
+from symad.numbers.number_domains import as_float
 from symad.verification.intervals import Interval
 from symad.verification.ranges import ranges
 from symad.verification.settled import REASON, box_of, settled

@@ -6,8 +6,8 @@ from sympy import Abs, Max, Rational, acosh, asinh, atanh, cosh, exp, log, sinh,
 
 import symad
 from symad import functions
-from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.arithmetic import add, div, mul, sub
+from symad.ops.basic.arithmetic import add, div, mul, sub
+from symad.ops.basic.sources import constant, input_node
 from symad.verification.proof.rational_forms import rational_factors
 
 x, y, z = symbols("x y z", real=True)

@@ -13,8 +13,8 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph, topological
 from symad.derivatives.hessian import hessian
-from symad.ops.arrays.sources import constant
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.rewriting.basis import Basis

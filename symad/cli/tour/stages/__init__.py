@@ -4,3 +4,17 @@
 `generative` run the models; `engine`, `sparse`, `compiled`, `given_data` and `gpu` what computes them;
 `verification` certificates.
 """
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from symad.cli.tour.stage import STAGES, Stage
+
+
+def all_stages() -> dict[str, Stage]:
+    """The stages of all files of this folder, with files in the order of their names."""
+    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        importlib.import_module(f"{__name__}.{module}")
+    return STAGES

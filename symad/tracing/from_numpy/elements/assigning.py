@@ -16,9 +16,9 @@ from symad.core.dims import format_shape, is_concrete, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd, gather
-from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
-from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.shaping import broadcast_to, flatten, reshape
+from symad.ops.basic.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing.array_protocol import write_elements
 from symad.tracing.from_numpy.elements.chosen import chosen_values, mask_of

@@ -17,7 +17,7 @@ from symad.core.arrays import Array
 from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import TraceError
-from symad.ops.arrays.sources import ArrayConstant, iota
+from symad.ops.basic.sources import ArrayConstant, iota
 from symad.tracing.array_protocol import Function
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import Wrapped, is_condition, number

@@ -17,7 +17,7 @@ from symad.core.arrays import Array, ArrayLike, Index
 from symad.core.dims import format_shape
 from symad.core.users_line import users_line
 from symad.errors import TraceError
-from symad.ops.arrays.sources import array_constant
+from symad.ops.basic.sources import array_constant
 from symad.tracing.array_protocol import Function
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session

@@ -12,12 +12,12 @@ import sympy
 from symad.core.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.gathering import gather
 from symad.ops.arrays.positions import name_of, positions
-from symad.ops.arrays.shaping import reshape, slice_axes
-from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, dimension
 from symad.ops.arrays.stacking import element
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import reshape, slice_axes
+from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, dimension
 from symad.tracing.wrapped import as_node, is_condition
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from symad.core.dims import Dim, as_dim, format_shape, same_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import array_constant, constant
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import array_constant, constant
 from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number

@@ -10,7 +10,7 @@ import sympy
 from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import as_dim, format_shape
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_numpy.functions.reductions import diff
 from symad.tracing.from_numpy.registry import implements, normal_axes

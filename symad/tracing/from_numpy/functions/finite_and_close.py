@@ -11,9 +11,9 @@ import sympy
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.ops.arrays.sources import constant
+from symad.ops.basic.arithmetic import add, sub
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, sub
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.tracing.array_protocol import UFUNCS
 from symad.tracing.from_numpy.registry import implements

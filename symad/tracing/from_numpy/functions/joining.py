@@ -12,11 +12,12 @@ from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim, as_dim, as_shape, format_shape, plus, size, times
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays import shaping, stacking
-from symad.ops.arrays.contraction import contract, diagonal_matrix
-from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, reshape, slice_axis
-from symad.ops.arrays.sources import constant, dimension, iota
-from symad.ops.elementwise.arithmetic import add, sub
+from symad.ops.arrays import stacking
+from symad.ops.basic import shaping
+from symad.ops.basic.arithmetic import add, sub
+from symad.ops.basic.contraction import contract, diagonal_matrix
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.basic.sources import constant, dimension, iota
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing.from_numpy.functions.shapes import atleast_1d, atleast_2d
 from symad.tracing.from_numpy.registry import along, implements, normal_axes

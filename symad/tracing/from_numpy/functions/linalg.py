@@ -12,11 +12,11 @@ from symad.core.arrays import ArrayLike, Axis
 from symad.core.dims import broadcast_shapes, format_shape, plus
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.contraction import matrix_transpose, permute, sum_axes
 from symad.ops.arrays.reduction import extreme
-from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import take
+from symad.ops.basic.contraction import matrix_transpose, permute, sum_axes
+from symad.ops.basic.shaping import broadcast_to, reshape
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, select

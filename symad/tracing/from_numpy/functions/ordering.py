@@ -13,8 +13,8 @@ from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.ordering import sorting_positions
 from symad.ops.arrays.reduction import extreme
-from symad.ops.arrays.shaping import broadcast_axes, reshape
-from symad.ops.arrays.sources import dimension, iota
+from symad.ops.basic.shaping import broadcast_axes, reshape
+from symad.ops.basic.sources import dimension, iota
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.tracing.from_numpy.functions.joining import take_along_axis
 from symad.tracing.from_numpy.functions.reductions import sum_

@@ -12,10 +12,11 @@ from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, format_shape, times
 from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.ops.arrays import shaping, stacking
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import reshape
-from symad.ops.elementwise.arithmetic import mul
+from symad.ops.arrays import stacking
+from symad.ops.basic import shaping
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import reshape
 from symad.tracing.from_numpy.functions.joining import diagonal
 from symad.tracing.from_numpy.functions.reductions import sum_
 from symad.tracing.from_numpy.functions.shapes import moveaxis

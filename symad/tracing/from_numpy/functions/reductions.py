@@ -13,14 +13,14 @@ from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.library.scan import scan
+from symad.higher_order.scan import scan
 from symad.ops.arrays import stacking
-from symad.ops.arrays.contraction import contract, sum_axes
 from symad.ops.arrays.reduction import extreme, product
-from symad.ops.arrays.shaping import broadcast_to, reshape, slice_axis
-from symad.ops.arrays.sources import constant, dimension
+from symad.ops.basic.arithmetic import add, div, mul, sub
+from symad.ops.basic.contraction import contract, permute, sum_axes
+from symad.ops.basic.shaping import broadcast_to, reshape, slice_axis
+from symad.ops.basic.sources import constant, dimension
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import equal, select
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
@@ -304,12 +304,11 @@ def _prefixes(a: ArrayLike, axis: Axis, combine: Callable[..., Node], neutral: i
     count = node.shape[k]
     if isinstance(count, int):
         return Proxy(_running(node, k, count, combine, neutral))
-    whole: Any = Proxy(node)
-    moved = np.moveaxis(whole, k, 0)
-    start = Proxy(broadcast_to(constant(neutral), moved.shape[1:]))
-    prefixes = scan(lambda y, x: Proxy(combine(number(y), number(x))), start, moved)
-    result: Proxy = np.moveaxis(prefixes, 0, k)
-    return result
+    rank = len(node.shape)
+    moved = permute(node, (k, *range(k), *range(k + 1, rank)))
+    start = broadcast_to(constant(neutral), moved.shape[1:])
+    prefixes = scan(combine, start, [moved])
+    return Proxy(permute(prefixes, (*range(1, k + 1), 0, *range(k + 1, rank))))
 
 
 def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], neutral: int) -> Node:

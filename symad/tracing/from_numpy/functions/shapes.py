@@ -13,9 +13,9 @@ from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, as_dim, as_shape, broadcast_shapes, format_shape, size
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.ops.arrays import shaping
-from symad.ops.arrays.contraction import contract
-from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.basic import shaping
+from symad.ops.basic.contraction import contract
+from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
 from symad.tracing.from_numpy.registry import implements, normal_axes

@@ -6,9 +6,9 @@ import sympy
 
 from symad.core.graph import Node
 from symad.core.questions import Form, Forms, sympy_form
-from symad.ops.arrays.sources import constant_value, is_exact
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.sources import constant_value, is_exact
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.elementwise.undefined import Undefined, elements_of

@@ -6,8 +6,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.core.questions import Form, Forms, definition, sympy_form
-from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
-from symad.ops.linalg.root import Root
+from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import MatrixOp, determinant
 from symad.tracing.into_sympy import arrays
@@ -27,11 +26,6 @@ def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Form:
 
 def _by_definition(y: Node, forms: Forms) -> sympy.Basic:
     return nodes_to_sympy([definition(y.op, y)])[0]
-
-
-@sympy_form.dispatch
-def root_sympy(op: Root, y: Node, forms: Forms) -> Form:
-    return arrays.shaping(op, y, forms)
 
 
 @sympy_form.dispatch

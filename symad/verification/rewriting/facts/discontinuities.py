@@ -8,7 +8,7 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.arrays.sources import Input
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
 

@@ -15,14 +15,14 @@ from math import prod
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.arrays.sources import constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
 from symad.verification.rewriting.facts.discontinuities import LooseSign, WeakSign

@@ -17,11 +17,11 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, op_of, rebuild, topological
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.random_fields.constant_exponents import is_nonzero_somewhere, may_cancel

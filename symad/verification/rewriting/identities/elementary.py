@@ -13,10 +13,10 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, op_of, topological
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, sub
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare
 from symad.verification.proof.rational_forms import rational_factors

@@ -8,11 +8,11 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.library.elliptic_integral import elliptic_moment, in_tables
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import add, div, mul, sub
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.powers import power
+from symad.sympy_functions.elliptic_integral import elliptic_moment, in_tables
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import rational_power, sine_and_cosine
 from symad.verification.rewriting.identities.functions import aliased

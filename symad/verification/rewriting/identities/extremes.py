@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.arithmetic import add, mul, sub
+from symad.ops.basic.arithmetic import add, mul, sub
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant, constant_value
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import sign, steps
 

@@ -11,12 +11,12 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.library.scalar_functions import ScalarFunction
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow
+from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.facts.discontinuities import Rounded, jumps

@@ -19,11 +19,13 @@ import sympy
 from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
 from symad.functions import relu, sigmoid, silu, softplus
-from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, extreme
-from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
-from symad.ops.arrays.sources import (
+from symad.ops.arrays.stacking import element, pack_scalars, stack
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
+from symad.ops.basic.sources import (
     ArrayConstant,
     Constant,
     Dimension,
@@ -32,9 +34,7 @@ from symad.ops.arrays.sources import (
     array_constant,
     constant,
 )
-from symad.ops.arrays.stacking import element, pack_scalars, stack
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
 from symad.verification.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 from symad.verification.random_fields.prime_fields import Array

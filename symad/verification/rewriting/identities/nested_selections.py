@@ -10,10 +10,10 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import ArrayConstant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
 from symad.verification.rewriting.basis import Basis
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.shaping import ShapingOp, broadcast_to
-from symad.ops.arrays.sources import Constant, Dimension, Input, Iota, constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
+from symad.ops.basic.shaping import ShapingOp, broadcast_to
+from symad.ops.basic.sources import Constant, Dimension, Input, Iota, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, sub
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select, select
 from symad.verification.random_fields.constant_exponents import is_never_whole

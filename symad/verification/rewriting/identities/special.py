@@ -10,11 +10,11 @@ from sympy.functions.combinatorial.numbers import stirling
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.library.special_functions import polylog_slope, spherical_in
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import add, div, mul, neg, sub
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
+from symad.sympy_functions.special_functions import polylog_slope, spherical_in
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import (
     exponential,

@@ -15,9 +15,9 @@ from symad.core.arrays import Array
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
-from symad.ops.arrays.sources import Input, constant
+from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import element
-from symad.transforms.values import unchecked
+from symad.ops.basic.sources import Input, constant
 from symad.verification.rewriting.rewrite import expand_definitions
 
 MAX_OPERATIONS, MAX_ELEMENTS = 3000, 64

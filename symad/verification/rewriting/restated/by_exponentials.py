@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.arithmetic import add, div, sub
+from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import add, div, sub
 from symad.ops.elementwise.selection import Select
 from symad.verification.rewriting.facts.positive_domains import taken
 from symad.verification.rewriting.rewrite import expand_definitions

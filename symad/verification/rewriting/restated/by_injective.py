@@ -16,9 +16,9 @@ import sympy
 from flint import arb
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.arithmetic import mul, neg, sub
+from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import mul, neg, sub
 from symad.ops.elementwise.powers import Pow
 from symad.verification.intervals import Interval
 from symad.verification.ranges import promised, ranges

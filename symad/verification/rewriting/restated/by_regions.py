@@ -15,10 +15,10 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.arithmetic import neg, sub
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import neg, sub
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.intervals import ZERO, Interval, above, below, both
 from symad.verification.ranges import promised, ranges

@@ -18,12 +18,12 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.contraction import contract, diagonal_matrix, matmul, matrix_transpose
-from symad.ops.arrays.shaping import Slice, broadcast_to, reshape, slice_axes, slice_axis
-from symad.ops.arrays.sources import Input, constant, eye, input_node
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.arithmetic import add, div, neg, sub
+from symad.ops.basic.contraction import contract, diagonal_matrix, matmul, matrix_transpose
+from symad.ops.basic.shaping import Slice, broadcast_to, reshape, slice_axes, slice_axis
+from symad.ops.basic.sources import Input, constant, eye, input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.linalg.cholesky import Triangle, symmetric_part_of_lower
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors

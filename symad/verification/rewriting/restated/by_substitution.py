@@ -17,9 +17,9 @@ from typing import NamedTuple
 import sympy
 
 from symad.core.graph import Graph, Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, compare
 from symad.verification.rewriting.facts.discontinuities import jumps

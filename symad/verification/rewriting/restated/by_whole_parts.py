@@ -18,9 +18,9 @@ import sympy
 from sympy import divisors
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.arrays.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.arithmetic import Add, Mul, add, mul
+from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, mul
 from symad.verification.rewriting.facts.discontinuities import jumps
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.rewriting.terms.linear_terms import number

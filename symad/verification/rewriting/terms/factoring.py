@@ -9,9 +9,9 @@ from math import gcd, lcm
 import sympy
 
 from symad.core.graph import Node, op_of
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.proof.rational_forms import rational_factors
 from symad.verification.rewriting.terms.linear_terms import MAX_TERMS_APART, Terms, merged, multiple, number

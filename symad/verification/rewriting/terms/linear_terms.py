@@ -9,11 +9,11 @@ from typing import cast
 import sympy
 
 from symad.core.graph import Node, op_of
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import constant, constant_value, is_exact
+from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select
 

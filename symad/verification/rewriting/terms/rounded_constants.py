@@ -14,9 +14,9 @@ from math import e, isfinite, log, pi, sqrt
 import sympy
 
 from symad.core.graph import Graph, Node, Op, rebuild
-from symad.ops.arrays.sources import Constant, constant, constant_value
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add
 from symad.ops.elementwise.selection import Compare
 
 MAX_SIMPLE_DENOMINATOR = 1000

@@ -1,0 +1,135 @@
+"""A part of a graph as one op, so that its intermediate values are recomputed when they are needed.
+
+Equal nodes are one node, and a node is stored as long as a derivative reads it. The inner nodes of a part
+that is an op are not nodes of the graph: the derivative of the op starts from the part's arguments and
+recomputes them. This derivative is again such a part, so the same holds for derivatives of every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symad.core.dims import Shape, plus, size
+from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import (
+    Array,
+    Count,
+    Flags,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    flops,
+    jvp,
+    transpose,
+)
+from symad.higher_order.scan import Local, outer_nodes
+from symad.numbers.values import unchecked
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.shaping import flatten, reshape, slice_axis
+from symad.ops.basic.sources import fresh_input
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import push
+
+
+@dataclass(frozen=True, eq=False)
+class Remat(Op):
+    """body(x_1, ..., x_k): the one output of a graph of `Local` inputs, an array of its shape."""
+
+    body: Graph
+
+
+def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
+    """A traced part, applied to arguments: outputs from inputs made by `fresh_input`.
+
+    Values from outside that the outputs use become arguments too. Several outputs are packed in one flat
+    array.
+    """
+    whole = outputs[0] if len(outputs) == 1 else concatenate([flatten(o) for o in outputs])
+    outer = outer_nodes(fresh, [whole])
+    sources = [*fresh, *outer]
+    local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
+    made = rebuild([whole], dict(zip(sources, local, strict=True)))
+    y = Node.of(Remat(Graph(tuple(local), made)), (*args, *outer))
+    return [y] if len(outputs) == 1 else cut(y, [o.shape for o in outputs])
+
+
+def cut(flat: Node, shapes: Sequence[Shape]) -> list[Node]:
+    """A flat array as arrays of these shapes."""
+    found, offset = [], 0
+    for dims in shapes:
+        found.append(reshape(slice_axis(flat, 0, offset, size(dims)), dims))
+        offset = plus(offset, size(dims))
+    return found
+
+
+@shape(Remat)
+def remat_shape(op: Remat, args: Nodes) -> Shape:
+    return op.body.output_nodes[0].shape
+
+
+@jvp.dispatch
+def remat_jvp(op: Remat, y: Node, tangents: Tangents) -> Tangent:
+    """The tangent of the body, from the arguments and their tangents."""
+    local = op.body.input_nodes
+    active = [k for k, t in enumerate(tangents) if isinstance(t, Node)]
+    values = [fresh_input(x.shape) for x in y.args]
+    dots = [fresh_input(y.args[k].shape) for k in active]
+    made = rebuild(op.body.output_nodes, dict(zip(local, values, strict=True)))
+    (y_dot,) = push(made, {values[k]: dot for k, dot in zip(active, dots, strict=True)})
+    if not isinstance(y_dot, Node):
+        return ZERO
+    given = [*y.args, *(t for t in tangents if isinstance(t, Node))]
+    return _part([*values, *dots], [y_dot], given)[0]
+
+
+def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
+    """The part, without arguments that it does not use."""
+    read = set(topological(outputs))
+    kept = [k for k, node in enumerate(fresh) if node in read]
+    return remat([fresh[k] for k in kept], outputs, [args[k] for k in kept])
+
+
+@transpose.dispatch
+def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """The cotangents, by the transposed body as another part."""
+    local = op.body.input_nodes
+    values = [fresh_input(x.shape) for x in y.args]
+    bar = fresh_input(y.shape)
+    made = rebuild(op.body.output_nodes, dict(zip(local, values, strict=True)))
+    wrt = [v for v, flag in zip(values, linear, strict=True) if flag]
+    bars = pull(made, [bar], wrt)
+    present = [b for b in bars if isinstance(b, Node)]
+    parts = iter(_part([*values, bar], present, [*y.args, y_bar])) if present else iter(())
+    found = iter([next(parts) if isinstance(b, Node) else ZERO for b in bars])
+    return tuple(next(found) if flag else ZERO for flag in linear)
+
+
+@batch.dispatch
+def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Count) -> Node:
+    values = [fresh_input(a.shape) for a in args]
+    pairs = list(zip(op.body.input_nodes, values, batched, strict=True))
+    made = rebuild(op.body.output_nodes, {x: v for x, v, flag in pairs if not flag})
+    outputs = batch_outputs(made, {x: v for x, v, flag in pairs if flag}, count)
+    return remat(values, outputs, args)[0]
+
+
+@definition.dispatch
+def remat_definition(op: Remat, y: Node) -> Node:
+    """The part's nodes in the graph itself."""
+    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+
+
+@flops.dispatch
+def remat_flops(op: Remat, y: Node) -> Count:
+    return sum(flops(node.op, node) for node in topological(op.body.output_nodes))
+
+
+@evaluate.dispatch
+def remat_evaluate(op: Remat, values: Values) -> Array:
+    return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]

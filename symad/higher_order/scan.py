@@ -1,0 +1,333 @@
+"""Recurrences: one scan op, c_t = f(c_{t−1}, x_t, k) for t = 1..T, whose value is all states c_t.
+
+The body f is a graph of its own, made once for all T. Further outputs of a step are functions
+of the states and are computed outside, for all steps at once; so are all parts of the body that do
+not depend on the state, and the derivatives with respect to inputs and constants: those become a
+few large products instead of T small ones.
+
+The derivative of a scan is a scan with the linearized body, over the states as residuals. Its
+transpose is a scan that runs backwards over the transposed body (backpropagation through time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Shape, plus, same_dim, same_shape
+from symad.core.graph import ZERO, Graph, Node, Op, op_of, rebuild, shape, topological
+from symad.core.questions import (
+    Array,
+    Count,
+    Flags,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    flops,
+    jvp,
+    transpose,
+)
+from symad.errors import ShapeError
+from symad.numbers.values import unchecked
+from symad.ops.arrays.stacking import concatenate, stack, take
+from symad.ops.basic.arithmetic import add
+from symad.ops.basic.contraction import permute
+from symad.ops.basic.shaping import Slice, broadcast_to, lift, reshape, slice_axis
+from symad.ops.basic.sources import Source, constant, fresh_input, iota
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import push
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Source):
+    """An input of a scan's body: the state, a step's input, or a constant, by position."""
+
+    position: int
+    shape: Shape
+
+    @property
+    def symbol(self) -> sympy.Symbol:
+        """A name for printing."""
+        return sympy.Symbol(f"local_{self.position}", real=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Op):
+    """(c_1, ..., c_T) with c_t = body(c_{t−1}, x_t..., k...).
+
+    Arguments: c_0, then ``slices`` arrays with leading axis T, then constants. The body's inputs are
+    `Local` 0, 1, 2, ... in that order; its one output has the shape of the state.
+    """
+
+    body: Graph
+    slices: int
+
+
+def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:
+    """All states of the recurrence ``c = body(c, *x_t)``, an array (T, *c.shape).
+
+    Args:
+        body: from the state's node and one node for each input to the node of the next state; it may
+            use any other nodes.
+        initial: the state c_0.
+        xs: the inputs of all steps, arrays with leading axis T; at least one.
+
+    Raises:
+        ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+    """
+    check_steps(xs)
+    inner = [initial.shape, *(x.shape[1:] for x in xs)]
+    fresh = [fresh_input(s) for s in inner]
+    output = body(fresh[0], *fresh[1:])
+    if not same_shape(output.shape, initial.shape):
+        raise ShapeError(f"scan: the state has shape {initial.shape}, but the body gives {output.shape}")
+    return close_scan(fresh, output, initial, xs)
+
+
+def check_steps(xs: Sequence[Node]) -> None:
+    """Raise ShapeError unless there are inputs of steps, all of one length."""
+    if not xs or any(not x.shape for x in xs):
+        raise ShapeError("scan needs at least one array of inputs with a leading time axis")
+    length = xs[0].shape[0]
+    for x in xs[1:]:
+        if not same_dim(x.shape[0], length):
+            raise ShapeError(f"scan: the inputs have {length} and {x.shape[0]} steps")
+
+
+def close_scan(fresh: Sequence[Node], output: Node, initial: Node, xs: Sequence[Node]) -> Node:
+    """The scan of a traced body: nodes that do not depend on its inputs become constants.
+
+    A scan of no steps has no states.
+    """
+    if xs[0].shape[0] == 0:
+        return broadcast_to(constant(0), (0, *initial.shape))
+    body, count, args = closed(fresh, [output], initial, xs)
+    return Node.of(Scan(body, count), args)
+
+
+def closed(
+    fresh: Sequence[Node], outputs: Sequence[Node], initial: Node, xs: Sequence[Node]
+) -> tuple[Graph, int, Nodes]:
+    """A traced body as a graph of local inputs, the number of its inputs of steps, and all arguments."""
+    needed = set(topological(outputs))
+    used = [k for k in range(len(xs)) if fresh[1 + k] in needed]
+    constants = outer_nodes(fresh, outputs)
+    if not used:  # one input has to stay, to give the number of steps
+        fresh, xs = [fresh[0], fresh_input(())], [iota(xs[0].shape[0])]
+    else:
+        fresh, xs = [fresh[0], *(fresh[1 + k] for k in used)], [xs[k] for k in used]
+    sources = [*fresh, *constants]
+    local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
+    made = rebuild(outputs, dict(zip(sources, local, strict=True)))
+    return Graph(tuple(local), made), len(xs), (initial, *xs, *constants)
+
+
+def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
+    """The outer nodes that a traced body uses: the largest ones that do not depend on its inputs."""
+    order = topological(outputs)
+    inside = set(fresh)
+    for node in order:
+        if any(a in inside for a in node.args):
+            inside.add(node)
+    found: dict[Node, None] = {}
+    for node in order:
+        if node in inside:
+            found.update((a, None) for a in node.args if a not in inside and a.args)
+            found.update((a, None) for a in node.args if a not in inside and _is_outer_leaf(a))
+    found.update((output, None) for output in outputs if output not in inside)
+    return list(found)
+
+
+def _is_outer_leaf(node: Node) -> bool:
+    """True for inputs and for inputs of other open bodies; numbers stay in the body."""
+    return type(node.op).__name__ in ("Input", "Fresh", "Local", "Seed", "Captured")
+
+
+def step(op: Scan, args: Nodes) -> Node:
+    """The body's output at given nodes for its inputs."""
+    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, args, strict=True)))[0]
+
+
+def parts(op: Scan, args: Nodes) -> tuple[Node, Nodes, Nodes]:
+    """The initial state, the inputs of the steps, and the constants."""
+    return args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
+
+
+def previous_states(y: Node) -> Node:
+    """(c_0, ..., c_{T−1}) of a scan."""
+    if y.shape[0] == 0:
+        return y
+    first = reshape(y.args[0], (1, *y.args[0].shape))
+    return concatenate([first, slice_axis(y, 0, 0, plus(y.shape[0], -1))])
+
+
+def over_time(op: Scan, states: Node, xs: Nodes, constants: Nodes) -> Node:
+    """The body at all steps at once, from all previous states and all inputs."""
+    length = states.shape[0]
+    local = op.body.input_nodes
+    outer = dict(zip(local[1 + op.slices :], constants, strict=True))
+    moving = dict(zip(local[: 1 + op.slices], (states, *xs), strict=True))
+    made = batch_outputs(op.body.output_nodes, moving, length, outer)
+    return made[0]
+
+
+@shape(Scan)
+def scan_shape(op: Scan, args: Nodes) -> Shape:
+    return (args[1].shape[0], *args[0].shape)
+
+
+@shape(Local)
+def local_shape(op: Local, args: Nodes) -> Shape:
+    return op.shape
+
+
+@jvp.dispatch
+def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
+    """c_dot_t = ∂_c f c_dot_{t−1} + ∂_x f x_dot_t + ∂_k f k_dot: a scan over the states of y."""
+    if not any(isinstance(t, Node) for t in tangents):
+        return ZERO
+    initial, xs, constants = parts(op, y.args)
+    dot_0 = tangents[0] if isinstance(tangents[0], Node) else broadcast_to(constant(0), initial.shape)
+    of_slices = {k: t for k, t in enumerate(tangents[1 : 1 + op.slices]) if isinstance(t, Node)}
+    moving, x_dots = list(of_slices), list(of_slices.values())
+
+    def body(c_dot: Node, c: Node, c_new: Node, *rest: Node) -> Node:
+        local = op.body.input_nodes
+        x, x_dot = rest[: op.slices], rest[op.slices :]
+        dots: dict[Node, Node] = {local[0]: c_dot}
+        dots |= {local[1 + k]: x_dot[j] for j, k in enumerate(moving)}
+        dots |= {
+            local[1 + op.slices + j]: t
+            for j, t in enumerate(tangents[1 + op.slices :])
+            if isinstance(t, Node)
+        }
+        # placeholders: a tangent may be an input of an enclosing body, and equal to an input of this body
+        along = {node: fresh_input(dot.shape) for node, dot in dots.items()}
+        (made,) = push(op.body.output_nodes, along)
+        # the new state is known: derivatives that are functions of it need no recomputation
+        values = {op.body.output_nodes[0]: c_new} | dict(zip(local, (c, *x, *constants), strict=True))
+        values |= {along[node]: dot for node, dot in dots.items()}
+        return rebuild([made], values)[0] if isinstance(made, Node) else broadcast_to(constant(0), c.shape)
+
+    return scan(body, dot_0, [previous_states(y), y, *xs, *x_dots])
+
+
+@transpose.dispatch
+def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """Backpropagation through time of a linear scan.
+
+    Let u_t = (∂_c f_t)ᵀ λ_t be the cotangent that step t passes to the previous state, with λ_t = ȳ_t +
+    u_{t+1} from the last step to the first and u_{T+1} = 0. Then x̄_t = (∂_x f_t)ᵀ λ_t in one product over
+    all steps, k̄ = Σ_t (∂_k f_t)ᵀ λ_t, and c̄_0 = u_1. The scan is over u, whose step reads arrays at one time
+    only. So parts of the body that do not depend on the state are equal nodes outside, computed once.
+    """
+    # The scan is linear in these arguments, so its derivatives do not depend on their values.
+    args = tuple(fresh_input(a.shape) if flag else a for a, flag in zip(y.args, linear, strict=True))
+    _, xs, constants = parts(op, args)
+    sent = _sent_back(op, args, y_bar)
+    multipliers = add(y_bar, backwards(previous_states(sent)))
+    states = fresh_input(y.shape)
+    out = over_time(op, states, xs, constants)
+    wrt = [node for node, flag in zip(args[1:], linear[1:], strict=True) if flag]
+    at = [states, *(node for node, flag in zip(args, linear, strict=True) if flag)]
+    bars = iter(_anywhere(pull([out], [multipliers], wrt), at))
+    result: list[Tangent] = [next(bars) if flag else ZERO for flag in linear[1:]]
+    first: Tangent = take(sent, 0, plus(y.shape[0], -1)) if linear[0] else ZERO
+    return (first, *result)
+
+
+def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
+    """(u_T, ..., u_1)."""
+    initial, xs, constants = parts(op, args)
+    zeros = broadcast_to(constant(0), initial.shape)
+
+    def body(later: Node, bar: Node, *x: Node) -> Node:
+        state = fresh_input(initial.shape)
+        (sent,) = _anywhere(pull([step(op, (state, *x, *constants))], [add(bar, later)], [state]), [state])
+        return sent if isinstance(sent, Node) else zeros
+
+    return scan(body, zeros, [backwards(a) for a in (y_bar, *xs)])
+
+
+def _anywhere(bars: Sequence[Tangent], points: Sequence[Node]) -> list[Tangent]:
+    """The cotangents of outputs that are linear in some nodes, taken at zero: the point does not matter."""
+    zeros = {p: broadcast_to(constant(0), p.shape) for p in points}
+    made = iter(rebuild([b for b in bars if isinstance(b, Node)], zeros))
+    return [next(made) if isinstance(b, Node) else b for b in bars]
+
+
+def backwards(x: Node) -> Node:
+    """The array with its first axis reversed."""
+    if isinstance(x.op, Slice) and _reverses(x):
+        return x.args[0]
+    return slice_axis(x, 0, plus(x.shape[0], -1), x.shape[0], -1)
+
+
+def _reverses(x: Node) -> bool:
+    """True if a slice only reverses the first axis of its argument."""
+    op = op_of(x, Slice)
+    rank = len(x.shape)
+    same = all(map(same_dim, x.shape, x.args[0].shape))
+    return same and op.step == (-1, *[1] * (rank - 1))
+
+
+@batch.dispatch
+def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
+    """A scan of batched states: the batch axis comes after the time axis."""
+    initial, xs, constants = parts(op, args)
+    swapped = [
+        permute(x, (1, 0, *range(2, len(x.shape)))) if flag else x
+        for x, flag in zip(xs, batched[1:], strict=False)
+    ]
+    flags = (True, *batched[1:])
+
+    def body(c: Node, *x: Node) -> Node:
+        local = op.body.input_nodes
+        values = (c, *x, *constants)
+        plain = {k: v for k, v, flag in zip(local, values, flags, strict=True) if not flag}
+        lifted = {k: v for k, v, flag in zip(local, values, flags, strict=True) if flag}
+        return batch_outputs(op.body.output_nodes, lifted, count, plain)[0]
+
+    history = scan(body, lift(initial, batched[0], count), swapped)
+    return permute(history, (1, 0, *range(2, len(history.shape))))
+
+
+@definition.dispatch
+def scan_definition(op: Scan, y: Node) -> Node | None:
+    """The steps unrolled, for a known number of them."""
+    initial, xs, constants = parts(op, y.args)
+    if not isinstance(y.shape[0], int):
+        return None
+    states, state = [], initial
+    for t in range(y.shape[0]):
+        state = step(op, (state, *[take(x, 0, t) for x in xs], *constants))
+        states.append(state)
+    return stack(states)
+
+
+@flops.dispatch
+def scan_flops(op: Scan, y: Node) -> Count:
+    return y.shape[0] * sum(flops(node.op, node) for node in topological(op.body.output_nodes))
+
+
+@evaluate.dispatch
+def scan_evaluate(op: Scan, values: Values) -> Array:
+    state = values[0]
+    xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
+    local = op.body.input_nodes
+    history = []
+    for t in range(len(xs[0])):
+        point = dict(zip(local, (state, *[x[t] for x in xs], *constants), strict=True))
+        (state,) = unchecked(op.body.output_nodes, point)
+        history.append(np.asarray(state))
+    if history:
+        return np.stack(history)
+    return np.zeros((0, *np.shape(values[0])))

@@ -1,0 +1,116 @@
+"""SymPy's functions as Python functions of floats and arrays, and of mpmath's numbers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.core.arrays import Number
+from symad.errors import EvaluationError
+from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.special import elementwise
+
+IMPLEMENTATIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {}
+"""Python implementations that users registered for their own functions, by SymPy head."""
+
+
+def implementation(head: type[sympy.Basic]) -> Callable[..., Number] | None:
+    """The user's implementation of a SymPy head, registered or by SymPy's ``implemented_function``."""
+    found: Callable[..., Number] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
+    return found
+
+
+@cache
+def numpy_function(head: sympy.FunctionClass) -> Callable[..., Any]:
+    """The NumPy or SciPy function of a SymPy head; mpmath's if neither has one."""
+    users = implementation(head)
+    if users is not None:
+        return partial(elementwise, head.__name__, users)
+    name = NUMPY_NAMES.get(head)
+    if name is not None:
+        module, _, attribute = name.rpartition(".")
+        found: Callable[..., Number] = getattr(importlib.import_module(module), attribute)
+        return found
+    slow = mpmath_function(head)
+
+    def through_mpmath(*values: float) -> Number:
+        result = np.vectorize(lambda *v: _as_float(slow(*v)), otypes=[float])(*values)
+        return result if result.ndim else result[()]
+
+    return through_mpmath
+
+
+@cache
+def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Number]:
+    """The mpmath function of a SymPy head."""
+    from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
+
+    special = MPMATH_SPECIAL.get(head)
+    if special is not None:
+        return special
+    if hasattr(head, "_imp_"):
+        return head._imp_
+    name = MPMATH_TRANSLATIONS.get(head.__name__, head.__name__)
+    found = getattr(mpmath, name, None)
+    own = str(head.__module__).startswith("sympy.")  # a user's function may have the name of mpmath's
+    if own and callable(found) and not isinstance(found, type(mpmath.euler)):  # mpmath.catalan is a number
+        return found
+
+    def through_sympy(*values: Number) -> Number:
+        try:
+            floats = [sympy.Float(v, mpmath.mp.dps) for v in values]
+            result = head(*floats) if own or _evaluates(head) else head.eval(*floats)
+            result = result if result is None else result.evalf(mpmath.mp.dps)
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}: {error}") from None
+        if not isinstance(result, (sympy.Float, sympy.Rational)):
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}")
+        return mpmath.mpf(sympy.Float(result, mpmath.mp.dps)._mpf_)
+
+    return through_sympy
+
+
+def _evaluates(head: type[sympy.Basic]) -> bool:
+    """True if a user's function computes its own value; SymPy would take mpmath's function of its name."""
+    return head._eval_evalf is not sympy.Function._eval_evalf
+
+
+def _as_float(value: Number) -> float:
+    return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
+
+
+def _spherical(bessel: Callable[..., mpmath.mpf], n: mpmath.mpf, x: mpmath.mpf, parity: int) -> mpmath.mpf:
+    """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
+    turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
+    x = abs(x) if x < 0 and n == int(n) else x
+    return turned * mpmath.sqrt(mpmath.pi / (2 * x)) * bessel(n + mpmath.mpf(1) / 2, x)
+
+
+MPMATH_SPECIAL: dict[sympy.FunctionClass, Callable[..., Number]] = {
+    sympy.Max: lambda *values: max(values),
+    sympy.Min: lambda *values: min(values),
+    sympy.Abs: abs,
+    sympy.Mod: lambda a, b: a - b * mpmath.floor(a / b),
+    sympy.Heaviside: lambda x, at=0.5: mpmath.mpf(at if x == 0 else x > 0),
+    sympy.frac: lambda x: x - mpmath.floor(x),
+    sympy.loggamma: lambda x: mpmath.log(abs(mpmath.gamma(x))) if x > 0 else mpmath.nan,
+    sympy.sec: mpmath.sec,
+    sympy.binomial: mpmath.binomial,
+    sympy.erfcinv: lambda x: mpmath.erfinv(1 - x),
+    sympy.jn: lambda n, x: _spherical(mpmath.besselj, n, x, 1),
+    sympy.yn: lambda n, x: _spherical(mpmath.bessely, n, x, -1),
+    sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
+    sympy.beta: lambda x, *y: mpmath.beta(x, *(y or (x,))),
+    sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
+    sympy.uppergamma: lambda s, x: mpmath.gammainc(s, x),
+    sympy.expint: mpmath.expint,
+    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)),
+    sympy.betainc: lambda a, b, low, high: mpmath.betainc(a, b, low, high),
+    sympy.betainc_regularized: lambda a, b, low, high: mpmath.betainc(a, b, low, high, regularized=True),
+}

@@ -1,0 +1,47 @@
+"""Values of nodes, from the values of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.arrays import ArrayLike, Number
+from symad.core.dims import is_concrete
+from symad.core.graph import Node, topological
+from symad.core.questions import evaluate
+from symad.errors import EvaluationError
+from symad.numbers.number_domains import FLOATS, AnyDomain, domain_of
+
+
+def unchecked(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
+    """The values of some nodes; `Undefined` if an exact value does not exist."""
+    found: dict[Node, Number] = dict(point)
+    domain = domain_of(point.values())
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node not in found:
+                if not is_concrete(node.shape):
+                    raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
+                found[node] = value_of(node, found, domain)
+    return [found[o] for o in outputs]
+
+
+def value_of(node: Node, found: Mapping[Node, Number], domain: AnyDomain) -> Any:
+    """The value of one node from those of its arguments, constants in the numbers of a domain."""
+    value = evaluate(node.op, tuple([found[a] for a in node.args]))
+    return value if node.args else _known(value, domain)
+
+
+def _known(value: ArrayLike, domain: AnyDomain) -> Any:
+    """A constant in the number domain of this evaluation."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, np.ndarray):
+        return domain.number(value)
+    if value.dtype == bool:
+        return value
+    if domain is FLOATS:
+        return value.astype(np.float64, copy=False)  # integers would overflow, and narrow floats lose digits
+    return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))

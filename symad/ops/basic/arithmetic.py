@@ -1,0 +1,361 @@
+"""Arithmetic: signed sums, products and quotients; elementwise on equal shapes.
+
+An argument without axes may be combined with arrays of any shape. Subtraction is a signed sum and division a
+product with inverted factors, so a − b and a / b cost one rounding and are printed as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symad.core.dims import Shape, same_shape, size
+from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.questions import (
+    Array,
+    Count,
+    Flags,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    flops,
+    jvp,
+)
+from symad.errors import ShapeError
+from symad.numbers.number_domains import divide
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to
+from symad.ops.basic.sources import EXACT, Constant, constant, described
+
+
+@dataclass(frozen=True, eq=False)
+class ElementwiseOp(Op):
+    """An op applied to each element; arguments have one shape, or no axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Add(ElementwiseOp):
+    """Σ_i signs_i x_i, with signs ±1."""
+
+    signs: tuple[int, ...]
+    linear = True
+
+
+@dataclass(frozen=True, eq=False)
+class Mul(ElementwiseOp):
+    """Π_i x_i^powers_i, with powers ±1: a product, a quotient, or a reciprocal."""
+
+    powers: tuple[int, ...]
+
+
+# ---- makers -------------------------------------------------------------------------------------
+
+
+@lru_cache(256)
+def _add_op(signs: tuple[int, ...]) -> Add:
+    return Add(signs)
+
+
+@lru_cache(256)
+def _mul_op(powers: tuple[int, ...]) -> Mul:
+    return Mul(powers)
+
+
+def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Shape]:
+    """The parts with repeated scalars replaced by these scalars, and the axes that are lost thereby."""
+    listed = list(parts)
+    for _, node in listed:
+        if node.op.repeats:
+            break
+    else:
+        return listed, ()
+    lost = next((node.shape for _, node in listed if node.op.repeats), ())
+    plain = [
+        (k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node) for k, node in listed
+    ]
+    return plain, () if any(node.shape for _, node in plain) else lost
+
+
+def _repeated(node: Node, shape_: Shape) -> Node:
+    if not shape_:
+        return node
+    return broadcast_to(node, shape_)
+
+
+def tangent_of_shape(total: Tangent, shape_: Shape) -> Tangent:
+    """A tangent repeated to the shape of its value; other tangents and zeros are returned unchanged."""
+    if not isinstance(total, Node):
+        return ZERO
+    return total if total.shape == shape_ else _repeated(total, shape_)
+
+
+def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
+    """Σ sign·term. Exact constants are added to one; negations are merged into the signs."""
+    signs: list[int] = []
+    kept: list[Node] = []
+    total: int | Fraction = 0
+    plain, lost = _plain(terms)
+    if len(plain) == 1 and plain[0][0] == 1 and not lost:
+        return plain[0][1]
+    for given_sign, given in plain:
+        sign, term = given_sign, given
+        op = term.op
+        if type(op) is Add and len(term.args) == 1:
+            sign, term = sign * op.signs[0], term.args[0]
+            op = term.op
+        if type(op) is Constant and op.kind in EXACT:
+            total += sign * op.value
+        else:
+            signs.append(sign)
+            kept.append(term)
+    if not kept:
+        return _repeated(constant(total), lost)
+    if len(kept) > 1 and len(set(kept)) < len(kept):
+        signs, kept = _collected(signs, kept)
+    if total:
+        signs.insert(0, 1 if total > 0 else -1)
+        kept.insert(0, constant(abs(total)))
+    if signs == [1]:
+        return _repeated(kept[0], lost)
+    return _repeated(Node.of(_add_op(tuple(signs)), tuple(kept)), lost)
+
+
+def _collected(signs: list[int], terms: list[Node]) -> tuple[list[int], list[Node]]:
+    """Equal terms as one multiple each; terms that cancel stay as x − x, which is NaN where x is NaN."""
+    counts: dict[Node, int] = {}
+    for sign, term in zip(signs, terms, strict=True):
+        counts[term] = counts.get(term, 0) + sign
+    pairs = []
+    for term, times in counts.items():
+        if times == 0:
+            pairs += [(1, term), (-1, term)]
+        else:
+            pairs.append((1 if times > 0 else -1, mul(constant(abs(times)), term)))
+    return [sign for sign, _ in pairs], [term for _, term in pairs]
+
+
+def add(*terms: Node) -> Node:
+    """The sum of the terms."""
+    return terms[0] if len(terms) == 1 else signed_sum([(1, term) for term in terms])
+
+
+def sub(a: Node, b: Node) -> Node:
+    """The difference a − b."""
+    return signed_sum(((1, a), (-1, b)))
+
+
+def neg(a: Node) -> Node:
+    """−a."""
+    return signed_sum(((-1, a),))
+
+
+def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
+    """Π factor^power with powers ±1. Exact constants are multiplied; signs are moved to the front."""
+    powers: list[int] = []
+    kept: list[Node] = []
+    over, under = 1, 1
+    plain, lost = _plain(factors)
+    if len(plain) == 1 and plain[0][0] == 1 and not lost:
+        return plain[0][1]
+    for given_power, given in plain:
+        power_, factor = given_power, given
+        op = factor.op
+        if type(op) is Add and len(factor.args) == 1:
+            over *= op.signs[0]
+            factor = factor.args[0]
+            op = factor.op
+        if type(op) is Mul and len(factor.args) == 1:
+            power_, factor = -power_, factor.args[0]
+            op = factor.op
+        if type(op) is Constant and op.kind in EXACT and (power_ == 1 or op.value):
+            value = op.value
+            over *= value.numerator if power_ == 1 else value.denominator
+            under *= value.denominator if power_ == 1 else value.numerator
+        else:
+            powers.append(power_)
+            kept.append(factor)
+    if not kept:
+        return _repeated(constant(Fraction(over, under)), lost)
+    if over == 0:
+        return _repeated(_zero_like(kept), lost)
+    if over != 1 or under != 1:
+        sign = -1 if (over < 0) != (under < 0) else 1
+        common = gcd(over, under)
+        over, under = abs(over) // common, abs(under) // common
+        if over != 1:
+            powers.insert(0, 1)
+            kept.insert(0, constant(over))
+        if under != 1:
+            powers.append(-1)
+            kept.append(constant(under))
+        if sign == -1:
+            return neg(_repeated(_product_of(powers, kept), lost))
+    return _repeated(_product_of(powers, kept), lost)
+
+
+def _product_of(powers: list[int], factors: list[Node]) -> Node:
+    return factors[0] if powers == [1] else Node.of(_mul_op(tuple(powers)), tuple(factors))
+
+
+def _zero_like(nodes: Sequence[Node]) -> Node:
+    """An exact 0 of the common shape."""
+    return broadcast_to(constant(0), common_shape("a product", nodes))
+
+
+def mul(*factors: Node) -> Node:
+    """The product of the factors."""
+    return signed_product([(1, factor) for factor in factors])
+
+
+def div(a: Node, b: Node) -> Node:
+    """The quotient a / b."""
+    return signed_product(((1, a), (-1, b)))
+
+
+def add_tangents(terms: Iterable[Tangent]) -> Tangent:
+    """The sum of tangents; structural zeros take no part."""
+    present = [term for term in terms if isinstance(term, Node)]
+    return add(*present) if present else ZERO
+
+
+def scale_tangent(coefficient: Node, tangent: Tangent) -> Tangent:
+    """coefficient · tangent."""
+    return mul(coefficient, tangent) if isinstance(tangent, Node) else ZERO
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+
+def common_shape(what: str, args: Sequence[Node]) -> Shape:
+    found: Shape = ()
+    for arg in args:
+        if arg.shape:
+            if found and not same_shape(found, arg.shape):
+                raise ShapeError(
+                    f"{what} needs arguments of one shape, but they are "
+                    + " and ".join(map(described, args))
+                )
+            found = found or arg.shape
+    return found
+
+
+@shape(Add)
+def add_shape(op: Add, args: Nodes) -> Shape:
+    return common_shape("a sum", args)
+
+
+@shape(Mul)
+def mul_shape(op: Mul, args: Nodes) -> Shape:
+    return common_shape("a product", args)
+
+
+@jvp.dispatch
+def add_jvp(op: Add, y: Node, tangents: Tangents) -> Tangent:
+    """y_dot = Σ signs_i x_i_dot."""
+    terms = [(s, t) for s, t in zip(op.signs, tangents, strict=True) if isinstance(t, Node)]
+    return tangent_of_shape(signed_sum(terms), y.shape) if terms else ZERO
+
+
+@jvp.dispatch
+def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
+    """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; otherwise by the other factors' products."""
+    terms: list[Tangent] = []
+    others = _products_of_others(op, y) if len(y.args) > 2 else None
+    for i, tangent in enumerate(tangents):
+        if not isinstance(tangent, Node):
+            continue
+        if op.powers[i] == -1:
+            # d(1/x) = −y/x, in terms of the value y, so that nothing is computed twice
+            terms.append(neg(signed_product(((1, y), (1, tangent), (-1, y.args[i])))))
+        elif others is None:
+            rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != i]
+            terms.append(signed_product([*rest, (1, tangent)]))
+        else:
+            terms.append(mul(others[i], tangent))
+    return tangent_of_shape(add_tangents(terms), y.shape)
+
+
+_OTHERS: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
+
+
+def _products_of_others(op: Mul, y: Node) -> list[Node]:
+    """For each factor the product of all the others, in 3k products, from prefixes and suffixes."""
+    known = _OTHERS.get(y)
+    if known is not None:
+        return known
+    factors = list(zip(op.powers, y.args, strict=True))
+    before = [constant(1)]
+    for power_, arg in factors[:-1]:
+        before.append(signed_product(((1, before[-1]), (power_, arg))))
+    after = constant(1)
+    others = []
+    for k in reversed(range(len(factors))):
+        others.append(mul(before[k], after))
+        power_, arg = factors[k]
+        after = signed_product(((power_, arg), (1, after)))
+    _OTHERS[y] = others[::-1]
+    return _OTHERS[y]
+
+
+@batch.dispatch
+def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Count) -> Node:
+    """All arguments with axes are broadcast to the batched shape."""
+    lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
+    rank = max(lengths)
+    inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
+    full = (count, *inner)
+    made = []
+    for arg, flag, length in zip(args, batched, lengths, strict=True):
+        if flag and length < rank:
+            made.append(broadcast_axes(arg, full, (0,)))
+        elif not flag and length:
+            made.append(broadcast_axes(arg, full, tuple(range(1, rank + 1))))
+        else:
+            made.append(arg)
+    return Node.of(op, tuple(made))
+
+
+@flops.dispatch
+def add_flops(op: Add, y: Node) -> Count:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@flops.dispatch
+def mul_flops(op: Mul, y: Node) -> Count:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@evaluate.dispatch
+def add_evaluate(op: Add, values: Values) -> Array:
+    total = values[0] if op.signs[0] == 1 else -values[0]
+    for sign, value in zip(op.signs[1:], values[1:], strict=True):
+        total = total + value if sign == 1 else total - value
+    return total
+
+
+@evaluate.dispatch
+def mul_evaluate(op: Mul, values: Values) -> Array:
+    over: Any = None
+    under: Any = None
+    for power_, value in zip(op.powers, values, strict=True):
+        if power_ == 1:
+            over = value if over is None else _product(over, value)
+        else:
+            under = value if under is None else _product(under, value)
+    if under is None:
+        return over
+    return divide(1 if over is None else over, under)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """a · b with an array on the left: mpmath on the left would print the array before NumPy is tried."""
+    return b * a if isinstance(b, np.ndarray) else a * b

@@ -1,6 +1,0 @@
-"""Ops with a body: recurrences, checkpointed chains, recomputation.
-
-Start with `scan`: all states of a recurrence, whose derivatives are scans. `checkpointed_chain` is the
-last state with few states kept, `affine_scan` the linear recurrence that runs in parallel, `remat` values
-that reverse mode recomputes, `captured` values of functions around the traced function.
-"""
