@@ -13,7 +13,7 @@ from functools import partial
 
 import sympy
 
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, Op
 from symad.cost import schedule
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
@@ -25,6 +25,7 @@ from symad.numeric.passes.algebra.unit_contractions import as_outer_products
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.blocking.batches import in_batches
+from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.blocked_products import block_products
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
@@ -32,11 +33,12 @@ from symad.numeric.passes.loops.cancel_pads import drop_pads
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.last_step import start_from_last_step
+from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts as split_states
 from symad.numeric.passes.loops.wide_products import widen_products
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
-from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
+from symad.numeric.passes.memory_layout.overlapping_pads import Overlay, overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
 from symad.numeric.passes.memory_layout.sparse_results import lay_out_sparse
 from symad.numeric.program.checking import check_program
@@ -56,7 +58,7 @@ from symad.numeric.program_passes.lines.short_lines import shorten
 from symad.numeric.program_passes.lines.wide import split_lines, split_wide
 from symad.numeric.program_passes.loops.loop_layout import lay_out_together
 from symad.numeric.program_passes.loops.open_blocks import open_blocks
-from symad.numeric.program_passes.loops.open_functions import open_functions
+from symad.numeric.program_passes.loops.open_functions import CALLING, open_functions
 from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
@@ -66,6 +68,10 @@ from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.numeric.targets.c_functions import PACKED
+from symad.ops.arrays.shaping import Broadcast, Pad
+from symad.ops.elementwise.selection import Select
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import CompressedRows
 from symad.stable import with_logistic
 
 
@@ -88,12 +94,16 @@ class GraphPass:
 
 @dataclass(frozen=True)
 class ProgramPass:
-    """A rewrite of a program; the attributes are those of `GraphPass`."""
+    """A rewrite of a program; the first attributes are those of `GraphPass`.
+
+    ``acts_on``: classes of ops; the pass is skipped if a program assigns the value of none. Empty: any op.
+    """
 
     name: str
     run: Callable[[Program], Program]
     needs: str
     ensures: str
+    acts_on: tuple[type[Op], ...] = ()
 
 
 LOGISTIC = GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow")
@@ -227,8 +237,13 @@ C_PROGRAM = (
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
-LAY_OUT = ProgramPass("lay out", lay_out_together, "", "the values of a loop that share an array are marked")
-REPEATS = ProgramPass("repeat where read", repeat_where_read, "", "a broadcast value has no array of its own")
+LOOPS = (Scan, Loop)
+LAY_OUT = ProgramPass(
+    "lay out", lay_out_together, "", "the values of a loop that share an array are marked", LOOPS
+)
+REPEATS = ProgramPass(
+    "repeat where read", repeat_where_read, "", "a broadcast has no array of its own", (Broadcast, Select)
+)
 BY_TWOS = ProgramPass(
     "by twos", by_twos, "write over", "elementwise statements are NumPy functions of one or two operands"
 )
@@ -256,9 +271,11 @@ def in_place(
         compiles: whether the loop that computes a value is compiled.
     """
     parts = partial(put_sparse, dtype=dtype, always=gathers)
-    sparse = ProgramPass("sparse", parts, "", "parts of sparse matrices are computed where these read them")
+    told = "parts of sparse matrices are computed where these read them"
+    sparse = ProgramPass("sparse", parts, "", told, (CompressedRows,))
     fill = partial(put_together, in_steps=in_steps)
-    boxes = ProgramPass("fill", fill, "write over", "a sum of padded arrays is one array filled part by part")
+    told = "a sum of padded arrays is one array filled part by part"
+    boxes = ProgramPass("fill", fill, "write over", told, (Pad, Overlay))
     run = partial(write_over, dtype=dtype)
     over = ProgramPass(
         "write over", run, "", "a result is written over an operand that is not read again, if its op can"
@@ -267,9 +284,10 @@ def in_place(
     put = ProgramPass("put", run, "fill", "results are computed in the memory where they stay")
     step = body or partial(_step, dtype=dtype, gathers=gathers)
     run = partial(open_loops, body=step, compiles=compiles)
-    loops = ProgramPass("loops", run, "lay out", "loops are statements; steps write values where they stay")
+    told = "loops are statements; steps write values where they stay"
+    loops = ProgramPass("loops", run, "lay out", told, LOOPS)
     run = partial(open_blocks, body=step)
-    blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements")
+    blocks = ProgramPass("blocks", run, "", "loops over blocks of rows are statements", (RowBlocks,))
     return LAY_OUT, REPEATS, sparse, over, boxes, put, BY_TWOS, loops, blocks
 
 
@@ -291,7 +309,7 @@ def _step(
 def functions(body: MakesBody, prepared: Callable[[Graph], Graph], sparse: bool = False) -> ProgramPass:
     """A late pass for array code; see `open_functions`."""
     run = partial(open_functions, body=body, prepared=prepared, sparse=sparse)
-    return ProgramPass("functions", run, "", "the functions that ops call are statements")
+    return ProgramPass("functions", run, "", "the functions that ops call are statements", CALLING)
 
 
 def loops_alone(places: Sequence[Value | None], body: MakesBody) -> tuple[ProgramPass, ...]:
@@ -299,7 +317,7 @@ def loops_alone(places: Sequence[Value | None], body: MakesBody) -> tuple[Progra
     run = partial(put_results, places=places, parts=False)
     put = ProgramPass("put", run, "", "results are copied to the memory where they stay")
     run = partial(open_loops, body=body, kept=False)
-    return LAY_OUT, put, ProgramPass("loops", run, "lay out", "loops are statements")
+    return LAY_OUT, put, ProgramPass("loops", run, "lay out", "loops are statements", LOOPS)
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:
@@ -360,26 +378,20 @@ def run_program_passes(
     report: list[PassReport] | None = None,
     check: bool = True,
 ) -> Program:
-    """The program after all passes.
+    """The program after all passes; a line for each is appended to ``report``.
 
-    Args:
-        program: a program, as `schedule` makes it of a graph.
-        passes: a pipeline.
-        report: a line for each pass is appended to it.
-        check: whether the program is checked before and after each pass.
+    ``check``: whether the program is checked before the passes and after each.
     """
     if check:
         check_program(program)
     for step in passes:
-        made = step.run(program)
-        if check:
+        acts = not step.acts_on or program.assigns(step.acts_on)
+        made = step.run(program) if acts else program
+        if check and made is not program:
             check_program(made)
         if report is not None:
             changed = made != program
-            report.append(PassReport(step.name, "statements", _count(program), _count(made), changed))
+            before, after = (sum(1 for _ in every_statement(p.statements)) for p in (program, made))
+            report.append(PassReport(step.name, "statements", before, after, changed))
         program = made
     return program
-
-
-def _count(program: Program) -> int:
-    return sum(1 for _ in every_statement(program.statements))

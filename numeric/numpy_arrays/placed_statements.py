@@ -38,8 +38,7 @@ class Placed:
             nodes: the nodes of its values; other values are steps of these.
             rooms: the names of the arrays that results are written to.
         """
-        every = [made for statement in program.statements for made in assignments(statement)]
-        later = {made.over for made in every}
+        later = {made.over for made in program.assigned}
         read = Counter(v for s in program.statements for e in s.expressions for v in values_read(e))
         self.nodes = nodes
         self.texts: dict[Value, str] = {**rooms}
@@ -50,18 +49,18 @@ class Placed:
         """For a node, the operand that it overwrites."""
         self.filled: dict[Value, Node] = {}
         """For an allocated array that is filled part by part, the node whose value it is."""
-        self.parts = {*rooms, *(made.value for made in every if part_of(made.expression) is not None)}
+        self.parts = {*rooms, *(m.value for m in program.assigned if part_of(m.expression) is not None)}
         """The places: given arrays, and views that are written to."""
-        self.copied_to = {made.over for made in every if not parts(made.expression)}
+        self.copied_to = {made.over for made in program.assigned if not parts(made.expression)}
         """The places that another value or a constant is copied to."""
         self.used_again = {
             made.over
-            for made in every
+            for made in program.assigned
             if made.value in later or read[made.value] > (made.over in self.copied_to)
         }
         """The places that are written again or read afterwards."""
         waiting: list[Assign] = []
-        for made in every:
+        for made in program.assigned:
             node = nodes.get(made.value)
             placed = made.value in self.parts or made.over in self.parts
             if node is None and (placed or is_alias(made) or is_gathered(made)):

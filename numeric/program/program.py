@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from symad.core.dims import Dim
-from symad.core.graph import Structure
-from symad.numeric.program.expressions import Expression, Value
-from symad.numeric.program.statements import Block, change_expressions
+from symad.core.graph import Op, Structure
+from symad.numeric.program.expressions import Compute, Expression, Value
+from symad.numeric.program.statements import Assign, Block, assignments, change_expressions
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,26 @@ class Program:
     needed: tuple[Dim, ...] = ()
     shared: tuple[tuple[Value, ...], ...] = ()
 
+    @property
+    def assigned(self) -> tuple[Assign, ...]:
+        """The assignments of all statements, in order, without those of nested blocks."""
+        found: tuple[Assign, ...] | None = self.__dict__.get("_assigned")
+        if found is None:
+            found = tuple([made for statement in self.statements for made in assignments(statement)])
+            self.__dict__["_assigned"] = found  # kept: most passes ask
+        return found
+
+    def assigns(self, classes: tuple[type[Op], ...]) -> bool:
+        """Whether a value of an op of these classes is assigned, outside of nested blocks."""
+        found: frozenset[type[Op]] | None = self.__dict__.get("_ops")
+        if found is None:
+            computed = [made.expression for made in self.assigned if isinstance(made.expression, Compute)]
+            found = self.__dict__["_ops"] = frozenset([expression.op.__class__ for expression in computed])
+        return any(issubclass(kind, classes) for kind in found)
+
     def with_statements(self, statements: Block) -> Program:
         """The program with other statements."""
-        return replace(self, statements=statements)
+        return self if statements == self.statements else replace(self, statements=statements)
 
     def sharing(self, groups: Iterable[tuple[Value, ...]]) -> Program:
         """The program with more groups of values that share an array."""

@@ -34,10 +34,9 @@ class _Needed:
         self.values: set[Value] = set()
         self.arrays = set(program.inputs)
         """The values that allocated needed memory, and the rows that a step is given to fill."""
-        every = [made for statement in program.statements for made in assignments(statement)]
         self.constants = {
             made.expression: made.value
-            for made in every
+            for made in program.assigned
             if made.over is None and isinstance(op_in(made.expression), ArrayConstant)
         }
         """The values of constant arrays, which other statements read by the constants themselves."""

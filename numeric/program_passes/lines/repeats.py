@@ -14,7 +14,7 @@ import sympy
 
 from symad.core.dims import same_shape
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.numeric.program_passes.expressions.numbers import literal
@@ -117,10 +117,9 @@ def _with(expression: Expression, read: dict[Read, Compute], keep: Collection[Ex
 
 def _read_by_softmax_alone(program: Program) -> set[Value]:
     """The selections that only softmaxes read."""
-    every = [made for statement in program.statements for made in assignments(statement)]
-    found = {made.value for made in every if isinstance(getattr(made.expression, "op", None), Select)}
+    found = {made.value for made in program.assigned if isinstance(op_in(made.expression), Select)}
     if found:
-        for made in every:
+        for made in program.assigned:
             if not isinstance(made.expression, Compute) or not isinstance(made.expression.op, Softmax):
                 found -= {*values_read(made.expression)}
         found -= {value for result in program.results for value in values_read(result)}

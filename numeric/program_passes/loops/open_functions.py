@@ -31,6 +31,9 @@ from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import shown
 
+CALLING = (Remat, Kept, Root, ChainPullback)
+"""The ops that call functions."""
+
 
 @dataclass(frozen=True)
 class Inner:

@@ -27,7 +27,7 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.loops import Row
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
+from symad.numeric.program.statements import Allocate, Assign, Statement, Together
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -55,8 +55,7 @@ class _Step:
         pairs = zip(program.results, rows, strict=True)
         self.placed = [(result, row.value) for result, row in pairs if row is not None]
         """The results with a place."""
-        every = [made for statement in program.statements for made in assignments(statement)]
-        self.made = {made.value: made.expression for made in every if isinstance(made.expression, Compute)}
+        self.made = {m.value: m.expression for m in program.assigned if isinstance(m.expression, Compute)}
         self.over: dict[Value, Value] = {}
         """The place of a value."""
         self.memory: dict[Value, Value] = {}

@@ -18,7 +18,6 @@ from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import assignments
 from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -72,8 +71,7 @@ def keeping(program: Program) -> Callable[[Expression], Value | None]:
 
     It returns None for a reshaped view, which may be a copy.
     """
-    every = [made for statement in program.statements for made in assignments(statement)]
-    views = {made.value for made in every if shown(made.expression) is not None}
+    views = {made.value for made in program.assigned if shown(made.expression) is not None}
 
     def kept(expression: Expression) -> Value | None:
         base = shown(expression)

@@ -42,10 +42,7 @@ def put_together(program: Program, in_steps: bool) -> Program:
         in_steps: the program is a step of a loop. Then the operands that a term overwrites are computed in
             its part, too, since small arrays stay in the cache.
     """
-    every = [made for statement in program.statements for made in assignments(statement)]
-    if not any(isinstance(getattr(made.expression, "op", None), (Pad, Overlay)) for made in every):
-        return program
-    work = _Work(program, every, in_steps)
+    work = _Work(program, program.assigned, in_steps)
     for made in work.made.values():
         if isinstance(made.expression, Compute) and isinstance(made.expression.op, Overlay):
             work.overlay(made, made.expression.op)

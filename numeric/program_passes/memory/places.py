@@ -13,7 +13,7 @@ from symad.core.graph import Op
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Statement, Together, assignments
+from symad.numeric.program.statements import Assign, Statement, Together
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_view, leaves_gaps, shown
 from symad.numeric.program_passes.memory.operands import operands
@@ -39,10 +39,7 @@ class _Places:
         self.dtype = dtype
         self.lives: Lifetimes = lifetimes(program, shown)
         self.made: Mapping[Value, Compute] = {
-            made.value: made.expression
-            for statement in program.statements
-            for made in assignments(statement)
-            if isinstance(made.expression, Compute)
+            made.value: made.expression for made in program.assigned if isinstance(made.expression, Compute)
         }
         self.shared = frozenset(self.owner(value) for group in program.shared for value in group)
 

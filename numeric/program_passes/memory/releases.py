@@ -21,18 +21,18 @@ def release(program: Program, least: int) -> Program:
         program: a program after all other passes.
         least: the smallest number of elements of an array that a statement frees.
     """
-    every = [made for statement in program.statements for made in assignments(statement)]
     keeps = keeping(program)
     lives = lifetimes(program, keeps)
     given = set(program.inputs)
     showing: dict[Value, list[Value]] = {}
-    over = {made.over for made in every}
+    over = {made.over for made in program.assigned}
     for statement in program.statements:
         if isinstance(statement, Allocate) and statement.value not in over:
             showing[statement.value] = [statement.value]
-    for made in every:
+    for made in program.assigned:
         if made.value not in over:
             showing.setdefault(lives.memory.get(made.value, made.value), []).append(made.value)
+
     def takes_memory(statement: Statement) -> bool:
         """Whether a statement allocates an array of at least ``least`` elements."""
         if isinstance(statement, Allocate):

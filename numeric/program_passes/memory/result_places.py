@@ -52,7 +52,7 @@ class _Results:
         self.given = program
         self.parts = parts
         self.places = places
-        self.made = {m.value: m for statement in program.statements for m in assignments(statement)}
+        self.made = {made.value: made for made in program.assigned}
         self.together = {
             value: statement
             for statement in program.statements

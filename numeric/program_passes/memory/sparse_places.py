@@ -51,11 +51,10 @@ def put_sparse(program: Program, dtype: str, always: bool) -> Program:
         dtype: the dtype of the module.
         always: gather entries even where strided assignments could write them.
     """
-    every = [made for statement in program.statements for made in assignments(statement)]
-    matrices = [made for made in every if is_matrix(made.expression)]
+    matrices = [made for made in program.assigned if is_matrix(made.expression)]
     if not matrices:
         return program
-    work = _Work(program, every, dtype)
+    work = _Work(program, program.assigned, dtype)
     for made in matrices:
         work.matrix(made, always)
     return work.program()
