@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -289,10 +291,29 @@ def _leaves(result: Any) -> list[Any]:
     return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
 
 
-def compile_source(name: str, source: str, packed: bool = False) -> Kernel:
-    """Compile generated source; tracebacks show its lines."""
+def compile_source(name: str, source: str | Sequence[str], packed: bool = False) -> Kernel:
+    """Compile generated source; tracebacks show its lines.
+
+    The source may be given in parts. All but the first and the last are helpers, which many modules have:
+    their code is compiled once.
+    """
+    *before, last = (source,) if isinstance(source, str) else source
+    text = "".join([*before, last])
     filename = f"<symad {name} {next(_numbers)}>"
     namespace: dict[str, Any] = {"__name__": f"symad_generated_{name}"}
-    exec(compile(source, filename, "exec"), namespace)  # only text that symad's own printers made
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return Kernel(name, source, namespace[name], namespace, packed=packed)
+    for part in before[:1]:
+        exec(compile(part, filename, "exec"), namespace)  # only text that symad's own printers made
+    for part in before[1:]:
+        exec(_helper_code(part), namespace)
+    lines_before = "\n" * sum(part.count("\n") for part in before)
+    exec(compile(lines_before + last, filename, "exec"), namespace)
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    return Kernel(name, text, namespace[name], namespace, packed=packed)
+
+
+@lru_cache(maxsize=256)
+def _helper_code(text: str) -> CodeType:
+    """The code of a helper of generated modules, with a file name of its own."""
+    filename = f"<symad helper {next(_numbers)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    return compile(text, filename, "exec")

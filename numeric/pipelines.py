@@ -15,6 +15,7 @@ import sympy
 
 from symad.core.graph import Graph, Node, Op
 from symad.cost import schedule
+from symad.higher_order.scan import Scan
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
@@ -68,9 +69,8 @@ from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.numeric.targets.c_functions import PACKED
-from symad.ops.arrays.shaping import Broadcast, Pad
+from symad.ops.basic.shaping import Broadcast, Pad
 from symad.ops.elementwise.selection import Select
-from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import CompressedRows
 from symad.stable import with_logistic
 

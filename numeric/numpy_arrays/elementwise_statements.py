@@ -24,7 +24,7 @@ from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
-from symad.numeric.program.expressions import Compute, Expression, Read
+from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.lines.repeats import is_indicator, is_repeated
 from symad.numeric.program_passes.memory.allocation import ufunc_name
@@ -112,6 +112,8 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
     The name that `stem` suggests is reserved only if a statement uses it, see `_take`.
     """
     group = printer.placed.steps[node]
+    if type(op_in(group[0].expression)) not in RULES:
+        return None
     serial, slot = printer.serial, printer.slots.get(node)
     stem = printer.stem(node)
     named = Name(printer.names.free(stem), serial + 1, stem) if stem else None
@@ -131,7 +133,7 @@ def step_lines(node: Node, printer: Any) -> list[str] | None:
         slot = None
     name = fresh
     if slot is not None:
-        made, name = [*made[:-1], replace(made[-1], out=slot)], slot
+        made[-1], name = Step(made[-1].function, made[-1].args, slot), slot
     elif made[0].out is not None:
         name, printer.serial = made[0].out, serial
     elif made[0].function not in WITHOUT_OUT and group[0].kept:

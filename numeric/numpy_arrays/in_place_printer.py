@@ -30,7 +30,7 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
-from symad.numeric.program.expressions import Compute, Expression, Index, Value
+from symad.numeric.program.expressions import Compute, Expression, Index, Value, op_in
 from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
@@ -167,11 +167,11 @@ class InPlacePrinter(ArrayPrinter):
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
-        (*_, made) = self.placed.steps[node]
-        if node.args and isinstance(made.expression, Compute) and not made.expression.args:
+        made = self.placed.steps[node][-1].expression
+        if isinstance(made, Compute) and node.args and not made.args:
             self.text[node] = self.name_for(node)  # the initial value of a sum over blocks
-            return [f"{self.text[node]} = {self.writer.text(made.expression)}"]
-        if isinstance(made.expression, Compute) and isinstance(made.expression.op, CompressedRows):
+            return [f"{self.text[node]} = {self.writer.text(made)}"]
+        if isinstance(op_in(made), CompressedRows):
             return matrix_lines(node, self) or super().statement(node)
         if self._written_later(node):
             return []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.numeric.program.expressions import Compute, Index, NewAxis, Place, Read, Value
-from symad.numeric.program_passes.expressions.views import joined
+from symad.numeric.program.expressions import Interval, NewAxis, Place
+from symad.numeric.program_passes.expressions.views import compose, unit_axes
 from symad.ops.basic.shaping import Reshape, Slice
 
 
@@ -13,8 +13,9 @@ def view_of_slice(node: Node) -> tuple[Node, tuple[Place, ...]] | None:
     if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
         return None
     (piece,) = node.args
-    whole = Read(Value("", piece.args[0].shape))
-    view = joined(Compute(node.op, (joined(Compute(piece.op, (whole,), piece.shape)),), node.shape))
-    if not isinstance(view, Index) or view.array is not whole or NewAxis() in view.places:
+    kept = unit_axes(piece.shape, node.shape)
+    if kept is None or any(isinstance(place, NewAxis) for place in kept):
         return None
-    return piece.args[0], view.places
+    op = node.args[0].op
+    places = compose([Interval(*axis) for axis in zip(op.start, op.count, op.step, strict=True)], kept)
+    return None if places is None else (piece.args[0], places)

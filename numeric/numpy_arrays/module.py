@@ -44,8 +44,8 @@ def print_array_module(
     roles: Roles = NO_ROLES,
     needed: Sequence[sympy.Expr] = (),
     report: list[PassReport] | None = None,
-) -> tuple[str, str]:
-    """The entry point's name and the source of the module.
+) -> tuple[str, tuple[str, ...]]:
+    """The entry point's name, and the source of the module: its header, each helper, and the rest.
 
     Args:
         graph: a graph after all graph passes.
@@ -69,10 +69,8 @@ def print_array_module(
     known = ", ".join([*inputs, *(printer.symbols[s] for s in sizes)])
     if inputs:
         body.insert(0, f"{known} = _checked({', '.join(inputs)})")
-    helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
+    helpers = (f"{source.rstrip()}\n\n\n" for source in printer.helpers.values())
     lines = [
-        *module_header(graph, printer.imports),
-        *helpers,
         *([*made, "", ""] if (made := printer.preliminaries()) else []),
         *([*_checked(inputs, unpacking, known), "", ""] if inputs else []),
         *printer.decorators(graph),
@@ -81,7 +79,9 @@ def print_array_module(
         *(f"    {line}" if line else "" for line in body),
         f"    return {result}",
     ]
-    return entry, "\n".join(lines) + "\n"
+    del printer.writer  # it refers to the printer; without the cycle, all memory is freed at once
+    header = "\n".join(module_header(graph, printer.imports)) + "\n"
+    return entry, (header, *helpers, "\n".join(lines) + "\n")
 
 
 def _checked(inputs: Sequence[str], unpacking: Sequence[str], known: str) -> list[str]:

@@ -118,6 +118,18 @@ class Placed:
 
     def opened(self, statement: Statement, printer: Any) -> list[str]:
         """The lines of a statement without a node. Places of nodes go to ``printer.slots``."""
+        lines: list[str] = []
+        made = assignments(statement)
+        for one in made:
+            node = self.nodes.get(one.value)
+            if node is None:
+                lines += self._without_node(one, printer)
+            elif one.over in self.parts:
+                printer.slots[node] = self.texts[one.over]
+        return lines if made else self._unassigned(statement, printer)
+
+    def _unassigned(self, statement: Statement, printer: Any) -> list[str]:
+        """The lines of a statement that is no assignment."""
         if isinstance(statement, Allocate):
             return self._allocated(statement, printer)
         if isinstance(statement, Scatter):
@@ -130,32 +142,27 @@ class Placed:
             return loop_lines(statement, printer)
         if isinstance(statement, Blocks):
             return block_lines(statement, printer)
-        if isinstance(statement, Function):
-            return function_lines(statement, printer)
-        lines: list[str] = []
-        for made in assignments(statement):
-            node = self.nodes.get(made.value)
-            if node is None and made.value in self.parts:
-                lines += self._part(made.value, made.expression, printer)
-            elif node is None and is_alias(made):
-                self.texts[made.value] = self.text_of(made.expression, printer)
-            elif node is None and is_gathered(made):
-                lines += gathered_lines(made, printer)
-            elif made.over in self.parts:
-                place = self.texts[made.over]
-                if node is not None:
-                    printer.slots[node] = place
-                    continue
-                self.texts[made.value] = place
-                call = call_of(made.expression, printer)
-                copy = assigned(place, self.text_of(made.expression, printer)) if call is None else ""
-                lines.append(copy if call is None else Step(*call, place).line(place, printer.np))
-        return lines
+        return function_lines(statement, printer) if isinstance(statement, Function) else []
+
+    def _without_node(self, made: Assign, printer: Any) -> list[str]:
+        """The lines of the assignment of a value that is no node's."""
+        if made.value in self.parts:
+            return self._part(made.value, made.expression, printer)
+        if is_alias(made):
+            self.texts[made.value] = self.text_of(made.expression, printer)
+        elif is_gathered(made):
+            return gathered_lines(made, printer)
+        elif made.over in self.parts:
+            place = self.texts[made.value] = self.texts[made.over]
+            call = call_of(made.expression, printer)
+            copy = assigned(place, self.text_of(made.expression, printer)) if call is None else ""
+            return [copy if call is None else Step(*call, place).line(place, printer.np)]
+        return []
 
     def closed(self, statement: Statement, printer: Printing) -> list[str]:
         """The lines that copy nodes to their places if they were not computed there."""
         lines = []
-        for made in assignments(statement):
+        for made in assignments(statement) if self.parts else ():
             node = self.nodes.get(made.value)
             if node is not None and made.over in self.parts:
                 place = self.texts[made.over]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from symad.core.graph import Node
+from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
+from symad.numeric.program.statements import assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import keeping
 from symad.numeric.scheduling.blocks import NodeBlock
@@ -40,3 +42,13 @@ class Plan:
     def lives(self) -> Lifetimes:
         """The lifetimes of the values before the passes; few programs need them."""
         return lifetimes(self.before, keeping(self.before))
+
+    @cached_property
+    def position(self) -> dict[Value, int]:
+        """For each value the position of its statement before the passes."""
+        statements = enumerate(self.before.statements)
+        return {made.value: k for k, statement in statements for made in assignments(statement)}
+
+    def outlives(self, value: Value, other: Value | None) -> bool:
+        """Whether the memory of a value is read when the other value, or the first one, is computed."""
+        return self.lives.end(value) >= (0 if other is None else self.position[other])

@@ -96,8 +96,8 @@ class ArrayPrinter(ModuleParts):
         """See `Plan`."""
         self.over: dict[Node, Node] = {}
         """For a node, the operand that it overwrites."""
-        self.at = 0
-        """The position of the statement being printed in its block."""
+        self.at: Value | None = None
+        """The value being printed."""
         self.placed = Placed(self.block.program, {}, {})
         """The statements of the program, by the nodes that they compute."""
         self.slots: dict[Node, str] = {}
@@ -260,8 +260,6 @@ class ArrayPrinter(ModuleParts):
         self.over = self.placed.over
         lines: list[str] = []
         first = self.serial
-        statements = enumerate(self.block.program.statements)
-        position = {made.value: k for k, statement in statements for made in assignments(statement)}
         for statement in plan.program.statements:
             if isinstance(statement, Free):
                 lines += self.free_lines(statement, first)
@@ -269,12 +267,13 @@ class ArrayPrinter(ModuleParts):
             lines += self.opened(statement)
             every = [(made, self.block.nodes.get(made.value)) for made in assignments(statement)]
             self.computed = {number_of(op_in(made.expression)): node for made, node in every if node}
-            for made, node in every:  # the node is None for a step of a later node's value
-                self.at = position.get(made.value, self.at)
+            for made, node in every:
+                if node is None or node in self.text:  # None: a step of a later node's value
+                    continue
+                self.at = made.value
                 if isinstance(made.expression, Compute) and made.expression.functions:
                     self.called_names = [self.functions[value] for value in made.expression.functions]
-                if node is not None and node not in self.text:
-                    lines += self._with_own(node)
+                lines += self._with_own(node)
             lines += self.placed.closed(statement, self)
         self.over, self.placed, self.computed = around
         return lines
@@ -383,7 +382,7 @@ class ArrayPrinter(ModuleParts):
         if node in self.given:
             return True
         value = self.block.values.get(node)
-        return value is not None and self.plan is not None and self.plan.lives.end(value) >= self.at
+        return value is not None and self.plan is not None and self.plan.outlives(value, self.at)
 
     def expression(self, node: Node) -> str:
         """The expression of a node, from the texts of its arguments."""

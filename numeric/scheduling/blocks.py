@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 
 from symad.core.graph import Node, Op, Structure
+from symad.core.interning import field_names
 from symad.fused.pair_sum import unread
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
@@ -25,13 +27,19 @@ RESULT_FIELDS = (*NUMBER_FIELDS, "before")
 
 def number_of(op: Op | None) -> int:
     """The number of a result among those of its loop or kernel; 0 for ops with one result."""
-    return next((getattr(op, name) for name in NUMBER_FIELDS if hasattr(op, name)), 0)
+    names = _fields_among(type(op), NUMBER_FIELDS) if op is not None else ()
+    return getattr(op, names[0]) if names else 0
+
+
+@cache
+def _fields_among(kind: type[Op], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the names that a class of ops has as fields."""
+    return tuple(name for name in names if name in field_names(kind))
 
 
 def _kernel_of(op: Op) -> tuple[object, ...]:
     """What the results of one loop or kernel have in common."""
-    names = [field.name for field in fields(op) if field.name not in RESULT_FIELDS]
-    return type(op), *(getattr(op, name) for name in names)
+    return type(op), *(getattr(op, name) for name in field_names(type(op)) if name not in RESULT_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ def block_of(
         expression = Compute(node.op, tuple(args), node.shape)
         known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
         assign = Assign(value, expression)
-        several = any(hasattr(node.op, name) for name in MULTI_RESULT_FIELDS)
+        several = _fields_among(node.op.__class__, MULTI_RESULT_FIELDS)
         group = together.setdefault((*_kernel_of(node.op), node.args), []) if several else []
         if not group:
             statements.append(group)

@@ -65,9 +65,9 @@ class Proxy(Valueless):
     def __init__(self, node: Node) -> None:
         """``node``: the node for which the proxy stands."""
         self._value = node
-        self._owner = SESSION.get()
-        if self._owner.frames is not None:
-            self._owner.frames.note()
+        self._owner = owner = SESSION.get()
+        if owner.frames is not None and node.args:  # inputs and constants need no names
+            owner.frames.note()
 
     # ---- attributes of an array
 

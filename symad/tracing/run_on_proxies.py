@@ -193,7 +193,7 @@ def _is_leaf(value: Any) -> bool:
     if isinstance(value, list):
         return _is_example(value)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return not any(is_container(v) or np.ndim(v) for v in value)
+        return not any(type(v) is not int and (is_container(v) or np.ndim(v)) for v in value)
     return not is_container(value)
 
 

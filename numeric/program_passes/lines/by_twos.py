@@ -12,7 +12,7 @@ from typing import TypeAlias
 import sympy
 
 from symad.core.graph import Op
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
 from symad.numeric.program_passes.expressions.numbers import literal
@@ -24,6 +24,9 @@ from symad.ops.elementwise.powers import Pow
 Term: TypeAlias = tuple[int, Expression]
 """A sign or power ±1, and an operand."""
 
+SPLIT = (Add, Mul, Pow, Apply)
+"""The ops that are split."""
+
 
 def by_twos(program: Program) -> Program:
     """The program whose elementwise statements have at most two operands.
@@ -32,7 +35,10 @@ def by_twos(program: Program) -> Program:
     """
     ordered: list[Statement] = []
     for statement in program.statements:
-        ordered += steps(statement) if isinstance(statement, Assign) else [statement]
+        if isinstance(statement, Assign) and isinstance(op_in(statement.expression), SPLIT):
+            ordered += steps(statement)
+        else:
+            ordered.append(statement)
     return program.with_statements(tuple(ordered))
 
 

@@ -50,14 +50,21 @@ def is_view(array: Computed) -> bool:
 
 def shown(expression: Expression) -> Value | None:
     """The value whose memory an expression shares; None if it allocates."""
-    while not isinstance(expression, Read):
-        if isinstance(expression, Index):
-            expression = expression.array
-        elif isinstance(expression, Compute) and (is_view(expression) or _holds_entries(expression)):
-            expression = expression.args[0]
-        else:
-            return None
-    return expression.value
+    kind = expression.__class__
+    if kind is Read:
+        return expression.value  # type: ignore[attr-defined]  # of a `Read`
+    held = expression.__dict__
+    if "_shown" not in held:  # kept: the passes on memory ask for every statement
+        held["_shown"] = _shown(expression)
+    found: Value | None = held["_shown"]
+    return found
+
+
+def _shown(expression: Expression) -> Value | None:
+    if isinstance(expression, Index):
+        return shown(expression.array)
+    views = isinstance(expression, Compute) and (is_view(expression) or _holds_entries(expression))
+    return shown(expression.args[0]) if views and isinstance(expression, Compute) else None
 
 
 def _holds_entries(expression: Compute) -> bool:

@@ -7,7 +7,6 @@ overwritten.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
 from symad.core.graph import Op
 from symad.numeric.fusion.chains import Fused
@@ -64,7 +63,7 @@ class _Places:
             if not isinstance(arg, Read) or arg.shape != found.shape or arg.value in taken:
                 continue
             if self.ends(arg.value, found, at):
-                return replace(made, over=arg.value)
+                return Assign(made.value, found, arg.value, made.kept)
         return made
 
     def owner(self, value: Value) -> Value:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from math import prod
 
 import sympy
@@ -33,19 +34,22 @@ def keep_memory(program: Program, itemsize: int, bounds: Mapping[sympy.Symbol, i
         bounds: the largest values of dimensions that change from step to step.
     """
 
+    @cache
+    def large(shape: Shape) -> bool:
+        return is_large(shape, itemsize, bounds)
+
     def kept(statement: Statement) -> Statement:
         if isinstance(statement, Together):
             return replace(statement, assignments=tuple(map(assign, statement.assignments)))
         if isinstance(statement, Assign):
             return assign(statement)
         if isinstance(statement, Allocate) and not statement.zeros:
-            large = is_large(statement.value.shape, itemsize, bounds)
-            return replace(statement, kept=statement.kept or large)
+            return replace(statement, kept=statement.kept or large(statement.value.shape))
         return statement
 
     def assign(made: Assign) -> Assign:
-        large = is_large(made.value.shape, itemsize, bounds)
-        return replace(made, kept=True) if large and shown(made.expression) is None else made
+        new = large(made.value.shape) and shown(made.expression) is None
+        return Assign(made.value, made.expression, made.over, kept=True) if new else made
 
     return program.with_statements(tuple(map(kept, program.statements)))
 

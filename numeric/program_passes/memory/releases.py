@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symad.core.contents import inner_graphs
-from symad.numeric.program.expressions import Compute, Value, parts
+from symad.numeric.program.expressions import Compute, Read, Value, parts
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Free, Statement, assignments
@@ -55,7 +55,7 @@ def release(program: Program, least: int) -> Program:
             waiting, left = [], False
         ordered.append(statement)
         waiting += ending.get(k, ())
-        left |= _has_steps(statement)
+        left = left or _has_steps(statement)
     return program.with_statements(tuple(ordered))
 
 
@@ -66,7 +66,8 @@ def _has_steps(statement: Statement) -> bool:
     waiting = list(statement.expressions)
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Compute) and inner_graphs(part.op):
-            return True
-        waiting += parts(part)
+        if part.__class__ is not Read:
+            if isinstance(part, Compute) and inner_graphs(part.op):
+                return True
+            waiting += parts(part)
     return False
