@@ -47,10 +47,9 @@ def gather_factors(graph: Graph) -> Graph:
 def number_of(node: Node) -> Number | None:
     """The value of a constant node that can be a factor; None for other nodes."""
     value = constant_value(node)
-    if is_exact(value) and not isinstance(value, bool):
-        exact = Fraction(value)
-        short = max(abs(exact.numerator), exact.denominator) <= MAX_INTEGER
-        return exact if exact and short else None
+    if is_exact(value):
+        short = max(abs(value.numerator), value.denominator) <= MAX_INTEGER
+        return value if value and short else None
     if isinstance(value, float) and MIN_FACTOR < abs(value) < MAX_FACTOR:
         return value
     return None

@@ -88,12 +88,17 @@ def split(node: Node) -> tuple[Number, Node | None]:
     for power, arg in zip(node.op.powers, node.args, strict=True):
         value = constant_value(arg)
         if value and _movable(value):
-            factor *= Fraction(value) ** power
+            factor *= _raised(value, power)
         else:
             rest.append((power, arg))
     if factor == 1 or not _moderate(factor):
         return 1, node
     return factor, signed_product(rest) if rest else None
+
+
+def _raised(number: Number, power: int) -> Fraction:
+    """A number to the power ±1, as a fraction."""
+    return Fraction(number) if power == 1 else Fraction(1) / Fraction(number)
 
 
 def _movable(value: float | None) -> bool:
@@ -140,7 +145,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         if number == 0:
             return node if args == node.args else Node.of(op, args)
         if number != 1:
-            joined = factor * Fraction(number) ** power
+            joined = factor * _raised(number, power)
             if not _moderate(joined):
                 rest.append((power, arg))
                 continue

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -133,8 +134,10 @@ def constant(value: Fraction | float | sympy.Expr) -> Node:
     Raises:
         TraceError: a complex number, or an object that is not a number.
     """
-    if type(value) is int and 0 <= value < len(_SMALL):
-        return _SMALL[value]
+    if type(value) is int:
+        return _SMALL[value] if 0 <= value < len(_SMALL) else _integer(value)
+    if type(value) is Fraction:
+        return _fraction(value.numerator, value.denominator)
     return _constant(value)
 
 
@@ -148,11 +151,9 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
     if isinstance(value, (bool, np.bool_)):
         return Node.of(Constant(bool(value), "bool"))
     if isinstance(value, (int, np.integer)):
-        return Node.of(Constant(int(value), "int"))
+        return _integer(int(value))
     if isinstance(value, Fraction):
-        if value.denominator == 1:
-            return Node.of(Constant(value.numerator, "int"))
-        return Node.of(Constant(value, "fraction"))
+        return _fraction(value.numerator, value.denominator)
     if isinstance(value, (float, np.floating)):
         number = float(_rounded(np.asarray(value)) if isinstance(value, np.longdouble) else value)
         if math.isnan(number):
@@ -162,6 +163,20 @@ def _constant(value: Fraction | float | sympy.Expr) -> Node:
         return _sympy_constant(value)
     error = OutsideError if isinstance(value, (complex, np.complexfloating)) else TraceError
     raise error(f"{value!r} of type {type(value).__name__} is not a real number")
+
+
+@lru_cache(maxsize=256)
+def _integer(value: int) -> Node:
+    """An integer as a constant; cached, since passes make the same ones again and again."""
+    return Node.of(Constant(value, "int"))
+
+
+@lru_cache(maxsize=256)
+def _fraction(numerator: int, denominator: int) -> Node:
+    """A fraction as a constant; the key is two integers, because a Fraction is hashed slowly."""
+    if denominator == 1:
+        return constant(numerator)
+    return Node.of(Constant(Fraction(numerator, denominator), "fraction"))
 
 
 MIN_NORMAL = float(np.finfo(np.float64).smallest_normal)
