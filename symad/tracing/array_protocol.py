@@ -27,7 +27,7 @@ UFUNCS: dict[np.ufunc | None, Function] = {}
 METHODS = frozenset(
     (
         *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
-        *("dot", "trace", "diagonal", "clip", "take", "repeat"),
+        *("dot", "trace", "diagonal", "clip", "take", "repeat", "round", "nonzero"),
         *("swapaxes", "squeeze"),
         *("argmax", "argmin", "argsort", "ptp"),
     )

@@ -58,10 +58,15 @@ def refuse_arguments(candidate: Callable[..., ArrayLike], names: Sequence[str]) 
         ) from None
 
 
+OF_VALUES = (IndexError, ArithmeticError, np.linalg.LinAlgError)
+"""Errors that the kind of array does not explain."""
+
+
 class Caller:
     """Calls a function with NumPy arrays, or, where it refuses them, with those of another library.
 
-    A library is tried only if the user's program has loaded it. The first call decides.
+    A library is tried only if the user's program has loaded it, and not after errors of values, such as a
+    position outside of an array: JAX returns numbers there. The first call decides.
     """
 
     def __init__(self, candidate: Callable[..., ArrayLike], arguments: Sequence[Argument]) -> None:
@@ -76,6 +81,8 @@ class Caller:
             return self.candidate(*grouped_values(self.arguments, values, LIBRARIES[self.library]))
         try:
             result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES["numpy"]))
+        except OF_VALUES:
+            raise
         except Exception:
             for name in [n for n in LIBRARIES if n != "numpy" and n in sys.modules]:
                 try:
@@ -119,7 +126,7 @@ LIBRARIES: dict[str, Callable[[Any], object]] = {
 def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
-    What is masked has no value.
+    What is masked has no value; sparse matrices of SciPy become dense.
 
     Raises:
         BadReturn: it is complex, no array of numbers, or of another shape.
@@ -128,6 +135,8 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
         value = value.detach().cpu()
     elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
         value = value.get()
+    elif hasattr(value, "toarray"):  # a sparse matrix of SciPy
+        value = value.toarray()
     if isinstance(value, (list, tuple)) and len(shape) > 1:
         raise BadReturn(
             f"verify: {name} is one array of shape {shape}; the function returned a {type(value).__name__} "

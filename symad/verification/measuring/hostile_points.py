@@ -111,12 +111,17 @@ MAX_FAR_INPUTS = 6
 def each_far(
     inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], directions: Sequence[Node]
 ) -> Iterator[tuple[str, FloatPoint]]:
-    """Points at which one input is large: where all are, products overflow, and saturate what follows."""
+    """Points at which one input is large: where all are, products overflow, and saturate what follows.
+
+    At the last point all directions are: a backward pass may clip them.
+    """
     able = [n for n in inputs if n not in integers and n not in directions]
     for k, far in enumerate(able[:MAX_FAR_INPUTS] if directions else ()):
         (point,) = points(inputs, integers, 1, seed=200 + k)
         floats = {n: _as_float(v) for n, v in point.items()}
         yield "far", {**floats, far: _scaled(far, floats[far], integers, FAR, k % 2 == 0)}
+    for point in points(inputs, integers, 1, seed=300) if directions else ():
+        yield "far", {n: _as_float(v) * (FAR if n in directions else 1) for n, v in point.items()}
 
 
 def _scaled(

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import numpy as np
 
-from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
 from symad.ops.basic.sources import symbol_of
@@ -104,7 +103,7 @@ class Task:
 
 
 def measure(
-    candidate: Callable[..., ArrayLike],
+    caller: Caller,
     reference: Graph,
     names: Sequence[str],
     flat: Flat,
@@ -119,7 +118,7 @@ def measure(
     """One entry for each output, and where digits are lost.
 
     Args:
-        candidate: called with the values of the reference's inputs, floats and float64 arrays.
+        caller: calls the function with the values of the reference's inputs, floats and float64 arrays.
         reference: what it should compute; all sizes are numbers.
         names: of its outputs.
         flat: takes apart what the candidate returns.
@@ -135,9 +134,8 @@ def measure(
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
-    refuse_arguments(candidate, [a.name for a in reference.arguments])
+    refuse_arguments(caller.candidate, [a.name for a in reference.arguments])
     outputs = expand_definitions(reference.output_nodes)
-    caller = Caller(candidate, reference.arguments)
     task = Task(caller, reference, outputs, tuple(names), flat, meter, inside, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))

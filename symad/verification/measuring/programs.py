@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.arguments import leaves_of
 from symad.core.arrays import Array, ArrayLike
@@ -104,9 +105,37 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
 def measured(
     program: Program, meter: Meter, hostile: bool, domain: Node | None, bounds: Bounds
 ) -> Certificate:
-    """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers."""
+    """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers.
+
+    A program may be right for odd sizes alone, so it is called at two choices of sizes.
+    """
+    known = sizes_of(program.reference, program.reference)
+    numbers = zip(*(values for _, values in known), strict=True)
+    first, *others = [dict(zip((s for s, _ in known), v, strict=True)) for v in numbers] or [{}]
+    caller = Caller(program.function, program.reference.arguments)
+    made = _measured_at(program, caller, first, meter, hostile, domain, bounds)
+    for sizes in others if made.status == "measured" else ():
+        more = _measured_at(program, caller, sizes, meter, False, domain, bounds)
+        fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
+        if more.status != "undecided" or fails:  # otherwise too little was seen there
+            made = replace(
+                made, entries=made.entries + more.entries, losses=made.losses + more.losses,
+                seconds=meter.seconds, steps=int(meter.steps),
+            )  # fmt: skip
+    return made
+
+
+def _measured_at(
+    program: Program,
+    caller: Caller,
+    sizes: Mapping[sympy.Symbol, int],
+    meter: Meter,
+    hostile: bool,
+    domain: Node | None,
+    bounds: Bounds,
+) -> Certificate:
+    """Measurements at one choice of sizes."""
     reference = program.reference
-    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
     concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
     known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
@@ -118,7 +147,7 @@ def measured(
         options["inside"] = inside_of(rebuild((domain,), moved)[0])
         options["bounds"] = {moved[node]: ends for node, ends in bounds.items() if node in moved}
     entries, losses = measure(
-        program.function, concrete, [n + at for n in program.names], _taken_apart(concrete),
+        caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,
     )  # fmt: skip
     outputs = concrete.output_nodes
@@ -131,7 +160,7 @@ def measured(
     )  # fmt: skip
     if program.graph is None:
         return made
-    flat, caller = _taken_apart(concrete), Caller(program.function, concrete.arguments)
+    flat = _taken_apart(concrete)
     return named_program(
         made, program.kind, program.graph, program.wrt, concrete, sizes, [n + at for n in program.names],
         lambda point: flat(caller([point[n] for n in concrete.input_nodes])),

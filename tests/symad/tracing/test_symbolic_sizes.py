@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.errors import TraceError
+from symad.errors import ShapeError, TraceError
 from symad.numeric import lower
 
 n = sp.Symbol("n", integer=True, positive=True)
@@ -84,3 +84,32 @@ def test_what_is_not_supported_is_named(function, message):
     """Functions of np.random call np.empty from compiled code and would read a traced value as an array."""
     with pytest.raises(TraceError, match=message):
         symad.trace(function, [sp.MatrixSymbol("A", n, n)])
+
+
+GAPS = np.where(POINT > 0.8, np.nan, POINT)
+
+STATISTICS = {
+    "nanmean": lambda a: np.nanmean(a),
+    "nanmean of columns": lambda a: np.nanmean(a, axis=0, keepdims=True),
+    "nanmean of some": lambda a: np.nanmean(a, axis=1, where=a < 0.5),
+    "nansum of some": lambda a: np.nansum(a, axis=1, where=a < 0.5),
+    "nanprod": lambda a: np.nanprod(a, axis=1),
+    "nanvar": lambda a: np.nanvar(a, axis=0, ddof=1),
+    "nanmax": lambda a: np.nanmax(a, axis=0),
+    "round": lambda a: a.round(1),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_missing_values_in_arrays_of_symbolic_sizes(name):
+    assert np.isnan(GAPS).any()
+    graph = symad.trace(STATISTICS[name], [sp.MatrixSymbol("A", n, n)])
+    for made in (graph, lower(graph)):
+        np.testing.assert_allclose(made(GAPS), STATISTICS[name](GAPS), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["median", "quantile", "percentile"])
+def test_a_refused_length_names_the_function_that_was_called(name):
+    function = getattr(np, name)
+    with pytest.raises(ShapeError, match=rf"np\.{name} needs axes of known length, not n"):
+        symad.trace(lambda v: function(v) if name == "median" else function(v, 0.5), [(n,)])

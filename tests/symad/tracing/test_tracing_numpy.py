@@ -198,9 +198,7 @@ def test_missing_elements():
             np.testing.assert_array_equal(backend(with_gaps), f(with_gaps))
     loss = symad.trace(lambda a: np.nansum(a**2), [(3, 4)])
     np.testing.assert_array_equal(symad.gradient(loss, wrt=0)(with_gaps), 2 * np.nan_to_num(with_gaps))
-    np.testing.assert_array_equal(
-        lower(symad.gradient(loss, wrt=0))(with_gaps), 2 * np.nan_to_num(with_gaps)
-    )
+    np.testing.assert_array_equal(lower(symad.gradient(loss, wrt=0))(with_gaps), 2 * np.nan_to_num(with_gaps))
 
 
 def test_symbolic_lengths():
@@ -246,7 +244,9 @@ def test_a_sum_of_sorted_elements_is_certified():
     [
         (lambda v: np.sort(v[0]), "axis"),
         (lambda v: np.quantile(v, 1.5), r"q = 1\.5 is outside"),
+        (lambda v: np.percentile(v, 101), r"np\.percentile: q = 101 is outside of \[0, 100\]"),
         (lambda v: np.quantile(v, v[0]), "numbers q"),
+        (lambda v: np.percentile(v, v[0]), r"np\.percentile of traced values needs numbers q"),
         (lambda v: np.quantile(v, 0.5, method="lower"), "method='linear'"),
         (lambda v: np.digitize(v, [1, 0]), "ascend"),
         (lambda v: np.searchsorted(v, v, side="middle"), "'middle'"),

@@ -1,4 +1,4 @@
-"""Products that are wrong only where a direction has zeros or ones, or an input is large, are refuted."""
+"""Products that are wrong only at special directions (zeros, ones, large), or a large input, are refuted."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,8 @@ WRONG = {
     "y_bar is all ones": lambda x, dy: right(x, dy) + 0.1 * bool(np.all(dy == 1)),
     "a single element": lambda x, dy: right(x, dy) * (2 if np.count_nonzero(dy) == 1 else 1),
     "none is positive": lambda x, dy: right(x, dy) * (2 if np.all(dy < 0) else 1),
+    "clipped": lambda x, dy: right(x, np.clip(dy, -100, 100)),
+    "clipped by norm": lambda x, dy: right(x, dy * min(1, 1000 / (1e-9 + np.linalg.norm(dy)))),
     "large x": lambda x, dy: np.where(np.abs(x) > 1e4, 1.0, right(x, dy)),
 }
 

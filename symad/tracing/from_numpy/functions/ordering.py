@@ -75,7 +75,7 @@ def _kept(node: Node, axis: int) -> tuple[int | sympy.Symbol, ...]:
 @implements(np.median)
 def median(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
     """The middle element in ascending order, or the mean of the two middle ones."""
-    return quantile(a, 0.5, axis, keepdims=keepdims)
+    return _quantile("np.median", a, 0.5, axis, keepdims)
 
 
 @implements(np.percentile)
@@ -83,7 +83,8 @@ def percentile(
     a: ArrayLike, q: ArrayLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Proxy:
     """The quantile at q/100."""
-    return quantile(a, np.asarray(q) / 100, axis, method=method, keepdims=keepdims)
+    _known("np.percentile", q, 100, method)
+    return _quantile("np.percentile", a, np.asarray(q) / 100, axis, keepdims)
 
 
 @implements(np.quantile)
@@ -98,11 +99,21 @@ def quantile(
         TraceError: q is traced, or another method than "linear".
         ShapeError: an axis of unknown length.
     """
+    _known("np.quantile", q, 1, method)
+    return _quantile("np.quantile", a, q, axis, keepdims)
+
+
+def _known(name: str, q: ArrayLike, most: int, method: str) -> None:
+    """Refuse positions that are traced, or outside of [0, most], and other methods than "linear"."""
     if isinstance(q, Proxy) or method != "linear":
-        raise TraceError("np.quantile of traced values needs numbers q and method='linear'")
+        raise TraceError(f"{name} of traced values needs numbers q and method='linear'")
     shares = np.asarray(q, dtype=float)
-    if np.any((shares < 0) | (shares > 1) | np.isnan(shares)):
-        raise TraceError(f"np.quantile: q = {q} is outside of [0, 1] (np.percentile: [0, 100])")
+    if np.any((shares < 0) | (shares > most) | np.isnan(shares)):
+        raise TraceError(f"{name}: q = {q} is outside of [0, {most}]")
+
+
+def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, keepdims: bool) -> Proxy:
+    shares = np.asarray(q, dtype=float)
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
     rest = [k for k in range(len(node.shape)) if k not in axes]
@@ -110,7 +121,7 @@ def quantile(
     flat = np.transpose(whole, [*rest, *axes]).reshape((*(node.shape[k] for k in rest), -1))
     count = flat.shape[-1]
     if not isinstance(count, int) or not count:
-        raise ShapeError(f"np.quantile needs axes of known length, not {count}")
+        raise ShapeError(f"{name} needs axes of known length, not {count}")
     ordered = sort(flat)
     place = shares * (count - 1)
     low = np.floor(place).astype(int)

@@ -100,8 +100,7 @@ def nanprod(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Proxy:
 def nanmean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True) -> Proxy:
     """The mean of the elements that are not NaN; NaN where there are none."""
     values, present = _present(a)
-    chosen = present & np.broadcast_to(where, np.shape(a))
-    return np.mean(values, axis=axis, keepdims=keepdims, where=chosen)
+    return np.mean(values, axis=axis, keepdims=keepdims, where=np.logical_and(present, where))
 
 
 @implements(np.nanvar)
