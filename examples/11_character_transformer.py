@@ -21,7 +21,7 @@ import sympy
 from symad.models.layers.losses import log_likelihoods
 from symad.models.layers.parameters import count, trace_model
 from symad.models.sequences import ngram
-from symad.models.sequences.generation import sample
+from symad.models.transformers.generation import sample
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine

@@ -21,8 +21,8 @@ import numpy as np
 import symad
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.parameters import part, trace_model
-from symad.models.sequences.generation import generate
 from symad.models.transformers import attention
+from symad.models.transformers.generation import generate
 from symad.models.transformers.transformer import Transformer
 from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam

@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 
 from symad.models.generative import gaussian_process as gp
 from symad.models.generative import kernels, measures
-from symad.numeric.pairs.eager_pairwise import pairwise
+from symad.numeric.eager.pairwise import pairwise
 
 KERNELS = {
     "linear": (kernels.inner, {}),

@@ -16,7 +16,7 @@ import symad
 from symad.functions import attention as graph_attention
 from symad.gpu import attention
 from symad.numeric import lower
-from symad.numeric.pairs.eager_attention import attention_traffic
+from symad.numeric.eager.attention import attention_traffic
 
 N, HEADS, WIDTH = 96, 4, 16
 SLOPES = 2.0 ** -(8 / HEADS * np.arange(1, HEADS + 1))  # Press et al. 2022, section 3

@@ -13,6 +13,7 @@ from symad.errors import LoweringError
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
+from symad.gpu.cupy_library import CUPY, HALVES
 from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
@@ -25,7 +26,6 @@ from symad.gpu.printers.helpers import HELPERS, IMPORTS
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
-from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.printing import Piece
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.results import flat_text, result_text
@@ -33,22 +33,22 @@ from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.settings import current
 from symad.gpu.views import Take
-from symad.numeric.fusion.bodies import body_of
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.module import shape_checks
-from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.passes.bodies import body_of
 from symad.numeric.pipelines import ProgramPass, loops_alone
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Statement
 from symad.numeric.scheduling.roles import Roles
+from symad.numeric.targets.constants import constant_text
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum

@@ -18,10 +18,10 @@ from symad.cost import memory
 from symad.errors import LoweringError
 from symad.gpu.array_printer import print_cupy_module
 from symad.gpu.compile import GpuError, cupy, raise_if_not_compiled
-from symad.gpu.passes.kernels_or_definitions import with_kernels
+from symad.gpu.cupy_library import DTYPES
+from symad.gpu.kernels_or_definitions import with_kernels
 from symad.gpu.passes.recognise_attention import recognised
 from symad.gpu.passes.recurrences import recurrent
-from symad.gpu.printers.library import DTYPES
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare

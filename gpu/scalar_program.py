@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, topological
+from symad.gpu.cupy_library import CUPY, real_type
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CUPY, real_type
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names

@@ -1,10 +1,10 @@
 """Lowering: derivative graphs to readable NumPy (and native) code, and running it.
 
-`lowering` is the start: `lower` chooses a backend of `backends` and returns a `Kernel`. The stages are graph
-passes (`passes`), the schedule (`scheduling`), passes on programs (`program`, `program_passes`) and text
-(`targets`), in the order of `pipelines`. The backends are `plain` text, `scalars`, `numpy_arrays` and
-`compiled_arrays` (with `compiler` and `fusion`). What uses kernels: `solvers`, `training`, `sampling`,
-`pairs`, and `scale` for several processes.
+`lowering` is the start: `lower` chooses a backend of `backends` and returns a `Kernel`. The stages are
+graph passes (`passes`), the schedule (`scheduling`), passes on programs (`program`, `expressions`,
+`program_passes`) and text (`targets`), in the order of `pipelines`. The backends are `plain` text,
+`scalars`, `numpy_arrays` and `compiled_arrays` (with `compiler` and `fusion`). What uses kernels:
+`solvers`, `training`, `sampling`, `eager` attention and sums over pairs, and `scale` for several processes.
 """
 
 if __name__ != "symad.numeric":  # the checkout also shows this folder as a top-level package
@@ -17,22 +17,22 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 
 if TYPE_CHECKING:
+    from symad.numeric.eager.attention import attention
+    from symad.numeric.eager.pairwise import pairwise
     from symad.numeric.entries.c_file import c_file
     from symad.numeric.fixed_inputs import given
-    from symad.numeric.pairs.eager_attention import attention
-    from symad.numeric.pairs.eager_pairwise import pairwise
     from symad.numeric.solvers.least_squares import least_squares
     from symad.numeric.solvers.minimize import minimize
 
 __all__ = ["Kernel", "attention", "c_file", "given", "least_squares", "lower", "minimize", "pairwise"]
 
 _LATER = {
-    "attention": "symad.numeric.pairs.eager_attention",
+    "attention": "symad.numeric.eager.attention",
     "c_file": "symad.numeric.entries.c_file",
     "given": "symad.numeric.fixed_inputs",
     "least_squares": "symad.numeric.solvers.least_squares",
     "minimize": "symad.numeric.solvers.minimize",
-    "pairwise": "symad.numeric.pairs.eager_pairwise",
+    "pairwise": "symad.numeric.eager.pairwise",
 }
 """Public names whose modules are loaded on first use."""
 

@@ -17,23 +17,23 @@ from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
+from symad.numeric import ranged_functions  # noqa: F401  (registers how ranges are printed)
 from symad.numeric.backends import load_backend
-from symad.numeric.kernel import Kernel, Origin
-from symad.numeric.modules.entry_point import (
+from symad.numeric.entry_point import (
     arguments_of,
     needs_entry_point,
     parameters_of,
     plain_results,
     with_entry_point,
 )
-from symad.numeric.modules.packing import packed as pack
-from symad.numeric.modules.packing import packed_by
+from symad.numeric.kernel import Kernel, Origin
 from symad.numeric.modules.size_checks import check_sizes_known
+from symad.numeric.packing import packed as pack
+from symad.numeric.packing import packed_by
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
-from symad.numeric.targets import ranged_functions  # noqa: F401  (registers how ranges are printed)
 from symad.saving.save_load import loads
 from symad.tracing import as_graph
 
@@ -135,7 +135,7 @@ def again(
 
 def listing(graph: Graph, form: str) -> str:
     """The plain listing of a graph, each line of code beside its formula: "markdown" or "latex"."""
-    from symad.numeric.targets.listing import to_latex, to_markdown  # loaded on use: it loads the typesetter
+    from symad.numeric.listing import to_latex, to_markdown  # loaded on use: it loads the typesetter
 
     return to_markdown(graph) if form == "markdown" else to_latex(graph)
 

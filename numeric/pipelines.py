@@ -16,6 +16,9 @@ import sympy
 from symad.core.graph import Graph, Node, Op
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
+from symad.numeric.expressions.folding import fold
+from symad.numeric.expressions.powers import multiply_powers
+from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
@@ -25,19 +28,19 @@ from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_contractions import as_outer_products
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
+from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
-from symad.numeric.passes.blocking.block_loop import RowBlocks
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.blocked_products import block_products
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.loops.cancel_pads import drop_pads
+from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.last_step import start_from_last_step
-from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts as split_states
 from symad.numeric.passes.loops.wide_products import widen_products
+from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay, overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
@@ -46,12 +49,8 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
-from symad.numeric.program_passes.expressions.folding import fold
-from symad.numeric.program_passes.expressions.powers import multiply_powers
-from symad.numeric.program_passes.expressions.views import join_views
 from symad.numeric.program_passes.lines.aliases import drop_aliases
 from symad.numeric.program_passes.lines.by_twos import by_twos
-from symad.numeric.program_passes.lines.dead import drop_unread
 from symad.numeric.program_passes.lines.inlining import inline
 from symad.numeric.program_passes.lines.levels import by_levels, in_parts
 from symad.numeric.program_passes.lines.repeats import repeat_where_read
@@ -62,6 +61,7 @@ from symad.numeric.program_passes.loops.open_blocks import open_blocks
 from symad.numeric.program_passes.loops.open_functions import CALLING, open_functions
 from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
+from symad.numeric.program_passes.memory.dead import drop_unread
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.recycling import keep_memory
 from symad.numeric.program_passes.memory.releases import release

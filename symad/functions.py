@@ -51,8 +51,8 @@ from symad.sympy_functions.scalar_functions import (
     xlogy,
 )
 from symad.sympy_functions.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, number
 
 __all__ = [
     "affine_scan",

@@ -220,7 +220,7 @@ def _rationals(node: Node, rng: Random) -> Any:
 
 
 def _described(point: Mapping[Node, Number]) -> str:
-    from symad.verification.measuring.points import describe
+    from symad.verification.values.points import describe
 
     return ", ".join(f"{k} = {v}" for k, v in describe(point).items()).replace("'", "")
 

@@ -30,8 +30,8 @@ from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from symad.numeric.pairs.eager_attention import attention
-from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
+from symad.numeric.eager.attention import attention
+from symad.numeric.eager.pairwise import pairwise, pairwise_vjp
 
 
 def gaussian(x: Any, y: Any, ell: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loop import Loop
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum

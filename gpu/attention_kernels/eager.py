@@ -18,8 +18,7 @@ from symad.errors import ShapeError
 from symad.gpu.attention_kernels.plan import ELEMENTS, MAX_HEAD_DIM
 from symad.gpu.compile import GpuError, check_device, machine
 from symad.gpu.settings import current, options
-from symad.numeric.pairs.calls import Library
-from symad.numeric.pairs.eager_attention import (
+from symad.numeric.eager.attention import (
     AttentionCotangents,
     Lengths,
     Rules,
@@ -27,8 +26,9 @@ from symad.numeric.pairs.eager_attention import (
     check_arrays,
     cotangents,
 )
-from symad.numeric.pairs.eager_attention import attention as cpu_attention
-from symad.numeric.pairs.eager_attention import attention_vjp as cpu_attention_vjp
+from symad.numeric.eager.attention import attention as cpu_attention
+from symad.numeric.eager.attention import attention_vjp as cpu_attention_vjp
+from symad.numeric.eager.calls import Library
 
 Array = Any
 Function = Callable[..., Any]

@@ -1,7 +1,7 @@
 """Attention in CuPy modules: the tiled kernels as text, and the calls that launch them.
 
 The head dims must be numbers when the code is written, since tiles are compiled for them. Otherwise, and if
-no tile fits, attention is replaced by its definition (`symad.gpu.passes.kernels_or_definitions` decides).
+no tile fits, attention is replaced by its definition (`symad.gpu.kernels_or_definitions` decides).
 Scalar parameters become arrays of one element, so that no number has to be copied back to the host.
 """
 
@@ -24,7 +24,7 @@ from symad.fused.attention_ops import (
     AttentionTangent,
 )
 from symad.fused.score_functions import Parameter, parameter_symbol
-from symad.gpu.attention_kernels import module_text as texts
+from symad.gpu import module_text as texts
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
 from symad.gpu.attention_kernels.fastest_tiles import IMPORTS, fastest_text
 from symad.gpu.attention_kernels.plan import (
@@ -50,9 +50,9 @@ from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
-from symad.numeric.pairs.attention_printer import numbers_of, tuple_text
+from symad.numeric.numpy_arrays.pairs.attention_printer import numbers_of, tuple_text
+from symad.numeric.numpy_arrays.pairs.sympy_to_numpy import FormulaText
 from symad.numeric.pairs.scores import LOOPS, score_of
-from symad.numeric.pairs.sympy_to_numpy import FormulaText
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value
 

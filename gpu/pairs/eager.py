@@ -18,10 +18,10 @@ from symad.errors import ShapeError
 from symad.gpu.compile import check_device, cupy
 from symad.gpu.pairs.printer import MAX_COMPONENTS
 from symad.gpu.settings import current, options
-from symad.numeric.pairs.calls import Library
-from symad.numeric.pairs.eager_pairwise import PairCotangents, cotangents, reduced
-from symad.numeric.pairs.eager_pairwise import pairwise as cpu_pairwise
-from symad.numeric.pairs.eager_pairwise import pairwise_vjp as cpu_pairwise_vjp
+from symad.numeric.eager.calls import Library
+from symad.numeric.eager.pairwise import PairCotangents, cotangents, reduced
+from symad.numeric.eager.pairwise import pairwise as cpu_pairwise
+from symad.numeric.eager.pairwise import pairwise_vjp as cpu_pairwise_vjp
 
 Array = Any
 

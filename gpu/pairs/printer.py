@@ -9,17 +9,17 @@ from __future__ import annotations
 from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
-from symad.gpu.attention_kernels import module_text
+from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
+from symad.gpu.cupy_library import real_type
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.operands import Style
+from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.pairs.pair_functions import PairFunction
-from symad.numeric.pairs.pair_sum_printer import traced
 
 MAX_COMPONENTS = 128
 """The most components of a point that the kernels support."""

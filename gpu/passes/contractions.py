@@ -12,9 +12,9 @@ from itertools import combinations
 from symad.core.dims import Shape
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
-from symad.numeric.fusion.bodies import body_of, read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import FusedSum
+from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.shaping import broadcast_axes

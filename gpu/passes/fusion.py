@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.gpu.batched_products import stacked_products
+from symad.gpu.known_numbers import known_numbers
 from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.joined_sums import joined_sums
-from symad.gpu.passes.known_numbers import known_numbers
 from symad.gpu.passes.known_rows import known_rows
 from symad.gpu.passes.row_programs import row_programs
 from symad.gpu.passes.scaled_sums import scaled_sums

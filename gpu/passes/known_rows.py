@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symad.core.dims import same_dim, size
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.gpu.passes.known_numbers import filled
-from symad.gpu.printers.indices import fits
+from symad.gpu.known_numbers import filled
 from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, name_of, positions
+from symad.ops.arrays.random import FoldIn
 from symad.ops.basic.shaping import (
     Broadcast,
     Pad,
     Reshape,
+    Slice,
     broadcast_axes,
     broadcast_to,
     reshape,
@@ -34,6 +37,36 @@ if TYPE_CHECKING:
 
 EXACT = 1 << 24
 """Up to here all integers are exact in float32, in which kernels compare them."""
+
+
+def known_length(node: Node) -> Dim | None:
+    """An n such that the values are known to be integers in 0..n − 1; None if there is none."""
+    op = node.op
+    if isinstance(op, Iota):
+        return op.size
+    if isinstance(op, ArrayConstant):
+        array = op.array
+        whole = array.dtype.kind in "iu" and array.size and array.min() >= 0
+        return int(array.max()) + 1 if whole else None
+    if isinstance(op, Positions):
+        return size(op.shape)
+    if isinstance(op, SortingPositions):
+        return node.shape[-1]
+    if isinstance(op, FoldIn):
+        return 65536
+    if isinstance(op, (Broadcast, Reshape, Slice, Gather)):
+        return known_length(node.args[0])
+    return None
+
+
+def fits(node: Node, length: Dim) -> bool:
+    """Whether all values are known to be row numbers below ``length``."""
+    known = known_length(node)
+    if known is None:
+        return False
+    if isinstance(known, int) and isinstance(length, int):
+        return known <= length
+    return same_dim(known, length)
 
 
 def known_rows(outputs: Sequence[Node]) -> Nodes:

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.gpu.known_numbers import filled
 from symad.gpu.passes.integers import needed_as_integers
-from symad.gpu.passes.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.parts import apart, open_stacks, spread
 from symad.gpu.recurrences.recurrence import Recurrence, before_steps
 from symad.gpu.recurrences.step import step_of
 from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes import expand, keep, prepare
-from symad.numeric.passes.loops.cancel_pads import drop_pads
-from symad.numeric.passes.loops.loop import Loop, by_loop, pieces
+from symad.numeric.passes.loop import Loop, by_loop, pieces
 from symad.numeric.passes.loops.sink_into_loop import sink
+from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
 from symad.ops.basic.shaping import Pad
 from symad.ops.basic.sources import Iota

@@ -16,9 +16,9 @@ from symad.core.questions import Nodes
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.step import step_of
 from symad.higher_order.scan import Local
-from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
+from symad.numeric.passes.bodies import BodyOp, body_shape
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.basic.arithmetic import ElementwiseOp

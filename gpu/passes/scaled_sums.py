@@ -10,9 +10,9 @@ from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.higher_order.scan import Local
 from symad.numbers.values import unchecked
-from symad.numeric.fusion.bodies import body_of, read_once
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum
+from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.elementwise.selection import Condition

@@ -13,10 +13,10 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
+from symad.gpu.cupy_library import CuPy
 from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied
-from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from string import Template
 
-from symad.core.dims import Dim, same_dim, size
+from symad.core.dims import Dim
 from symad.core.graph import Node
-from symad.gpu.attention_kernels import module_text
+from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
+from symad.gpu.cupy_library import CuPy
+from symad.gpu.passes.known_rows import fits
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.random import FoldIn
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Iota
 
 CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
     """Row numbers in axes of these lengths; a wrong index leaves ``site`` or one of the next in the flag."""
@@ -123,36 +121,6 @@ def segment_sum(printer: CuPyPrinting) -> str:
             printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'
     most = 2**31 if current().capture else MAX_UNSORTED  # no sort can be recorded
     return str(printer.helper("_segment_sum", Template(SEGMENT_SUM).substitute(most=most)))
-
-
-def known_length(node: Node) -> Dim | None:
-    """An n such that the values are known to be integers in 0..n − 1; None if there is none."""
-    op = node.op
-    if isinstance(op, Iota):
-        return op.size
-    if isinstance(op, ArrayConstant):
-        array = op.array
-        whole = array.dtype.kind in "iu" and array.size and array.min() >= 0
-        return int(array.max()) + 1 if whole else None
-    if isinstance(op, Positions):
-        return size(op.shape)
-    if isinstance(op, SortingPositions):
-        return node.shape[-1]
-    if isinstance(op, FoldIn):
-        return 65536
-    if isinstance(op, (Broadcast, Reshape, Slice, Gather)):
-        return known_length(node.args[0])
-    return None
-
-
-def fits(node: Node, length: Dim) -> bool:
-    """Whether all values are known to be row numbers below ``length``."""
-    known = known_length(node)
-    if known is None:
-        return False
-    if isinstance(known, int) and isinstance(length, int):
-        return known <= length
-    return same_dim(known, length)
 
 
 def rows_of(

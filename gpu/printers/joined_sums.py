@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.gpu.attention_kernels import module_text
+from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
+from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.library import real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 

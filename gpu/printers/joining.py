@@ -6,8 +6,8 @@ See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
 from __future__ import annotations
 
 from symad.core.graph import Node
+from symad.gpu.cupy_library import CuPy
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from symad.core.graph import Graph, Node
+from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.integers import permutes
-from symad.gpu.printers.library import real_type
 from symad.numeric.fusion.c_expressions import Body, statements
 from symad.numeric.fusion.chains import Fused
 from symad.ops.arrays.gathering import ScatterAdd

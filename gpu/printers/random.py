@@ -10,9 +10,9 @@ from string import Template
 
 from symad.core.graph import Node
 from symad.errors import LoweringError
+from symad.gpu.cupy_library import HALVES, CuPy, real_type
 from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.library import HALVES, CuPy, real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.random import FoldIn, Uniform

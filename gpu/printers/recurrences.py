@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from symad.core.dims import Dim
 from symad.core.graph import Node
-from symad.gpu.attention_kernels import module_text
+from symad.gpu import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyPrinting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.gpu.printers.library import HALVES
+from symad.gpu.cupy_library import HALVES
 from symad.gpu.printers.printing import CuPyPrinting, Piece
 from symad.gpu.settings import current
 from symad.gpu.views import Take

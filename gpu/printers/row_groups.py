@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.gpu.printers.library import real_type
+from symad.gpu.cupy_library import real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.row_statements import RowText

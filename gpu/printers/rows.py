@@ -11,7 +11,7 @@ from string import Template
 
 from symad.core.arrays import Array
 from symad.core.graph import Node, op_of
-from symad.gpu.printers.library import CuPy, real_type
+from symad.gpu.cupy_library import CuPy, real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.targets import helpers

@@ -7,7 +7,7 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import definition
 from symad.errors import LoweringError
-from symad.gpu.printers.library import HALVES, CuPy
+from symad.gpu.cupy_library import HALVES, CuPy
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.sparse.csr import CompressedRows

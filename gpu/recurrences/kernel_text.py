@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
-from symad.gpu.printers.library import real_type
+from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.elements import Index, Load, Product
 from symad.gpu.recurrences.step import Part, Step
 from symad.numeric.fusion.c_expressions import Body, statements

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.gpu.passes.known_numbers import filled
+from symad.gpu.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.recurrence import before_steps
 from symad.higher_order.scan import Local
-from symad.numeric.passes.loops.loop import Loop, pieces
+from symad.numeric.passes.loop import Loop, pieces
 from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.basic.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
 from symad.ops.basic.sources import constant

@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.dims import Shape, is_concrete, plus
 from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.numeric.passes.loops.loop import Loop, loop_evaluate, pieces
+from symad.numeric.passes.loop import Loop, loop_evaluate, pieces
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.basic.sources import constant

@@ -15,7 +15,7 @@ import numpy as np
 
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, kernel_text
-from symad.gpu.printers.library import real_type
+from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.numeric.training.optimisers import SGD, Adam, Optimiser
 

@@ -16,7 +16,7 @@ from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, machine
-from symad.gpu.printers.library import DTYPES
+from symad.gpu.cupy_library import DTYPES
 from symad.gpu.recording import Recording, check_recordable
 from symad.gpu.settings import options
 from symad.gpu.training.optimiser import STATE, DeviceOptimiser, LossScale

@@ -13,8 +13,8 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
-from symad.numeric.passes.blocking.block_loop import RowBlocks
-from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.loop import Loop, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.box_sums import boxes
 

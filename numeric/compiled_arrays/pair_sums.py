@@ -23,11 +23,11 @@ from symad.errors import LoweringError
 from symad.fused.pair_sum import PairOp, PairSum
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
-from symad.numeric.compiled_arrays.printing import CompiledPrinting
+from symad.numeric.compiled_arrays.c.printing import CompiledPrinting
 from symad.numeric.fusion.chains import MAX_LEAVES
+from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
-from symad.numeric.pairs.pair_sum_printer import traced
 from symad.numeric.passes import prepare
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import Constant, Input, input_node

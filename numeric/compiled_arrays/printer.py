@@ -36,7 +36,7 @@ from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.texts import Name
-from symad.numeric.passes.loops.loop import loop_of
+from symad.numeric.passes.loop import loop_of
 from symad.numeric.program.expressions import Compute, Expression, Value
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Statement

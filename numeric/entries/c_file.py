@@ -17,7 +17,7 @@ from symad.higher_order.captured import check_closed
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import layout_of
 from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
-from symad.numeric.modules.entry_point import plain_results
+from symad.numeric.entry_point import plain_results
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.size_checks import needed_sizes, numbers_of, symbolic_sizes
 from symad.numeric.passes import prepare

@@ -20,9 +20,9 @@ from symad.core.following import tell
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.higher_order.scan import Local
-from symad.numeric.fusion.bodies import BodyOp, body_nodes, body_shape, body_values
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.recompute import computed_again
+from symad.numeric.passes.bodies import BodyOp, body_nodes, body_shape, body_values
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum, sum_axes
 from symad.ops.basic.shaping import Broadcast

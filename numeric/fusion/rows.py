@@ -19,8 +19,8 @@ from symad.core.following import tell
 from symad.core.graph import Graph, Node, rebuild, shape, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
-from symad.numeric.fusion.bodies import BodyOp, body_shape
 from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.passes.bodies import BodyOp, body_shape
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape

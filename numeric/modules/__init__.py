@@ -1,6 +1,5 @@
-"""The frame of generated code: names, the module's text, its entry point, checks of sizes, packing.
+"""The frame of generated code: names, the module's text, checks of sizes and arguments.
 
-`entry_point` prints the function that users call, which takes structures of arguments. `names` makes
-identifiers, `module_text` the frame of a module, `packing` one vector of all inputs, and `bad_arguments` the
-error messages.
+`names` makes identifiers, `module_text` the frame of a module, `size_checks` and `bad_arguments` the checks
+of arguments and their messages. `symad.numeric.entry_point` prints the function that users call.
 """

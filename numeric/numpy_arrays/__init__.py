@@ -2,6 +2,6 @@
 
 Start at `lower`. `printer` turns the nodes into a program (`planning`) and prints its statements; passes on
 the program have decided which buffer each statement writes to, and `in_place_printer` prints such programs.
-`ops` has the rules of the ops; they know a printer by the protocols of `printing`. `module` joins the file,
-`memory_reuse` keeps memory between calls.
+`ops` and `pairs` have the rules of the ops; they know a printer by the protocols of `printing`. `scalars`
+has graphs of scalars. `module` joins the file, `memory_reuse` keeps memory between calls.
 """

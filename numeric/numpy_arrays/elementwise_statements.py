@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.numpy_arrays.elementwise_helpers import (
     CLEAR,
     ERFC,
@@ -25,7 +26,6 @@ from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read, op_in
-from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.lines.repeats import is_indicator, is_repeated
 from symad.numeric.program_passes.memory.allocation import ufunc_name
 from symad.numeric.targets import helpers

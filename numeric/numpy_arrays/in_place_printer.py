@@ -16,6 +16,7 @@ from symad.core.contents import holds
 from symad.core.graph import Graph, Node
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.elementwise_statements import step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
@@ -26,12 +27,11 @@ from symad.numeric.numpy_arrays.owners import copies, owner
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
 from symad.numeric.program.expressions import Compute, Expression, Index, Value, op_in
-from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.target import MatrixProduct

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
+from symad.numeric.expressions.views import compose, unit_axes
 from symad.numeric.program.expressions import Interval, NewAxis, Place
-from symad.numeric.program_passes.expressions.views import compose, unit_axes
 from symad.ops.basic.shaping import Reshape, Slice
 
 

@@ -9,9 +9,9 @@ from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.numpy_arrays.ops import mosaic  # noqa: F401  (register answers)
+from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
 from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, PassReport, run_graph_passes
-from symad.numeric.scalars.lower_python import print_scalars
 from symad.numeric.scheduling.roles import roles_of
 
 

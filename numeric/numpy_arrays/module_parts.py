@@ -11,8 +11,8 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.names import Names, identifier
-from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.texts import Name
+from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import Level
 from symad.ops.basic.sources import Constant, Dimension

@@ -26,13 +26,13 @@ from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.owners import owner
+from symad.numeric.numpy_arrays.pairs.attention_printer import attention_lines
+from symad.numeric.numpy_arrays.pairs.pair_sum_printer import pair_lines
 from symad.numeric.numpy_arrays.placed_statements import Placed
 from symad.numeric.numpy_arrays.plan import Plan
 from symad.numeric.numpy_arrays.planning import plan_inside, plan_of
 from symad.numeric.numpy_arrays.texts import Name, Turned, name_in
-from symad.numeric.pairs.attention_printer import attention_lines
-from symad.numeric.pairs.pair_sum_printer import pair_lines
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loop import Loop
 from symad.numeric.pipelines import DROP, PassReport, ProgramPass, functions, releases
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.statements import Free, Statement, assignments

@@ -1,8 +1,9 @@
 """Graph passes, from graph to graph: each keeps the function and improves its evaluation.
 
 Their order is in `symad.numeric.pipelines`, which is the place to start. `algebra` rewrites products and
-sums, `loops` recurrences, `blocking` large arrays, and `memory_layout` the places of parts; `fixed_data`
-serves `given`.
+sums, `memory_layout` the places of parts, `blocking` large arrays and `loops` recurrences; `fixed_data`
+serves `given`. `loop` and `block_loop` are the ops into which passes turn scans and work on rows, `bodies`
+their bodies.
 """
 
 from __future__ import annotations

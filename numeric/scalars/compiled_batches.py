@@ -17,12 +17,12 @@ from symad.core.graph import Graph, Node
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
 from symad.numeric.compiled_arrays import lower as lower_arrays
-from symad.numeric.compiler.quick_calls import NEVER
 from symad.numeric.kernel import Kernel
 from symad.numeric.numpy_arrays.memory_reuse import new_array
+from symad.numeric.numpy_arrays.scalars.level_runs import SHORT_POWERS
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
-from symad.numeric.scalars.level_runs import SHORT_POWERS
 from symad.numeric.scalars.lower_runs import Scalars, scalars
+from symad.numeric.scalars.quick_calls import NEVER
 from symad.numeric.targets.c_functions import PACKED
 from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.apply import Apply

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from symad.numeric.scalars.level_runs import Steps
+from symad.numeric.numpy_arrays.scalars.level_runs import Steps
 
 JOINED = {
     "product_plus": "{a}*{b} + {c}",

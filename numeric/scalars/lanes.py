@@ -15,8 +15,8 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
+from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, Steps, placed, steps_of
 from symad.numeric.scalars.joined_steps import joined
-from symad.numeric.scalars.level_runs import Plan, Run, Steps, placed, steps_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum

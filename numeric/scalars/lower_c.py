@@ -16,7 +16,6 @@ from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, native_options
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import Layout, layout_of
-from symad.numeric.compiler.quick_calls import quick_call
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
@@ -27,6 +26,7 @@ from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.python_binding import Binder, python_function
+from symad.numeric.scalars.quick_calls import quick_call
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC

@@ -18,18 +18,18 @@ from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import CFunction, aligned_zeros, bound, bound_frame, check_sizes, frame_of
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, native_options
-from symad.numeric.compiler.quick_calls import Framed, quick_call
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
+from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, plan
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
-from symad.numeric.scalars.level_runs import Plan, Run, plan
 from symad.numeric.scalars.python_binding import python_function
+from symad.numeric.scalars.quick_calls import Framed, quick_call
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 

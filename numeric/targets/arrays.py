@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symad.core.dims import plus, same_dim
+from symad.numeric.expressions.numbers import is_number
+from symad.numeric.expressions.views import as_index
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute
-from symad.numeric.program_passes.expressions.numbers import is_number
-from symad.numeric.program_passes.expressions.views import as_index
 from symad.numeric.targets import helpers
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.scalars import Written, write

@@ -13,8 +13,8 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import LoweringError
-from symad.numeric.compiled_arrays.math.vector_math import math_source
 from symad.numeric.compiler.c_templates import filled
+from symad.numeric.compiler.math.vector_math import math_source
 from symad.numeric.targets.target import C, Function
 from symad.sympy_functions import scalar_functions as own
 

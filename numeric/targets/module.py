@@ -14,6 +14,8 @@ import sympy
 from symad.core.dims import Dim, Shape, dim_symbols, format_shape
 from symad.core.graph import Structure, TupleOf
 from symad.errors import LoweringError
+from symad.numeric.expressions.numbers import is_number
+from symad.numeric.expressions.views import viewed
 from symad.numeric.modules.module_text import kind_of, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import doubtful, size_checks
@@ -21,8 +23,6 @@ from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, every_statement
-from symad.numeric.program_passes.expressions.numbers import is_number
-from symad.numeric.program_passes.expressions.views import viewed
 from symad.numeric.targets import helpers
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.statements import indented, lines_of

@@ -19,12 +19,12 @@ from symad.core.arrays import Array
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.ops.constants import constant_text
-from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets import scalar_helpers as helpers
 from symad.numeric.targets.c_functions import FORMS as C_FORMS
+from symad.numeric.targets.constants import constant_text
+from symad.numeric.targets.integers import integers_text
 from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, function_of, number, write
 from symad.numeric.targets.target import Function, Level, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer

@@ -17,8 +17,8 @@ from symad.core.arrays import Number
 from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.numbers.number_domains import as_float
+from symad.numeric.expressions.numbers import is_number
 from symad.numeric.program.expressions import Compute, Expression
-from symad.numeric.program_passes.expressions.numbers import is_number
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import write as write

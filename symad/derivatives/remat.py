@@ -13,9 +13,9 @@ from symad.core.structures import field_names
 from symad.higher_order.remat import remat as remat_nodes
 from symad.ops.basic.sources import fresh_input
 from symad.tracing import as_graph
-from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import body
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import body
+from symad.tracing.proxies.wrapped import number
 
 
 def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., object]:

@@ -19,7 +19,7 @@ from symad.ops.arrays.stacking import element
 from symad.ops.basic.contraction import permute
 from symad.ops.basic.sources import input_node, symbol_of
 from symad.tracing import as_graph
-from symad.tracing.sessions import is_tracing
+from symad.tracing.proxies.sessions import is_tracing
 from symad.tracing.wrt import symbol_like
 from symad.transforms.batches import batch_outputs
 

@@ -17,9 +17,9 @@ from symad.higher_order.affine_scan import join_pairs
 from symad.ops.arrays.stacking import concatenate, stack
 from symad.ops.basic.shaping import reshape, slice_axis
 from symad.ops.basic.sources import fresh_input
-from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import body
-from symad.tracing.wrapped import broadcast, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import body
+from symad.tracing.proxies.wrapped import broadcast, number
 from symad.transforms.batches import batch_outputs
 
 

@@ -19,8 +19,8 @@ from symad.fused.attention_ops import Attention
 from symad.fused.score_functions import Parameter, call_functions, extract_reads
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 def attention(

@@ -18,8 +18,8 @@ from symad.errors import ShapeError, TraceError
 from symad.fused.pair_sum import NUMBER, PairSum, pair_evaluate
 from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.basic.sources import constant
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 def pairwise(

@@ -22,8 +22,8 @@ from symad.core.real_arrays import real_array
 from symad.errors import TraceError
 from symad.ops.arrays import random
 from symad.ops.basic.sources import array_constant, input_node
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, number
 
 
 def key(seed: int) -> np.ndarray:

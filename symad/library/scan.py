@@ -21,9 +21,9 @@ from symad.higher_order.checkpointed_chain import chain
 from symad.higher_order.scan import scan as scan_nodes
 from symad.ops.arrays.stacking import concatenate, stack, take
 from symad.ops.basic.shaping import reshape, slice_axis
-from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import body as body_session
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import body as body_session
+from symad.tracing.proxies.wrapped import number
 
 
 def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "all") -> Any:

@@ -14,8 +14,8 @@ from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.basic.sources import constant, eye
 from symad.ops.elementwise.selection import select
 from symad.ops.linalg.cholesky import triangular_solve
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import condition, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import condition, number
 
 TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 

@@ -17,12 +17,12 @@ from symad.ops.elementwise.apply import SLOPES
 from symad.sympy_functions.scalar_functions import on_arrays
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.names import reading_stand_ins
-from symad.tracing.proxy import Proxy
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import SESSION, Session
+from symad.tracing.proxies.surroundings import tracing
+from symad.tracing.proxies.wrapped import number
 from symad.tracing.run_on_proxies import trace_function
-from symad.tracing.sessions import SESSION, Session
-from symad.tracing.surroundings import tracing
 from symad.tracing.sympy_heads import head_of
-from symad.tracing.wrapped import number
 
 
 class Registered(sympy.Function):

@@ -8,6 +8,7 @@ expressions in symbols whose sizes may be symbols too; `symad.trace`, `symad.gra
 
 from __future__ import annotations
 
+from symad.models import costs
 from symad.models.generative import (
     autoencoder,
     diffusion,
@@ -24,8 +25,8 @@ from symad.models.layers import (
     activations,
     convolution,
     convolutional,
-    costs,
     feedforward,
+    gated,
     linear_unit,
     losses,
     margin_losses,
@@ -51,8 +52,6 @@ from symad.models.sequences import (
     dynamics,
     embedding,
     encoder_decoder,
-    gated,
-    generation,
     lstm,
     neural_ar,
     ngram,
@@ -67,6 +66,7 @@ from symad.models.transformers import (
     attention,
     encoder_decoder_transformer,
     encoder_only,
+    generation,
     positions,
     presets,
     state_dicts,

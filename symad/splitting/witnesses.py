@@ -15,7 +15,7 @@ from symad.core.graph import Graph, Node
 from symad.errors import SymadError
 from symad.splitting.plan import Cut
 from symad.verification.certificate.witness import Witness
-from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.fields.integer_inputs import integer_inputs
 
 if TYPE_CHECKING:
     import sympy as sp

@@ -15,7 +15,7 @@ from symad.models.sequences.recurrent import affine
 from symad.models.transformers import attention
 from symad.torch.elementary import dropout
 from symad.torch.modules import Array, Result, Weights, layer, refuse
-from symad.tracing import wrapped
+from symad.tracing.proxies import wrapped
 
 Masks = tuple[Any, Any]
 """A mask of pairs (n, m) or (N·H, n, m), and one of keys (N, m): conditions (True hides), numbers, None."""

@@ -1,8 +1,8 @@
 """The entry point: SymPy objects and Python functions in, graphs out.
 
 Start with `trace` in this file. SymPy expressions go through `walk`, with rules in `from_sympy`; functions
-run once on proxies (`run_on_proxies`, `proxy`), and NumPy's functions of proxies are in `from_numpy`. The
-way back to SymPy is `into_sympy`.
+run once on traced values (`run_on_proxies`, `proxies`, their `elements`), and NumPy's functions of these are
+in `from_numpy`. The way back to SymPy is `into_sympy`. `wrt` selects the inputs of a derivative.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from symad.errors import TraceError
 from symad.higher_order.captured import check_closed
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import input_node
-from symad.tracing import from_numpy  # noqa: F401  (registers NumPy's functions on traced values)
+from symad.tracing import (
+    from_numpy,  # noqa: F401  (registers NumPy's functions on traced values)
+    implemented,  # noqa: F401  (registers undefined functions)
+)
 from symad.tracing.from_sympy import (
     arrays,
-    implemented,  # noqa: F401  (registers undefined functions)
     index_sums,
     inside_functions,  # noqa: F401  (registers expressions inside of functions)
     matrices,
@@ -48,10 +50,10 @@ from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.input_symbols import as_input_symbol, declared_shape, is_formula
 from symad.tracing.inputs import find_inputs
 from symad.tracing.into_sympy.nodes import to_sympy
+from symad.tracing.proxies.sessions import SESSION, Session, is_tracing, session
+from symad.tracing.proxies.wrapped import Traced, Wrapped
 from symad.tracing.run_on_proxies import signature_text, trace_function
-from symad.tracing.sessions import SESSION, Session, is_tracing, session
 from symad.tracing.walk import Tracer
-from symad.tracing.wrapped import Traced, Wrapped
 
 __all__ = [
     "arrays", "as_graph", "index_sums", "matrices", "matrix_parts", "regrouped", "rewritten_functions",

@@ -18,9 +18,9 @@ import numpy as np
 from symad.core.dims import format_shape
 from symad.errors import TraceError
 from symad.ops.basic.shaping import reshape
-from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import Wrapped, number
+from symad.tracing.elements.filled import holds_traced, unfilled
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import Wrapped, number
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array

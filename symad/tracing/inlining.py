@@ -17,9 +17,9 @@ from symad.core.graph import Graph, Node, op_of, pack, rebuild
 from symad.errors import ShapeError
 from symad.higher_order.captured import Captured, captured_nodes
 from symad.ops.basic.shaping import broadcast_to, reshape
-from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import is_tracing, seen
-from symad.tracing.wrapped import Wrapped, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import is_tracing, seen
+from symad.tracing.proxies.wrapped import Wrapped, number
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

@@ -18,8 +18,8 @@ from typing import Any
 from sympy.core.function import FunctionClass
 
 from symad.core.users_line import LIBRARIES
+from symad.tracing.elements.filled import holds_traced
 from symad.tracing.float_of_traced import TracedFloat, compares_no_types
-from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")

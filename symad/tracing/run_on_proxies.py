@@ -21,14 +21,14 @@ from symad.core.users_line import scipys_call_in
 from symad.core.variables import named
 from symad.errors import TraceError
 from symad.ops.basic.sources import input_node, symbol_of
-from symad.tracing.frames import Frames
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.input_symbols import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
-from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import SESSION, Session
-from symad.tracing.surroundings import tracing
-from symad.tracing.wrapped import Wrapped, as_node
+from symad.tracing.proxies.frames import Frames
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import SESSION, Session
+from symad.tracing.proxies.surroundings import tracing
+from symad.tracing.proxies.wrapped import Wrapped, as_node
 from symad.tracing.wrt import as_outputs, symbol_like
 
 

@@ -19,9 +19,9 @@ from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
 from symad.tracing.from_sympy.scalars import application_lift
-from symad.tracing.proxy import Proxy
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import broadcast, condition, number
 from symad.tracing.walk import Tracer, lift
-from symad.tracing.wrapped import broadcast, condition, number
 
 
 class StandIn(FunctionClass):

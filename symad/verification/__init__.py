@@ -9,8 +9,9 @@ what was tried).
 
 from __future__ import annotations
 
+from symad.verification import recheck  # noqa: F401  (register themselves)
 from symad.verification.budget import Budget
-from symad.verification.certificate import recheck, report, storage  # noqa: F401  (register themselves)
+from symad.verification.certificate import report, storage  # noqa: F401  (register themselves)
 from symad.verification.certificate.certificate import Certificate, RefutedError
 from symad.verification.equality import equal
 from symad.verification.own import check

@@ -16,9 +16,13 @@ from symad.core.arrays import Array
 from symad.core.escaping import brief
 from symad.core.graph import Node
 from symad.core.questions import flops
+from symad.errors import SymadError
 from symad.ops.elementwise.apply import Apply
 from symad.sympy_functions.special_functions import SpecialFunction
-from symad.verification.random_fields.function_values import Unsupported
+
+
+class Unsupported(SymadError):
+    """A graph holds something that cannot be evaluated in a prime field; says what."""
 
 
 @dataclass(frozen=True)

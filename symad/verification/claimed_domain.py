@@ -22,7 +22,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
 from symad.verification.equality import with_inputs_of
-from symad.verification.measuring.hostile_points import FloatPoint
+from symad.verification.values.hostile_points import FloatPoint
 
 
 def condition_of(graph: Graph, where: Where) -> Node:

@@ -28,8 +28,6 @@ from symad.ops.basic.sources import constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal
-from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
-from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.whole_proofs import MAX_GOALS_CUT
 from symad.verification.proof.with_proofs import (
@@ -41,7 +39,9 @@ from symad.verification.proof.with_proofs import (
     with_proofs,
 )
 from symad.verification.proved_sides import beside_proved, told
-from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes_of
+from symad.verification.values.points import is_zero
+from symad.verification.values.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
 from symad.verification.without_values import Valued, without_function
 from symad.version import __version__

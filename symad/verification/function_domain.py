@@ -17,10 +17,10 @@ from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
 from symad.verification.checker.proofs import Derivative
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.random_fields.scouting import as_floats
-from symad.verification.rewriting.facts.discontinuities import is_jump
-from symad.verification.rewriting.facts.positive_domains import is_partial
+from symad.verification.fields.prime_fields import Array
+from symad.verification.terms.discontinuities import is_jump
+from symad.verification.terms.positive_domains import is_partial
+from symad.verification.values.scouting import as_floats
 
 Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
 

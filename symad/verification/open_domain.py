@@ -17,8 +17,8 @@ from symad.numbers.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
-from symad.verification.measuring.hostile_points import Bounds, FloatPoint, ordinary_points, points_between
-from symad.verification.measuring.instance_sizes import sizes_of
+from symad.verification.values.hostile_points import Bounds, FloatPoint, ordinary_points, points_between
+from symad.verification.values.instance_sizes import sizes_of
 
 TRIED, AROUND, APART = 120, 6, 1e-7
 """The number of points to try, the number of points around a point inside, and their relative distance."""

@@ -35,7 +35,6 @@ from symad.verification.measuring.directional import (
     slope_forward,
     slope_reverse,
 )
-from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.references import (
     FEW_EVALUATIONS,
     MAX_DUAL_OPERATIONS,
@@ -50,6 +49,7 @@ from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_s
 from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
+from symad.verification.values.instance_sizes import sizes_of
 
 if TYPE_CHECKING:
     import sympy as sp

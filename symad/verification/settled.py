@@ -22,12 +22,12 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import read_condition
-from symad.verification.intervals import Interval, above, below, both
-from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.terms.rounded_constants import with_simple_constants
+from symad.verification.terms.rounded_constants import with_simple_constants
+from symad.verification.values.intervals import Interval, above, below, both
+from symad.verification.values.ranges import promised, ranges
 
 if TYPE_CHECKING:
-    from symad.verification.intervals import OpenTruth
+    from symad.verification.values.intervals import OpenTruth
 
 Box = Mapping[Node, Interval]
 """The bounds of inputs, the same for all elements of an input."""

@@ -33,14 +33,14 @@ from symad.verification.claimed_domain import condition_of, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
-from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import as_decidable, undecided_outside
+from symad.verification.programs import Program, as_called, measured
 from symad.verification.proof.with_proofs import OWN
-from symad.verification.rewriting.terms.rounded_constants import with_simple_constants
 from symad.verification.settled import bounds_of, box_of, only_tested, within
+from symad.verification.terms.rounded_constants import with_simple_constants
 
 
 class _NotGiven:

@@ -16,15 +16,15 @@ from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
 from symad.verification.certificate.witness import Search, search
+from symad.verification.fields.integer_inputs import are_all_looked_at, integer_inputs
+from symad.verification.fields.prime_fields import Array
 from symad.verification.function_domain import Holds, where_claimed
 from symad.verification.measuring.evidence import disagreements, has_regions
-from symad.verification.measuring.points import describe
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
-from symad.verification.random_fields.integer_inputs import are_all_looked_at, integer_inputs
-from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.time_guard import Guard
+from symad.verification.values.points import describe
 
 MAX_SINGLE_ENTRIES = 1024
 """The maximum number of elements of an output with an entry for each; larger ones get one for the array."""

@@ -18,7 +18,9 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
-from symad.verification.measuring.find_values import (
+from symad.verification.fields.prime_fields import Array
+from symad.verification.measuring.user_rules import is_users
+from symad.verification.values.find_values import (
     Place,
     TooLarge,
     is_small,
@@ -26,10 +28,8 @@ from symad.verification.measuring.find_values import (
     nowhere,
     places,
 )
-from symad.verification.measuring.instance_sizes import sizes_of
-from symad.verification.measuring.user_rules import is_users
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.ranges import promised
+from symad.verification.values.instance_sizes import sizes_of
+from symad.verification.values.ranges import promised
 from symad.verification.verdicts import Pair, Verdict
 
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"

@@ -12,8 +12,8 @@ from symad.functions import attention as attention_op
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import _machine
 from symad.numeric import lower
-from symad.numeric.pairs.calls import kernel_of
-from symad.numeric.pairs.eager_attention import AttentionCotangents
+from symad.numeric.eager.attention import AttentionCotangents
+from symad.numeric.eager.calls import kernel_of
 from tests.gpu.cupy_agreement import library
 from tests.gpu.cupy_standin import cuda
 

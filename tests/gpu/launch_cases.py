@@ -9,8 +9,8 @@ from symad.models.generative.gan import GAN
 from symad.models.generative.vae import VAE
 from symad.models.layers.convolutional import Classifier
 from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.gated import FeedForwardBlock
 from symad.models.layers.normalization import layer_norm
-from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import RNN

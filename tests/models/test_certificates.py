@@ -7,10 +7,10 @@ import sympy
 import symad
 from symad.models.layers import linear_unit, normalization
 from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.gated import FeedForwardBlock
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences import ar, lstm
 from symad.models.sequences.encoder_decoder import EncoderDecoder
-from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.sequences.neural_ar import NeuralAR
 from symad.models.sequences.rnn import RNN
 from symad.models.sequences.state_space import StateSpace

@@ -15,7 +15,7 @@ import sympy
 
 import symad
 from symad.numeric import lower
-from symad.numeric.numpy_arrays.ops.integers import INTEGERS, ON_HOST, integers_text
+from symad.numeric.targets.integers import INTEGERS, ON_HOST, integers_text
 from symad.sparsity import sparse_hessian, sparse_jacobian
 
 

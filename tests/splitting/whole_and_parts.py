@@ -9,7 +9,7 @@ from symad.core.dims import bind, dim_symbols, solve_dims
 from symad.evaluation.evaluate import as_values
 from symad.numbers.values import unchecked
 from symad.splitting.combine import combined
-from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.fields.integer_inputs import integer_inputs
 
 PARTS = ((2, 3), (1, 3), (3, 1, 2), (4,))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from symad.core.graph import Node
-from symad.numeric.compiled_arrays.math.vector_math import NEEDS, SINES, definitions
+from symad.numeric.compiler.math.vector_math import NEEDS, SINES, definitions
 from symad.numeric.fusion.c_expressions import Body, has_c_form, kernel_target
 from symad.numeric.targets.c_functions import FORMS, HELPERS
 from symad.numeric.targets.target import C

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.numeric.compiled_arrays.c.c_body import NAME
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
-from symad.numeric.compiled_arrays.printing import CompiledPrinting
+from symad.numeric.compiled_arrays.c.printing import CompiledPrinting
 from symad.numeric.numpy_arrays.ops.loops import loop_comment
 from symad.numeric.program.loops import Loop
 

@@ -6,7 +6,7 @@ from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
-from symad.numeric.passes.memory_layout.block_matrices import Mosaic
+from symad.numeric.passes.algebra.block_matrices import Mosaic
 
 FILLED = '''def _filled(shape, dtype, blocks):
     """An array of blocks: the first row and column, the rows and columns, and the elements of each."""

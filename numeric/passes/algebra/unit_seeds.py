@@ -22,12 +22,12 @@ from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, flops
 from symad.cost import add_up
+from symad.numeric.passes.algebra.block_matrices import in_mosaics
 from symad.numeric.passes.algebra.contraction_order import TYPICAL
 from symad.numeric.passes.algebra.merging import Signed, total, written_out
 from symad.numeric.passes.algebra.network_rules import RULES
 from symad.numeric.passes.algebra.networks import Misfit, Term, identity, product
-from symad.numeric.passes.loops.loop import Loop
-from symad.numeric.passes.memory_layout.block_matrices import in_mosaics
+from symad.numeric.passes.loop import Loop
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye
 

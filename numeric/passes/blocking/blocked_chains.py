@@ -14,7 +14,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.higher_order.scan import Scan
 from symad.numeric.passes.blocking.aligned_axes import Misaligned
 from symad.numeric.passes.blocking.row_blocks import Group, elements
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loop import Loop
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 

@@ -16,6 +16,7 @@ from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local
+from symad.numeric.passes.block_loop import COLUMNS
 from symad.numeric.passes.blocking.aligned_axes import (
     ALONG,
     Misaligned,
@@ -23,7 +24,6 @@ from symad.numeric.passes.blocking.aligned_axes import (
     resized,
     result_axis,
 )
-from symad.numeric.passes.blocking.block_loop import COLUMNS
 from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, closed, parts
-from symad.numeric.passes.loops.loop import Loop, has_loops, with_body
+from symad.numeric.passes.loop import Loop, has_loops, with_body
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.sources import fresh_input
 from symad.transforms.batches import batch_outputs

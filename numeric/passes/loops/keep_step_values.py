@@ -10,8 +10,8 @@ from __future__ import annotations
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, parts, previous_states
+from symad.numeric.passes.loop import Loop, has_loops
 from symad.numeric.passes.loops.hoist import hoist_nodes
-from symad.numeric.passes.loops.loop import Loop, has_loops
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.shaping import Reshape, Slice
 from symad.transforms.batches import batch_outputs

@@ -11,7 +11,7 @@ from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.loops.loop import Loop, has_loops, pieces, with_body
+from symad.numeric.passes.loop import Loop, has_loops, pieces, with_body
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, pad, reshape
 from symad.ops.basic.sources import constant_value, fresh_input

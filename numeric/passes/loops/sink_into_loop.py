@@ -16,7 +16,7 @@ from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
-from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, loop_of, with_body
+from symad.numeric.passes.loop import Loop, by_loop, has_loops, loop_of, with_body
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast, Slice, broadcast_axes, slice_axes
 from symad.ops.basic.sources import Constant, fresh_input, iota

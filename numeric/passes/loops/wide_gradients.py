@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from symad.core.dims import plus, size
 from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loop import Loop
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.shaping import Reshape, reshape, slice_axis

@@ -14,7 +14,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, backwards, outer_nodes
-from symad.numeric.passes.loops.loop import Loop, by_loop, has_loops, pieces
+from symad.numeric.passes.loop import Loop, by_loop, has_loops, pieces
 from symad.numeric.passes.loops.wide_gradients import Joined
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.arithmetic import Add, signed_sum

@@ -17,7 +17,7 @@ import numpy as np
 from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.numeric.passes.blocking.block_loop import RowBlocks
+from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most, is_one_value
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symad.core.graph import Graph
-from symad.numeric.passes.loops.cancel_pads import cut_sums
+from symad.numeric.passes.memory_layout.cancel_pads import cut_sums
 from symad.numeric.passes.memory_layout.flat_stencils import flatten_stencils
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.ops.sparse.csr import CompressedRows

@@ -12,10 +12,10 @@ from typing import TypeAlias
 import sympy
 
 from symad.core.graph import Op
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
-from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.lines.repeats import fill, is_repeated
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.elementwise.apply import Apply

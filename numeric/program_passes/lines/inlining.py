@@ -5,6 +5,8 @@ Views are inlined however often they are read. Named values keep their line.
 
 from __future__ import annotations
 
+from symad.numeric.expressions.numbers import is_number
+from symad.numeric.expressions.views import is_view, joined, viewed
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import (
     Compute,
@@ -20,8 +22,6 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Statement, change_blocks, every_statement
 from symad.numeric.program.uses import Uses, uses_of
-from symad.numeric.program_passes.expressions.numbers import is_number
-from symad.numeric.program_passes.expressions.views import is_view, joined, viewed
 from symad.ops.arrays.softmax import ExponentialOp, SoftmaxTangent
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp

@@ -13,11 +13,11 @@ from dataclasses import replace
 import sympy
 
 from symad.core.dims import same_shape
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
-from symad.numeric.program_passes.expressions.numbers import literal
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Broadcast

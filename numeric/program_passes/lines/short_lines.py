@@ -6,10 +6,10 @@ store and a load. A program may have many thousands of lines, and the pass visit
 
 from __future__ import annotations
 
+from symad.numeric.expressions.folding import folded
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
-from symad.numeric.program_passes.expressions.folding import folded
 
 MAX_READS_A_LINE = 16
 """Names and numbers in one line: a sum of eight products fits. With 8, the gradient of an LSTM of

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from symad.core.dims import plus, same_dim
 from symad.core.graph import Node, topological
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loops.loop import Loop as LoopOp
-from symad.numeric.passes.loops.loop import pieces
+from symad.numeric.passes.loop import Loop as LoopOp
+from symad.numeric.passes.loop import pieces
 from symad.numeric.program.expressions import Compute, Expression, Interval, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments

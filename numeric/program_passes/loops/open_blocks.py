@@ -11,7 +11,7 @@ from math import prod
 
 from symad.core.graph import Node, topological
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.passes.blocking.block_loop import COLUMNS, ROWS, RowBlocks
+from symad.numeric.passes.block_loop import COLUMNS, ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in

@@ -18,7 +18,7 @@ import sympy
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node
-from symad.numeric.passes.loops.loop import pieces
+from symad.numeric.passes.loop import pieces
 from symad.numeric.program.expressions import (
     Compute,
     Expression,

@@ -1,7 +1,8 @@
 """Program passes that decide in which memory a value is stored, and when memory is freed.
 
-`allocation` is the start: which values are views, and which allocate. `places` overwrites an operand that is
-not read again (`operands` says which ops allow it); `result_places` and `boxes` compute a part in its
+`allocation` is the start: which values are views, and which allocate. `places` overwrites an operand that
+is not read again (`operands` says which ops allow it); `result_places` and `boxes` compute a part in its
 position in a larger array; `sparse_places` does so for the entries of sparse matrices, by the layout of
-`sparse_plan`. `releases` frees memory early; `recycling` keeps large arrays from call to call.
+`sparse_plan`. `releases` frees memory early, `dead` removes statements that nothing reads; `recycling`
+keeps large arrays from call to call.
 """

@@ -12,8 +12,8 @@ from symad.core.graph import Node
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.passes.blocking.block_loop import RowBlocks
-from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value

@@ -9,12 +9,12 @@ import sympy
 
 from symad.core.graph import Op
 from symad.core.questions import question
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute
-from symad.numeric.program_passes.expressions.numbers import literal
 from symad.numeric.program_passes.memory.allocation import is_fresh, ufunc_name
 from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
 from symad.ops.basic.arithmetic import Add, Mul

@@ -22,8 +22,8 @@ from symad.core.graph import Graph
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.options import refuse_complex
 from symad.tracing import trace
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 r2 = sympy.Symbol("r2", nonnegative=True)
 """|x − y|²."""

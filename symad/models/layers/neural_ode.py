@@ -28,7 +28,7 @@ from symad.derivatives.reverse import pullback
 from symad.errors import ShapeError
 from symad.functions import fold, scan
 from symad.tracing import trace
-from symad.tracing.proxy import Proxy
+from symad.tracing.proxies.proxy import Proxy
 
 Field = Callable[..., Array]
 """f(x, t, θ...) -> x′ of the shape of x."""

@@ -29,11 +29,11 @@ from symad.core.arrays import Array
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
+from symad.models.layers.gated import FeedForwardBlock
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.normalization import EPSILON, deep_scale, layer_norm, residual, rms_norm
 from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, initial, normal, numbers, part, prefixed
-from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
 from symad.models.transformers.attention import MultiHead, causal_mask, prefix_mask, window_mask
 

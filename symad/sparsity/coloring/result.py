@@ -12,10 +12,10 @@ from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array
 from symad.core.graph import METHODS
+from symad.sparsity.coloring import compression
+from symad.sparsity.coloring.substitution import Forest, forest
 from symad.sparsity.patterns.errors import ColoringError
 from symad.sparsity.patterns.pattern import IntArray, Pattern
-from symad.sparsity.recovery import compression
-from symad.sparsity.recovery.substitution import Forest, forest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -156,7 +156,7 @@ class Coloring:
         Args:
             compressed: the result of `compress`, also with leading batch axes; NumPy or CuPy arrays.
             method: for "acyclic": "substitution", from leaves to roots, or "prefix", by prefix
-                sums, with the caveats of `symad.sparsity.recovery.substitution`. For the other kinds recovery
+                sums, with the caveats of `symad.sparsity.coloring.substitution`. For the other kinds recovery
                 is one gather, which changes no number.
 
         Raises:

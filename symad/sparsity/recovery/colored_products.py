@@ -16,9 +16,9 @@ from symad.ops.basic.arithmetic import sub
 from symad.ops.basic.shaping import broadcast_to, flatten, reshape, slice_axis
 from symad.ops.basic.sources import array_constant, constant
 from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.coloring.substitution import Forest
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
-from symad.sparsity.recovery.substitution import Forest
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import fresh_seed, pull
 from symad.transforms.jacobians import forward_gradient

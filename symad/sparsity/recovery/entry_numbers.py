@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from symad.sparsity.coloring.compression import bidirectional_positions
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.pattern import IntArray
-from symad.sparsity.recovery.compression import bidirectional_positions
 
 
 def entry_numbers(coloring: Coloring) -> IntArray:

@@ -28,9 +28,9 @@ from symad.ops.sparse.csr import compressed_rows
 from symad.sparsity.coloring.color import color
 from symad.sparsity.coloring.lower_bounds import bidirectional_bound
 from symad.sparsity.coloring.result import Coloring
-from symad.sparsity.patterns.check_given_pattern import check_pattern
 from symad.sparsity.patterns.detection import check_dimensions, jacobian_pattern
 from symad.sparsity.patterns.pattern import IntArray, Pattern, PatternLike, as_pattern
+from symad.sparsity.recovery.check_given_pattern import check_pattern
 from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
 from symad.sparsity.recovery.seedless import seedless_entries
 from symad.tracing import as_graph

@@ -1,12 +1,11 @@
 """NumPy and SciPy functions on traced values.
 
-`registry` finds the implementations, `options` refuses unsupported options; `elements` reads and assigns,
-`functions` and `ufuncs` hold the implementations, `making` those of NumPy's constructors. Importing this
-package registers all.
+`registry` finds the implementations, `options` refuses unsupported options; `functions` and `ufuncs` hold the
+implementations, `making` those of NumPy's constructors. Importing this package registers all.
 """
 
+from symad.tracing.elements import assigning, slices
 from symad.tracing.from_numpy import fourier, making, registry, ufuncs
-from symad.tracing.from_numpy.elements import assigning, slices
 from symad.tracing.from_numpy.functions import (
     assembling,
     curves,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.users_line import users_line
 from symad.errors import TraceError
-from symad.tracing.from_numpy.elements.filled import holds_traced
+from symad.tracing.elements.filled import holds_traced
 from symad.tracing.from_numpy.registry import NO_FFT
-from symad.tracing.surroundings import WHILE_TRACING
+from symad.tracing.proxies.surroundings import WHILE_TRACING
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

@@ -3,17 +3,17 @@
 ``np.asarray``, ``np.array`` and ``np.isscalar`` do not dispatch on their arguments, as other functions of
 NumPy do; ``np.zeros`` and similar functions have no argument to dispatch on. While a function is traced they
 are replaced in the module numpy: for traced values the functions below compute the result, arrays that the
-user's code makes may be filled with traced values (`symad.tracing.from_numpy.elements.filled`), and sizes may
+user's code makes may be filled with traced values (`symad.tracing.elements.filled`), and sizes may
 be symbols (`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
 
 No other part of symad modifies another module. The names in the traced function could be replaced instead
 (`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by their own names,
 and most of them begin with ``np.asarray(x)``. The result of a call depends on its arguments and on the
-context in which it runs (`symad.tracing.sessions` is a context variable), so threads that trace nothing get
-the same results as without symad. The replacements are counted over all threads: the first trace installs
-them, the last one removes them, however it ends. The child of a fork has none unless the thread that forked
-was tracing. NumPy's own protocols do not suffice: ``like=`` dispatches these functions, but users' code does
-not give it, and arrays hold traced values only if the user asks for dtype=object.
+context in which it runs (`symad.tracing.proxies.sessions` is a context variable), so threads that trace
+nothing get the same results as without symad. The replacements are counted over all threads: the first
+trace installs them, the last one removes them, however it ends. The child of a fork has none unless the
+thread that forked was tracing. NumPy's own protocols do not suffice: ``like=`` dispatches these functions,
+but users' code does not give it, and arrays hold traced values only if the user asks for dtype=object.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from symad.core.arrays import Array
 from symad.core.forking import hold_while_forking
 from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
+from symad.tracing.elements.filled import Filled, holds_traced, refilled, unfilled
 from symad.tracing.from_numpy import scipy_stats
-from symad.tracing.from_numpy.elements.filled import Filled, holds_traced, refilled, unfilled
 from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
 from symad.tracing.inlining import inline
-from symad.tracing.proxy import Proxy
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.sessions import is_tracing
+from symad.tracing.proxies.surroundings import WHILE_TRACING
+from symad.tracing.proxies.wrapped import as_node
 from symad.tracing.run_on_proxies import trace_function
-from symad.tracing.sessions import is_tracing
-from symad.tracing.surroundings import WHILE_TRACING
-from symad.tracing.wrapped import as_node
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

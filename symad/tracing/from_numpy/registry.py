@@ -14,12 +14,12 @@ from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.basic import shaping
-from symad.tracing.array_protocol import FUNCTIONS, Function, call_function
-from symad.tracing.from_numpy.elements.chosen import Chosen
-from symad.tracing.from_numpy.elements.filled import written
+from symad.tracing.elements.chosen import Chosen
+from symad.tracing.elements.filled import written
 from symad.tracing.from_numpy.options import bound
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, number
+from symad.tracing.proxies.array_protocol import FUNCTIONS, Function, call_function
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, number
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

@@ -16,8 +16,8 @@ import numpy as np
 
 from symad.core.users_line import users_line
 from symad.errors import SymadError, TraceError
-from symad.tracing.from_numpy.elements.chosen import Chosen
-from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
+from symad.tracing.elements.chosen import Chosen
+from symad.tracing.elements.filled import holds_traced, unfilled
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array, ArrayLike

@@ -24,8 +24,8 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import eye as identity_node
 from symad.ops.basic.sources import iota
 from symad.tracing.from_numpy.options import bound
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array, ArrayLike, Sizes

@@ -25,17 +25,17 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.tracing.arithmetic import floor_divide, plus, remainder, times
-from symad.tracing.array_protocol import FUNCTIONS, UFUNCS, call_ufunc
-from symad.tracing.from_numpy.elements.chosen import Chosen
-from symad.tracing.from_numpy.elements.filled import written
+from symad.tracing.elements.chosen import Chosen
+from symad.tracing.elements.filled import written
 from symad.tracing.from_numpy.functions.reductions import running
 from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.options import cannot_matter, refuse
 from symad.tracing.from_numpy.registry import normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
-from symad.tracing.proxy import Proxy, elementwise, truth
-from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
+from symad.tracing.proxies.arithmetic import floor_divide, plus, remainder, times
+from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS, call_ufunc
+from symad.tracing.proxies.proxy import Proxy, elementwise, truth
+from symad.tracing.proxies.wrapped import as_node, broadcast, condition, matrix_product, number
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

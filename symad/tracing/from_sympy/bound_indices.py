@@ -14,9 +14,9 @@ from symad.errors import TraceError
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.sources import dimension, iota
 from symad.ops.elementwise.selection import compare
-from symad.tracing.from_sympy.cheapest_contraction import Labeled, aligned
-from symad.tracing.from_sympy.index_ranges import IndexRange, reach
+from symad.tracing.cheapest_contraction import Labeled, aligned
 from symad.tracing.from_sympy.range_sums import unknown_symbols
+from symad.tracing.index_ranges import IndexRange, reach
 from symad.tracing.walk import Tracer, lift, operands
 
 

@@ -25,8 +25,8 @@ from symad.ops.basic.contraction import contract, permute
 from symad.ops.basic.shaping import reshape, slice_axes
 from symad.ops.basic.sources import constant, dimension
 from symad.ops.elementwise.apply import apply
-from symad.tracing.from_sympy.cheapest_contraction import Labeled
-from symad.tracing.from_sympy.index_ranges import affine, at_least, reach
+from symad.tracing.cheapest_contraction import Labeled
+from symad.tracing.index_ranges import affine, at_least, reach
 
 if TYPE_CHECKING:
     from symad.tracing.from_sympy.bound_indices import Scope

@@ -22,12 +22,12 @@ from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant, dimension, eye, input_node
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import equal, indicator, logic, select
+from symad.tracing.cheapest_contraction import Labeled, contract_all
 from symad.tracing.error_names import is_array
 from symad.tracing.from_sympy.bound_indices import Scope, parts, read
-from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
-from symad.tracing.from_sympy.index_ranges import IndexRange, ranges_of
 from symad.tracing.from_sympy.index_reads import load
 from symad.tracing.from_sympy.range_sums import ELEMENTS, nested_ranges, parts_of_arrays, unknown_symbols
+from symad.tracing.index_ranges import IndexRange, ranges_of
 from symad.tracing.inferred_bases import InferredBase
 from symad.tracing.walk import Tracer, lift, operands
 

@@ -10,9 +10,9 @@ from symad.errors import TraceError
 from symad.higher_order.captured import Captured
 from symad.ops.basic.sources import input_node
 from symad.tracing.inputs import find_inputs
-from symad.tracing.sessions import SESSION, symbol_node
+from symad.tracing.proxies.sessions import SESSION, symbol_node
+from symad.tracing.proxies.wrapped import Traced, node_of_expression, number
 from symad.tracing.walk import Tracer, lift, operands
-from symad.tracing.wrapped import Traced, node_of_expression, number
 
 
 @node_of_expression.register(sympy.Basic)

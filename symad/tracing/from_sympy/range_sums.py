@@ -13,7 +13,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import OutsideError, TraceError
 from symad.ops.basic.sources import constant, input_node
-from symad.tracing.from_sympy.index_ranges import IndexRange, affine, at_least
+from symad.tracing.index_ranges import IndexRange, affine, at_least
 from symad.tracing.ranged import ranged
 from symad.tracing.walk import Tracer, lift, operands
 

@@ -34,9 +34,9 @@ from symad.ops.elementwise.undefined import undefined
 from symad.sympy_functions.special_functions import hyp0f1, hyp1f1, hyp2f1
 from symad.tracing.error_names import check_one_shape, check_scalars
 from symad.tracing.input_symbols import depends_on, is_function_input
+from symad.tracing.proxies.wrapped import condition as truth
+from symad.tracing.proxies.wrapped import is_condition, number
 from symad.tracing.walk import Tracer, lift, operands
-from symad.tracing.wrapped import condition as truth
-from symad.tracing.wrapped import is_condition, number
 from symad.transforms.tangents import dense, push
 
 

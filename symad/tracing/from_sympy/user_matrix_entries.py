@@ -13,10 +13,10 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
 from symad.ops.basic.shaping import broadcast_to
+from symad.tracing.cheapest_contraction import aligned
 from symad.tracing.error_names import describe
 from symad.tracing.from_sympy.bound_indices import Scope
-from symad.tracing.from_sympy.cheapest_contraction import aligned
-from symad.tracing.from_sympy.index_ranges import IndexRange
+from symad.tracing.index_ranges import IndexRange
 from symad.tracing.walk import Tracer, lift, operands
 
 

@@ -16,9 +16,9 @@ from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, Input
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.witness import digits_of
-from symad.verification.measuring.fifty_digits import settled_values
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.values.fifty_digits import settled_values
 
 CLOSE = mpmath.mpf(10) ** -25
 MAX_FACTOR_LOG2 = 40

@@ -17,7 +17,7 @@ from symad.verification.checker.proofs import Derivative, Proof
 from symad.verification.coq.model import Model
 
 if TYPE_CHECKING:
-    from symad.verification.measuring.points import Nested
+    from symad.verification.values.points import Nested
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""

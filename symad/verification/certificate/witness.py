@@ -22,7 +22,10 @@ from symad.core.graph import Node
 from symad.errors import SymadError
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
-from symad.verification.measuring.fifty_digits import (
+from symad.verification.fields.prime_fields import Array
+from symad.verification.rewriting.restated.by_elements import scalar_operations
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.values.fifty_digits import (
     PRECISIONS,
     all_nodes,
     around,
@@ -30,17 +33,14 @@ from symad.verification.measuring.fifty_digits import (
     settled_values,
     usable,
 )
-from symad.verification.measuring.find_values import may_lack_values
-from symad.verification.measuring.hostile_points import exactly, is_manageable
-from symad.verification.measuring.points import describe, is_promised, points
-from symad.verification.measuring.turning_points import turning_points
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.random_fields.scouting import beside, scout
-from symad.verification.rewriting.restated.by_elements import scalar_operations
-from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.values.find_values import may_lack_values
+from symad.verification.values.hostile_points import exactly, is_manageable
+from symad.verification.values.points import describe, is_promised, points
+from symad.verification.values.scouting import beside, scout
+from symad.verification.values.turning_points import turning_points
 
 if TYPE_CHECKING:
-    from symad.verification.measuring.points import Nested
+    from symad.verification.values.points import Nested
 
 DIGITS = 30
 """Both values are given to this many digits."""
@@ -233,7 +233,7 @@ class _Hunt:
 
     def _confirmed(self, point: Mapping[Node, Number], new: Array) -> Array:
         """Which differences balls confirm: what a cancellation or a jump may have caused is none."""
-        from symad.verification.measuring.balls import DISJOINT, Undetermined, ball_values, compared
+        from symad.verification.values.balls import DISJOINT, Undetermined, ball_values, compared
 
         if scalar_operations([self.left, self.right]) > MAX_OPERATIONS_IN_BALLS:
             return new

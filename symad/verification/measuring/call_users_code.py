@@ -13,7 +13,7 @@ import numpy as np
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import ArrayLike
 from symad.errors import SymadError
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
 
 
 class BadReturn(SymadError, TypeError):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from symad.core.graph import Node
-from symad.verification.measuring.hostile_points import FloatPoint
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
+from symad.verification.values.hostile_points import FloatPoint
 
 KIND = "directions"
 

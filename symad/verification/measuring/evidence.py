@@ -19,10 +19,14 @@ from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
-from symad.verification.measuring.points import points
-from symad.verification.random_fields.integer_inputs import integer_inputs
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.random_fields.scouting import (
+from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.prime_fields import Array
+from symad.verification.rewriting.restated.by_elements import by_elements, scalar_operations
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.discontinuities import is_jump
+from symad.verification.terms.positive_domains import is_partial
+from symad.verification.values.points import points
+from symad.verification.values.scouting import (
     SUSPICIOUS,
     as_floats,
     beside,
@@ -30,10 +34,6 @@ from symad.verification.random_fields.scouting import (
     scattered,
     scout,
 )
-from symad.verification.rewriting.facts.discontinuities import is_jump
-from symad.verification.rewriting.facts.positive_domains import is_partial
-from symad.verification.rewriting.restated.by_elements import by_elements, scalar_operations
-from symad.verification.rewriting.rewrite import expand_definitions
 
 WORK = 24_000
 """Scalar operations of balls for all pairs of a certificate together, and at least one point of them."""
@@ -159,7 +159,7 @@ UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError)
 
 def _in_balls(left: Sequence[Node], right: Sequence[Node], point: Point) -> list[Array]:
     """Where nodes have disjoint enclosures; with a finer precision where one says little."""
-    from symad.verification.measuring.balls import DISJOINT, UNKNOWN, ball_values, compared
+    from symad.verification.values.balls import DISJOINT, UNKNOWN, ball_values, compared
 
     for bits in BITS:
         values = ball_values([*left, *right], point, bits)

@@ -11,11 +11,11 @@ import numpy as np
 
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness
+from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.directions import KIND
-from symad.verification.random_fields.prime_fields import Array
 
 if TYPE_CHECKING:
-    from symad.verification.measuring.points import Nested
+    from symad.verification.values.points import Nested
 
 SEEN, MAX_SEEN = 1e-6, 0.5
 """A relative change by the first would have been seen at every point that counts, by 1e4 ε in lower

@@ -30,9 +30,16 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
+from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import BadReturn, Caller, as_real_array, refuse_arguments
 from symad.verification.measuring.directions import KIND, special_directions
-from symad.verification.measuring.fifty_digits import (
+from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
+from symad.verification.measuring.found import Found, entry_of, finite, visible
+from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.time_guard import Guard
+from symad.verification.values.fifty_digits import (
     Precise,
     all_nodes,
     close_everywhere,
@@ -40,9 +47,7 @@ from symad.verification.measuring.fifty_digits import (
     settled_values,
     usable,
 )
-from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
-from symad.verification.measuring.found import Found, entry_of, finite, visible
-from symad.verification.measuring.hostile_points import (
+from symad.verification.values.hostile_points import (
     Bounds,
     FloatPoint,
     each_far,
@@ -53,15 +58,10 @@ from symad.verification.measuring.hostile_points import (
     ordinary_points,
     points_between,
 )
-from symad.verification.measuring.rounding_errors import effects, values_of
-from symad.verification.measuring.turning_points import turning_points
-from symad.verification.random_fields.integer_inputs import integer_inputs
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.time_guard import Guard
+from symad.verification.values.turning_points import turning_points
 
 if TYPE_CHECKING:
-    from symad.verification.measuring.points import Nested
+    from symad.verification.values.points import Nested
 
 UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""

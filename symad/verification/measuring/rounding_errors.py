@@ -29,9 +29,9 @@ from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
-from symad.verification.measuring.fifty_digits import anchor, as_numbers
-from symad.verification.random_fields.integer_inputs import integer_positions
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.integer_inputs import integer_positions
+from symad.verification.fields.prime_fields import Array
+from symad.verification.values.fifty_digits import anchor, as_numbers
 
 SAMPLES = 3
 """Choices of signs; the largest change counts."""

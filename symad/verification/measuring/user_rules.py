@@ -27,7 +27,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import Entry
 from symad.verification.certificate.witness import Witness, digits_of
-from symad.verification.measuring.fifty_digits import evaluate_all
+from symad.verification.values.fifty_digits import evaluate_all
 
 DIGITS = 50
 CLOSE = mpmath.mpf(10) ** -12

@@ -11,9 +11,9 @@ from symad.core.graph import Graph, Node
 from symad.numbers.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.claimed_domain import inside_of
-from symad.verification.measuring.hostile_points import FloatPoint
-from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.mistakes.naming import Asked, with_names
+from symad.verification.values.hostile_points import FloatPoint
+from symad.verification.values.instance_sizes import sizes_of
 
 NAMED = ("gradient", "vjp", "jvp")
 """The derivatives whose mistakes are named here."""

@@ -17,11 +17,11 @@ from symad.core.graph import Node
 from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.basic.sources import Constant, Source
 from symad.verification.certificate.domain_repair import DEPTH, signature
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words, base_of
-from symad.verification.random_fields.prime_fields import Array
 
 MAX_PLACES = 400
 """The maximum number of places that are looked at."""

@@ -11,12 +11,12 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Input
 from symad.ops.linalg.solve_det import MatrixOp
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import CONFUSED, MAX_RUNS
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change, Difference
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words
-from symad.verification.random_fields.prime_fields import Array
 
 MAX_EVALUATIONS = 6_000
 """The maximum number of evaluations of the derivative of one operation at the first point."""

@@ -11,12 +11,12 @@ from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.linalg.cholesky import Cholesky
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MOVED, Place
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network, along
 from symad.verification.mistakes.words import Words
-from symad.verification.random_fields.prime_fields import Array
 
 
 def moved(net: Network, places: Sequence[Place], words: Words) -> Iterator[Change]:

@@ -20,7 +20,7 @@ from symad.ops.basic.sources import Input, Source
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import Seed, fresh_seed, transpose_linear
 from symad.transforms.tangents import mask
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
 
 
 @dataclass(frozen=True, eq=False)

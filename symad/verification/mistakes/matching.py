@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.words import factor_of
-from symad.verification.random_fields.prime_fields import Array
 
 ROUNDINGS = 1024.0
 """The number of roundings of the largest value that both sides together may differ by."""

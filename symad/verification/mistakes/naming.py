@@ -17,7 +17,8 @@ from symad.errors import SymadError
 from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import Blame, is_vague
 from symad.verification.certificate.certificate import Certificate, Entry
-from symad.verification.measuring.hostile_points import FloatPoint, ordinary_points
+from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import (
     extra_terms,
     missing_paths,
@@ -42,11 +43,10 @@ from symad.verification.mistakes.whole import (
     scaled,
 )
 from symad.verification.mistakes.words import Words, expanded
-from symad.verification.random_fields.integer_inputs import integer_inputs
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.values.hostile_points import FloatPoint, ordinary_points
 
 if TYPE_CHECKING:
-    from symad.verification.measuring.points import Nested
+    from symad.verification.values.points import Nested
 
 POINTS, TRIED = 5, 24
 """The number of points at which derivatives are compared, and how many are tried."""

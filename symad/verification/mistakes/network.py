@@ -18,8 +18,8 @@ from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
 from symad.transforms.branch_masks import use_conditions
 from symad.transforms.tangents import masks_entering
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.local import Edge, edge_of, lengths
-from symad.verification.random_fields.prime_fields import Array
 
 MAX_NUMBERS = 4_000_000
 """The maximum number of elements of all matrices together."""

@@ -17,12 +17,12 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.certificate.domain_repair import DEPTH, signature
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MAX_RUNS, SLOPE
 from symad.verification.mistakes.local import Edge
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words, argument_of_sigmoid
-from symad.verification.random_fields.prime_fields import Array
 
 Slope = Callable[[Array, Array], Array]
 """A wrong slope from the argument x and the value y."""

@@ -12,12 +12,12 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, constant
+from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference
 from symad.verification.mistakes.network import Network
 from symad.verification.mistakes.words import Words
-from symad.verification.random_fields.prime_fields import Array
 
 EPSILONS = (0.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
 LARGEST_EPSILON = 1e-2

@@ -24,7 +24,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import BOUND, DELTA, UNIT, Atom, Form, Network, Networks
 from symad.verification.proof.index_notation import Forms, Written, index_form
-from symad.verification.rewriting.terms.linear_terms import number
+from symad.verification.terms.linear_terms import number
 
 
 @index_form.dispatch

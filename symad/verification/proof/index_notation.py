@@ -22,7 +22,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Constant, Dimension, Eye, Input
 from symad.verification.budget import OutOfBudget
 from symad.verification.proof.index_networks import DELTA, Form, Network, Networks
-from symad.verification.rewriting.terms.linear_terms import number
+from symad.verification.terms.linear_terms import number
 
 if TYPE_CHECKING:
     Written = Form

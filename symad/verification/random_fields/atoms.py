@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
 
 
 @dataclass(eq=False)

@@ -10,9 +10,9 @@ Why that is sound: what is equal for all r_k is equal for those with r_k^m = d_k
 from __future__ import annotations
 
 from symad.core.graph import Node
+from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.cut_radicands import Cuts
 from symad.verification.random_fields.function_values import Signatures
-from symad.verification.random_fields.prime_fields import Array
 
 
 def with_fresh_pivots(value: Array, node: Node, cuts: Cuts, functions: Signatures) -> Array:

@@ -33,7 +33,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
-from symad.verification.rewriting.facts.discontinuities import SIGNS
+from symad.verification.terms.discontinuities import SIGNS
 
 MAX_DENOMINATOR_FACTORS = 300
 """The maximum number of factors of a denominator; more are merged: a coarser bound, in linear time."""

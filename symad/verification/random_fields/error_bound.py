@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, log2
 
+from symad.verification.fields.primes import log2_prime_count
 from symad.verification.random_fields.degree_bounds import Growth, Growths
 from symad.verification.random_fields.known_values import MAX_COMBINED_EXPONENTIALS
-from symad.verification.random_fields.primes import log2_prime_count
 
 TARGET = -64.0
 """A bound below 2^TARGET counts as certain."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.fields.prime_fields import Array, Field
 
 ORDER = 12
 """Random values are 12th powers, so that exponents with denominators dividing 12 have powers."""

@@ -11,12 +11,12 @@ from symad.core.graph import Node
 from symad.errors import SymadError
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.verification.budget import Budget, Meter
+from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
-from symad.verification.random_fields.integer_inputs import integer_inputs
-from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.residues import Run
-from symad.verification.rewriting.facts.discontinuities import unseen
-from symad.verification.rewriting.facts.vanishing import SAMPLES
+from symad.verification.rewriting.vanishing import SAMPLES
+from symad.verification.terms.discontinuities import unseen
 
 PRIMES = (2147483647, 2147483587)
 """Both 3 mod 4 and below 2³¹. They are fixed: an unlucky one only makes answers more cautious."""

@@ -20,15 +20,12 @@ from random import Random
 import numpy as np
 
 from symad.errors import SymadError
+from symad.verification.budget import Unsupported
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.atoms import Atoms, keys_of
 from symad.verification.random_fields.exponent_relations import Relations, rotation_by
 from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same
-from symad.verification.random_fields.prime_fields import Array, Field
 from symad.verification.random_fields.sign_regions import Regions, small_rational
-
-
-class Unsupported(SymadError):
-    """A graph holds something that cannot be evaluated in a prime field; says what."""
 
 
 class NeedsLevel(SymadError):

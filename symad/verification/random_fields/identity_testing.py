@@ -29,17 +29,14 @@ from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
-from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
+from symad.verification.fields.integer_inputs import all_choices, integer_inputs
+from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.cut_radicands import cuts_at_radicands, has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
-from symad.verification.random_fields.function_values import NeedsLevel, Unsupported
-from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
-from symad.verification.random_fields.scouting import have_values, visibly_different
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.facts.discontinuities import SIGNS
-from symad.verification.rewriting.facts.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_exponentials import by_exponentials
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
@@ -47,6 +44,9 @@ from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import rewrite
+from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
+from symad.verification.values.scouting import have_values, visibly_different
 
 DRAWS = 2
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""

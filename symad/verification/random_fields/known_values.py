@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.sign_regions import small_rational
 
 MAX_PAIRED_SIGNS = 10

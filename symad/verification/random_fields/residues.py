@@ -29,15 +29,15 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota, c
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
-from symad.verification.budget import Meter, steps_of_residues
+from symad.verification.budget import Meter, Unsupported, steps_of_residues
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.cut_pivots import with_fresh_pivots
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
-from symad.verification.random_fields.function_values import Signatures, Unsupported
-from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.facts.discontinuities import WeakSign
-from symad.verification.rewriting.facts.signs import ODD
+from symad.verification.terms.discontinuities import WeakSign
+from symad.verification.terms.signs import ODD
 
 
 @dataclass(eq=False)

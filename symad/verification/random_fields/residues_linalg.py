@@ -9,7 +9,7 @@ from symad.core.questions import Values
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.solve_det import Determinant, Solve
-from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.residues import Run, residue
 
 

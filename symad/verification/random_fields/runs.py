@@ -17,7 +17,9 @@ from symad.core.graph import Node, topological
 from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.verification.budget import Meter
+from symad.verification.budget import Meter, Unsupported
+from symad.verification.fields.prime_fields import Array, Field
+from symad.verification.fields.primes import SMALL, random_primes
 from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts, cuts_at_radicands
 from symad.verification.random_fields.degree_bounds import Growths
 from symad.verification.random_fields.error_bound import (
@@ -31,9 +33,7 @@ from symad.verification.random_fields.error_bound import (
     log2_false_zero,
 )
 from symad.verification.random_fields.exponent_relations import relations_for
-from symad.verification.random_fields.function_values import NeedsLevel, Signatures, Unsupported
-from symad.verification.random_fields.prime_fields import Array, Field
-from symad.verification.random_fields.primes import SMALL, random_primes
+from symad.verification.random_fields.function_values import NeedsLevel, Signatures
 from symad.verification.random_fields.residues import Run
 from symad.verification.random_fields.sign_regions import Regions, sign_support
 

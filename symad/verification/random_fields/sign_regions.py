@@ -23,9 +23,9 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.elementwise.apply import Apply
+from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.exponent_relations import reconstruct
-from symad.verification.random_fields.prime_fields import Array, Field
-from symad.verification.rewriting.facts.discontinuities import SIGNS
+from symad.verification.terms.discontinuities import SIGNS
 
 MAX_LINKED_SIGNS = 40
 """The maximum number of signs between which implications are looked for."""

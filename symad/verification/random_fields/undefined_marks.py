@@ -22,7 +22,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare
 from symad.ops.linalg.solve_det import Determinant, Solve
-from symad.verification.random_fields.prime_fields import Array
+from symad.verification.fields.prime_fields import Array
 
 Indices: TypeAlias = Callable[[Array, int], Array]
 """The indices that residues stand for, below a number of rows."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import sympy
 
 from symad.core.graph import Node
-from symad.verification.rewriting.facts.discontinuities import unseen
-from symad.verification.rewriting.facts.signs import sign_of
-from symad.verification.rewriting.facts.vanishing import Vanishing
-from symad.verification.rewriting.terms.common_units import Units
-from symad.verification.rewriting.terms.linear_terms import Terms, linear_terms, logarithms_apart
+from symad.verification.rewriting.vanishing import Vanishing
+from symad.verification.terms.common_units import Units
+from symad.verification.terms.discontinuities import unseen
+from symad.verification.terms.linear_terms import Terms, linear_terms, logarithms_apart
+from symad.verification.terms.signs import sign_of
 
 
 class Basis:

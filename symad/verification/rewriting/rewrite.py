@@ -42,7 +42,7 @@ from symad.ops.basic.sources import Constant, Dimension, array_constant, constan
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import exponential, is_zero, step
 from symad.verification.rewriting.identities.extremes import largest
@@ -50,7 +50,7 @@ from symad.verification.rewriting.identities.functions import alias
 from symad.verification.rewriting.identities.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.identities.nested_selections import taken
 from symad.verification.rewriting.identities.powers import general_power
-from symad.verification.rewriting.terms.linear_terms import collect_roots, holds_exponential
+from symad.verification.terms.linear_terms import collect_roots, holds_exponential
 
 if TYPE_CHECKING:
     Rewritten = Node

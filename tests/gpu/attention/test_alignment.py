@@ -9,7 +9,7 @@ import pytest
 
 import symad
 from symad.functions import attention
-from symad.gpu.attention_kernels import module_text
+from symad.gpu import module_text
 from symad.gpu.attention_kernels.compiled_score import compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, FORWARD, plans
 from symad.numeric import lower

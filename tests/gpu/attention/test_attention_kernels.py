@@ -10,7 +10,7 @@ import sympy as sp
 from symad.errors import ShapeError
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import GpuError
-from symad.numeric.pairs.calls import kernel_of
+from symad.numeric.eager.calls import kernel_of
 from tests.gpu.attention_calls import device, forget
 from tests.gpu.attention_calls import forward_backward as run
 from tests.gpu.attention_cases import NAMES, decode, encode, reference, relative

@@ -10,8 +10,8 @@ import sympy as sp
 from symad.errors import ShapeError
 from symad.gpu.pairs.eager import pairwise
 from symad.gpu.pairs.eager import pairwise_vjp as gpu_vjp
-from symad.numeric.pairs.calls import kernel_of
-from symad.numeric.pairs.eager_pairwise import pairwise_vjp
+from symad.numeric.eager.calls import kernel_of
+from symad.numeric.eager.pairwise import pairwise_vjp
 from tests.gpu.cupy_agreement import library
 from tests.gpu.cupy_standin import cuda
 from tests.gpu.shim.driver import schedule

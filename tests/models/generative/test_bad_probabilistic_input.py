@@ -10,7 +10,7 @@ from symad.models.generative import diffusion, kernels
 from symad.models.generative import divergences as dv
 from symad.models.generative import gaussian_process as gp
 from symad.models.generative.vae import VAE
-from symad.numeric.pairs.eager_pairwise import pairwise
+from symad.numeric.eager.pairwise import pairwise
 
 POINTS = np.random.default_rng(0).normal(size=(6, 2))
 RBF, LENGTH = kernels.rbf(), {kernels.length: 1.0}

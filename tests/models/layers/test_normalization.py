@@ -5,7 +5,7 @@ import pytest
 
 from symad.errors import SymadError
 from symad.models.layers import normalization as norm
-from symad.models.sequences.gated import FeedForwardBlock
+from symad.models.layers.gated import FeedForwardBlock
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

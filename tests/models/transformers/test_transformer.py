@@ -6,9 +6,9 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models.layers.costs import layer_cost, multiply_adds
+from symad.models.costs import layer_cost, multiply_adds
 from symad.models.layers.parameters import count, trace_model
-from symad.models.sequences.generation import generate, sample
+from symad.models.transformers.generation import generate, sample
 from symad.models.transformers.presets import PRESETS, parameter_counts
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower

@@ -16,8 +16,8 @@ import sympy as sp
 
 import symad
 from symad.numeric import lower
-from symad.numeric.compiler import quick_calls
 from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.scalars import quick_calls
 
 pytestmark = pytest.mark.skipif(
     compiler() is None or quick_calls._maker() is None, reason="needs a compiler and Python's headers"

@@ -12,8 +12,9 @@ from symad.errors import LoweringError
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.scalars import c_interpreter, lower_runs, numpy_runs
-from symad.numeric.scalars.level_runs import plan
+from symad.numeric.numpy_arrays.scalars import numpy_runs
+from symad.numeric.numpy_arrays.scalars.level_runs import plan
+from symad.numeric.scalars import c_interpreter, lower_runs
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

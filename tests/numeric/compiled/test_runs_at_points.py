@@ -10,13 +10,13 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.numpy_arrays.scalars.level_runs import Run, steps_of
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.c_interpreter import PARTS
 from symad.numeric.scalars.joined_steps import JOINED, joined
 from symad.numeric.scalars.lanes import point_plan
-from symad.numeric.scalars.level_runs import Run, steps_of
 from symad.numeric.scalars.lower_runs import AHEAD, NEAR, fetched_ahead
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")

@@ -12,9 +12,9 @@ from scipy import special
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.compiled_arrays.math.vector_math import definitions
 from symad.numeric.compiled_arrays.ufuncs import PLAIN, compiled, load
 from symad.numeric.compiler.c_compiler import compile_c, compiler
+from symad.numeric.compiler.math.vector_math import definitions
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

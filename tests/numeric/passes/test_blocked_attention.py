@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
-from symad.numeric.pairs.calls import kernel_of
-from symad.numeric.pairs.eager_attention import attention, attention_traffic, attention_vjp
+from symad.numeric.eager.attention import attention, attention_traffic, attention_vjp
+from symad.numeric.eager.calls import kernel_of
 
 B, H, N, M, D, DV = 2, 4, 37, 53, 8, 5
 LONG = (270, 530)

@@ -6,9 +6,9 @@ import sympy as sp
 
 from symad.errors import ShapeError, TraceError
 from symad.numeric.compiler import c_compiler
-from symad.numeric.pairs import eager_pairwise
-from symad.numeric.pairs.calls import COMPILED, NUMPY, kernel_of
-from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
+from symad.numeric.eager import pairwise as eager_pairwise
+from symad.numeric.eager.calls import COMPILED, NUMPY, kernel_of
+from symad.numeric.eager.pairwise import pairwise, pairwise_vjp
 from symad.numeric.pairs.pair_functions import trace_pair
 
 N, M, D, E = 41, 58, 4, 3

@@ -14,9 +14,10 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.gpu.passes.fusion import fuse as fuse_for_device
 from symad.numeric.compiled_arrays.choose_kernels import fuse as fuse_for_processor
-from symad.numeric.fusion.bodies import BodyOp
+from symad.numeric.expressions.views import compose
 from symad.numeric.fusion.chains import FusedSum
-from symad.numeric.passes.loops.loop import Loop as LoopOp
+from symad.numeric.passes.bodies import BodyOp
+from symad.numeric.passes.loop import Loop as LoopOp
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
@@ -51,7 +52,6 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
-from symad.numeric.program_passes.expressions.views import compose
 from symad.numeric.program_passes.lines import levels
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
 from symad.numeric.scheduling.roles import NO_ROLES

@@ -17,7 +17,7 @@ from symad.fused.attention_ops import (
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import MultiHead
 from symad.numeric import lower
-from symad.numeric.pairs.eager_attention import attention as blocked
+from symad.numeric.eager.attention import attention as blocked
 
 torch = pytest.importorskip("torch")
 

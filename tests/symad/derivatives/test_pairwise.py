@@ -9,7 +9,7 @@ from symad.errors import ShapeError, TraceError
 from symad.functions import pairwise
 from symad.fused.pair_sum import PairSumCotangent
 from symad.numeric import lower
-from symad.numeric.pairs.eager_pairwise import pairwise as blocked
+from symad.numeric.eager.pairwise import pairwise as blocked
 
 torch = pytest.importorskip("torch")
 

@@ -10,8 +10,8 @@ import sympy
 import symad
 from symad.errors import TraceError
 from symad.ops.elementwise.apply import Apply, apply
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 def test_sympy_is_itself_while_a_function_is_traced():

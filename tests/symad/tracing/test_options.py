@@ -14,10 +14,10 @@ import pytest
 import symad
 from symad.errors import TraceError
 from symad.numeric import lower
-from symad.tracing.array_protocol import FUNCTIONS, UFUNCS
 from symad.tracing.from_numpy.options import LAYOUT as ORDERS
 from symad.tracing.from_numpy.options import STORAGE, bound, signature_of
 from symad.tracing.from_numpy.registry import LAYOUT
+from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS
 
 rng = np.random.default_rng(8)
 A = rng.normal(size=(3, 4))

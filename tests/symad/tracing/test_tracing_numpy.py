@@ -10,8 +10,8 @@ import symad
 from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.numeric import lower
-from symad.tracing.array_protocol import FUNCTIONS, UFUNCS
 from symad.tracing.from_numpy import ufuncs as _ufuncs  # noqa: F401  (fills the tables)
+from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS
 from symad.tracing.run_on_proxies import trace_function as _trace  # noqa: F401
 from tests.symad.evaluation.agreement import tangents_agree, values_agree
 

@@ -25,8 +25,7 @@ from symad.op_examples import EXAMPLES
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
 from symad.tracing import as_graph
-from symad.verification import Certificate
-from symad.verification.certificate import recheck
+from symad.verification import Certificate, recheck
 from symad.verification.checker import terms as functions
 from symad.verification.checker.proofs import Claim, Derivative, replay
 from symad.verification.checker.terms import Refused, Terms, needed

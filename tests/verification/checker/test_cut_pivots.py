@@ -10,14 +10,14 @@ import symad
 from symad.ops.basic.sources import input_node
 from symad.ops.linalg.cholesky import cholesky
 from symad.verification.budget import Budget, Meter
+from symad.verification.fields.prime_fields import Field
+from symad.verification.fields.primes import random_primes
 from symad.verification.random_fields import runs
 from symad.verification.random_fields.cut_pivots import with_fresh_pivots
 from symad.verification.random_fields.cut_radicands import cuts_at_radicands
 from symad.verification.random_fields.degree_bounds import Growths
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.identity_testing import compare_nodes
-from symad.verification.random_fields.prime_fields import Field
-from symad.verification.random_fields.primes import random_primes
 
 
 def by_loops(K):

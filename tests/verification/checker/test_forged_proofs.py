@@ -16,7 +16,6 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.certificate.recheck import _own_derivative
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, sides_for_all_sizes, written
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
@@ -24,6 +23,7 @@ from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder, find_for_all_sizes
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.whole_proofs import find
+from symad.verification.recheck import _own_derivative
 
 x, y = sp.symbols("x y", real=True)
 p, q = sp.symbols("p q", positive=True)

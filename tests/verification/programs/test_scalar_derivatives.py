@@ -48,7 +48,7 @@ from symad.sympy_functions.special_functions import (
 )
 from symad.tracing.from_sympy.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.tracing.from_sympy.partials import partial
-from symad.verification.measuring.fifty_digits import evaluate_all
+from symad.verification.values.fifty_digits import evaluate_all
 
 WIDE, UNIT, ABOVE, POSITIVE = (-3.0, 3.0), (-0.95, 0.95), (1.05, 4.0), (0.1, 4.0)
 

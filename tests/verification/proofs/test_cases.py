@@ -32,8 +32,8 @@ import symad
 from symad.core.graph import topological
 from symad.ops.basic.sources import Input
 from symad.tracing import as_graph
-from symad.verification.intervals import Interval
-from symad.verification.ranges import ranges
+from symad.verification.values.intervals import Interval
+from symad.verification.values.ranges import ranges
 
 x, y = symbols("x y", real=True)
 p, q = symbols("p q", positive=True)

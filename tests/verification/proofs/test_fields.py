@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from symad.verification.random_fields.prime_fields import Field
-from symad.verification.random_fields.primes import random_primes
+from symad.verification.fields.prime_fields import Field
+from symad.verification.fields.primes import random_primes
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])

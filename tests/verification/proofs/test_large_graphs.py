@@ -13,11 +13,11 @@ from symad.ops.basic.sources import Input, constant
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Derivative
-from symad.verification.measuring import points
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.whole_proofs import find
 from symad.verification.proof.with_proofs import claims_of
+from symad.verification.values import points
 
 
 def normed(x, scale):

@@ -11,7 +11,7 @@ from symad.models.transformers.transformer import Transformer
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Derivative
 from symad.verification.proved_sides import beside_proved, told
-from symad.verification.ranges import always_exist
+from symad.verification.values.ranges import always_exist
 from symad.verification.verdicts import Pair, certain
 
 x, y = Symbol("x", real=True), Symbol("y", real=True)

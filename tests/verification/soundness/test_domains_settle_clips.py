@@ -11,9 +11,9 @@ from scipy import special
 
 import symad
 from symad.numbers.number_domains import as_float
-from symad.verification.intervals import Interval
-from symad.verification.ranges import ranges
 from symad.verification.settled import REASON, box_of, settled
+from symad.verification.values.intervals import Interval
+from symad.verification.values.ranges import ranges
 
 x, y = sp.symbols("x y", real=True)
 eps = 2.0**-40

@@ -8,7 +8,7 @@ import symad
 from symad import functions
 from symad.ops.basic.arithmetic import add, div, mul, sub
 from symad.ops.basic.sources import constant, input_node
-from symad.verification.proof.rational_forms import rational_factors
+from symad.verification.terms.rational_forms import rational_factors
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)

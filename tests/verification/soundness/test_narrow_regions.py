@@ -8,8 +8,8 @@ import sympy as sp
 
 import symad
 from symad.core.graph import topological
-from symad.verification.measuring.fifty_digits import usable
-from symad.verification.measuring.turning_points import turning_points
+from symad.verification.values.fifty_digits import usable
+from symad.verification.values.turning_points import turning_points
 
 x = sp.Symbol("x", real=True)
 

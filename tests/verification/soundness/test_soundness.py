@@ -26,7 +26,7 @@ from sympy import (
 
 import symad
 from symad import functions
-from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.values.scouting import visibly_different
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)

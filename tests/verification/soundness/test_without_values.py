@@ -6,7 +6,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.verification.measuring.instance_sizes import sizes_of
+from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.without_values import NO_VALUE, Valued
 
 x, y = sp.symbols("x y", real=True)

@@ -41,8 +41,8 @@ def tiles(made: Made) -> list[Finding]:
     """The tiles against all pairs, the traffic, and the CUDA code."""
     from symad.errors import LoweringError
     from symad.numeric import lower
-    from symad.numeric.pairs.eager_attention import attention as blocked
-    from symad.numeric.pairs.eager_attention import attention_traffic
+    from symad.numeric.eager.attention import attention as blocked
+    from symad.numeric.eager.attention import attention_traffic
 
     rng = np.random.default_rng(4)
     q, k, v = (rng.normal(size=(1, 1, 300, 16)) for _ in range(3))

@@ -13,10 +13,10 @@ from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.cli.tour.stages.sequences import numbers
 from symad.core.arrays import Array
 from symad.models.layers import linear_unit, normalization
+from symad.models.layers.gated import FeedForwardBlock
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences import embedding, ngram
-from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
 from symad.models.transformers.attention import MultiHead, attention, attention_columns
 from symad.models.transformers.presets import PRESETS

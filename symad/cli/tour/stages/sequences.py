@@ -11,19 +11,19 @@ import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
+from symad.models.costs import layer_cost
 from symad.models.layers import maximum
-from symad.models.layers.costs import layer_cost
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences import arma, tokenization
 from symad.models.sequences.ctc import ctc
 from symad.models.sequences.encoder_decoder import EncoderDecoder, context, dot_score
-from symad.models.sequences.generation import generate
 from symad.models.sequences.lstm import LSTM, step
 from symad.models.sequences.neural_ar import NeuralAR
 from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import RNN, jacobian_norms
 from symad.models.transformers import adaptation, attention, positions
+from symad.models.transformers.generation import generate
 from symad.models.transformers.presets import parameter_counts
 from symad.models.transformers.transformer import Transformer
 

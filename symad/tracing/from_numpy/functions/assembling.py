@@ -16,8 +16,8 @@ from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import array_constant, constant
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, number
 
 
 @implements(np.dstack)

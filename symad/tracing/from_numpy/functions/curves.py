@@ -14,8 +14,8 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_numpy.functions.reductions import diff
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 def _array(a: ArrayLike) -> Any:

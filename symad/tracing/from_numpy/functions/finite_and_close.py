@@ -15,10 +15,10 @@ from symad.ops.basic.arithmetic import add, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.tracing.array_protocol import UFUNCS
 from symad.tracing.from_numpy.registry import implements
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import condition, number
+from symad.tracing.proxies.array_protocol import UFUNCS
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import condition, number
 
 INFINITE = constant(float("inf"))
 

@@ -21,8 +21,8 @@ from symad.ops.basic.sources import constant, dimension, iota
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing.from_numpy.functions.shapes import atleast_1d, atleast_2d
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import alike, as_node, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import alike, as_node, number
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike, Index, Sizes

@@ -25,13 +25,13 @@ from symad.ops.linalg.cholesky import cholesky as lower_factor
 from symad.ops.linalg.eigen import eigenvalues, eigenvectors, singular_values
 from symad.ops.linalg.matrix_power import matrix_power as power_of_matrix
 from symad.ops.linalg.slogdet import determinant_sign, log_absolute_determinant
+from symad.tracing.cheapest_contraction import Labeled, contract_all
 from symad.tracing.from_numpy.functions.joining import diagonal, flip
 from symad.tracing.from_numpy.functions.ordering import sort
 from symad.tracing.from_numpy.functions.reductions import sum_
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, number
 
 
 @implements(np.linalg.solve)

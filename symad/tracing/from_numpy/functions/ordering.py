@@ -19,8 +19,8 @@ from symad.ops.elementwise.selection import compare, logic, select
 from symad.tracing.from_numpy.functions.joining import take_along_axis
 from symad.tracing.from_numpy.functions.reductions import sum_
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import broadcast, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import broadcast, number
 
 
 @implements(np.argsort)

@@ -10,8 +10,8 @@ from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import format_shape
 from symad.errors import ShapeError, TraceError
 from symad.tracing.from_numpy.registry import implements
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 def _coefficients(p: ArrayLike, what: str) -> Any:

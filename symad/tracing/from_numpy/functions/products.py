@@ -17,13 +17,13 @@ from symad.ops.basic import shaping
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.contraction import contract
 from symad.ops.basic.shaping import reshape
+from symad.tracing.cheapest_contraction import Labeled, contract_all
 from symad.tracing.from_numpy.functions.joining import diagonal
 from symad.tracing.from_numpy.functions.reductions import sum_
 from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, matrix_product, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, matrix_product, number
 
 
 @implements(np.dot)

@@ -24,8 +24,8 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import equal, select
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import broadcast, condition, number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import broadcast, condition, number
 
 
 def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: bool) -> Proxy:

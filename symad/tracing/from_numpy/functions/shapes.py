@@ -19,14 +19,14 @@ from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import as_node, broadcast, number
-from symad.tracing.wrapped import condition as condition_node
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import as_node, broadcast, number
+from symad.tracing.proxies.wrapped import condition as condition_node
 
 if TYPE_CHECKING:
     from symad.core.arrays import Sizes
     from symad.core.dims import Shape
-    from symad.tracing.from_numpy.elements.chosen import Chosen
+    from symad.tracing.elements.chosen import Chosen
 
 
 @implements(np.shape)
@@ -242,7 +242,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 @implements(np.nonzero)
 def nonzero(a: ArrayLike) -> tuple[Chosen, ...]:
     """The positions of the elements that are not 0, as indices of arrays of the same shape."""
-    from symad.tracing.from_numpy.elements import chosen
+    from symad.tracing.elements import chosen
 
     return chosen.nonzero(Proxy(condition_node(a)))
 

@@ -11,8 +11,8 @@ from symad.core.arrays import Array, ArrayLike, Axis
 from symad.errors import ShapeError
 from symad.ops.elementwise.selection import compare
 from symad.tracing.from_numpy.registry import implements
-from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import number
 
 
 @implements(np.cov)

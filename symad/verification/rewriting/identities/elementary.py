@@ -19,17 +19,17 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare
-from symad.verification.proof.rational_forms import rational_factors
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.facts.discontinuities import SIGNS, LooseSign
-from symad.verification.rewriting.terms.factoring import power_factors
-from symad.verification.rewriting.terms.linear_terms import (
+from symad.verification.terms.discontinuities import SIGNS, LooseSign
+from symad.verification.terms.factoring import power_factors
+from symad.verification.terms.linear_terms import (
     collect_roots,
     linear_terms,
     moves_elements,
     number,
     through,
 )
+from symad.verification.terms.rational_forms import rational_factors
 
 
 def integer_power(base: Node, k: int) -> Node:

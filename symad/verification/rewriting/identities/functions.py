@@ -17,9 +17,7 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.sympy_functions.scalar_functions import ScalarFunction
-from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.facts.discontinuities import Rounded, jumps
 from symad.verification.rewriting.identities.elementary import (
     exponential,
     logarithm,
@@ -30,8 +28,10 @@ from symad.verification.rewriting.identities.elementary import (
 )
 from symad.verification.rewriting.identities.extremes import elementwise_extreme
 from symad.verification.rewriting.identities.infinities import is_constant
-from symad.verification.rewriting.terms.linear_terms import collect_roots, number, through
 from symad.verification.scalar_definitions import definition_of
+from symad.verification.terms.discontinuities import Rounded, jumps
+from symad.verification.terms.linear_terms import collect_roots, number, through
+from symad.verification.values.constant_exponents import is_never_whole
 
 Alias = Callable[[Nodes, Basis], Node]
 

@@ -36,10 +36,10 @@ from symad.ops.basic.sources import (
 )
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
-from symad.verification.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
-from symad.verification.random_fields.prime_fields import Array
-from symad.verification.rewriting.facts.signs import known_signs
-from symad.verification.rewriting.terms.linear_terms import moves_elements
+from symad.verification.fields.prime_fields import Array
+from symad.verification.terms.linear_terms import moves_elements
+from symad.verification.terms.signs import known_signs
+from symad.verification.values.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
 
 MAX_MASKED_ELEMENTS = 1024
 """The maximum number of elements of a masked maximum that is rewritten."""

@@ -19,12 +19,12 @@ from symad.ops.basic.sources import Constant, Dimension, Input, Iota, constant, 
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select, select
-from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.facts.discontinuities import PowerOfJump, jumps
 from symad.verification.rewriting.identities.elementary import exponential, logarithm, rational_power, sign
-from symad.verification.rewriting.terms.factoring import absolute
-from symad.verification.rewriting.terms.linear_terms import linear_terms, number
+from symad.verification.terms.discontinuities import PowerOfJump, jumps
+from symad.verification.terms.factoring import absolute
+from symad.verification.terms.linear_terms import linear_terms, number
+from symad.verification.values.constant_exponents import is_never_whole
 
 ROUNDED = {sympy.floor, sympy.ceiling, sympy.sign, sympy.Heaviside}
 CLOSED = {sympy.Abs, sympy.Max, sympy.Min, sympy.factorial, sympy.binomial}

@@ -23,7 +23,7 @@ from symad.verification.rewriting.identities.elementary import (
     sine_and_cosine,
 )
 from symad.verification.rewriting.identities.functions import ALIASES, MAX_SPHERICAL_ORDER, Alias, aliased
-from symad.verification.rewriting.terms.linear_terms import linear_terms
+from symad.verification.terms.linear_terms import linear_terms
 
 
 @aliased(sympy.erfc)

@@ -16,8 +16,8 @@ from symad.ops.basic.arithmetic import add, div, sub
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select
-from symad.verification.rewriting.facts.positive_domains import taken
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.positive_domains import taken
 
 
 def by_exponentials(outputs: Sequence[Node]) -> list[Node] | None:

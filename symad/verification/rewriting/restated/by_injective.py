@@ -20,11 +20,11 @@ from symad.ops.basic.arithmetic import mul, neg, sub
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.verification.intervals import Interval
-from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.facts.signs import known_signs
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.rewriting.terms.linear_terms import number
+from symad.verification.terms.linear_terms import number
+from symad.verification.terms.signs import known_signs
+from symad.verification.values.intervals import Interval
+from symad.verification.values.ranges import promised, ranges
 
 MAX_INPUTS = 3
 """The maximum number of inputs: with more there are too many cases of signs."""

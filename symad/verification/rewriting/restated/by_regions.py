@@ -20,12 +20,12 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Select
-from symad.verification.intervals import ZERO, Interval, above, below, both
-from symad.verification.ranges import promised, ranges
-from symad.verification.rewriting.facts.discontinuities import SIGNS
 from symad.verification.rewriting.restated.by_injective import Box
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.rewriting.terms.linear_terms import linear_terms, number
+from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.terms.linear_terms import linear_terms, number
+from symad.verification.values.intervals import ZERO, Interval, above, below, both
+from symad.verification.values.ranges import promised, ranges
 
 MAX_CUTS = 6
 """The maximum number of points that cut the line of one input."""

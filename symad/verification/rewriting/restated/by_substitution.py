@@ -22,11 +22,11 @@ from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, compare
-from symad.verification.rewriting.facts.discontinuities import jumps
 from symad.verification.rewriting.restated.by_injective import Box, by_signs
 from symad.verification.rewriting.restated.by_regions import Case, between, by_regions, without_conditions
 from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.discontinuities import jumps
 
 CIRCULAR = {sympy.sin, sympy.cos, sympy.tan}
 QUARTERS = {Fraction(-1): Fraction(-1, 2), Fraction(0): Fraction(0), Fraction(1): Fraction(1, 2)}

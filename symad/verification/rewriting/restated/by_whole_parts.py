@@ -21,9 +21,9 @@ from symad.core.graph import Node, rebuild, topological
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
-from symad.verification.rewriting.facts.discontinuities import jumps
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.rewriting.terms.linear_terms import number
+from symad.verification.terms.discontinuities import jumps
+from symad.verification.terms.linear_terms import number
 
 STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
 

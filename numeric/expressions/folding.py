@@ -1,0 +1,129 @@
+"""Folds constants, so that 3*(2*x) is 6*x, and removes broadcasts that NumPy does by itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd
+
+from symad.core.dims import broadcast_shapes, same_shape
+from symad.numeric.expressions.views import joined
+from symad.numeric.program.expressions import Compute, Expression, rewrite
+from symad.numeric.program.program import Program
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import Constant, constant, is_exact
+
+MAX_INTEGER = 10**30
+"""Numbers are multiplied up to this magnitude, which single precision can hold."""
+
+
+def fold(program: Program) -> Program:
+    """The program with `aligned` and `folded` applied to every expression."""
+    return program.with_expressions(lambda expression: rewrite(rewrite(expression, aligned), folded))
+
+
+def folded(expression: Expression) -> Expression:
+    """A product with its exact constants collected, or a sum that does not begin with −a if possible."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Mul):
+        return _product(expression, expression.op)
+    if isinstance(expression, Compute) and isinstance(expression.op, Add):
+        return _sum(expression, expression.op)
+    return expression
+
+
+def _sum(expression: Compute, op: Add) -> Expression:
+    """b − a instead of −a + b: the same to the last bit."""
+    if op.signs[:2] != (-1, 1):
+        return expression
+    first, second, *rest = expression.args
+    return Compute(Add((1, -1, *op.signs[2:])), (second, first, *rest), expression.shape)
+
+
+def exact(expression: Expression) -> int | Fraction | None:
+    """The value of an exact constant; None for other expressions."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Constant):
+        value = expression.op.value
+        return value if is_exact(value) else None
+    return None
+
+
+def _holds_number(expression: Compute) -> bool:
+    """Whether an expression is an exact number or a product, which may begin with a number."""
+    return isinstance(expression.op, Mul) or exact(expression) is not None
+
+
+def _product(expression: Compute, op: Mul) -> Expression:
+    """A product with its exact numbers in front: a·(b·x) = (a b)·x for integers and fractions.
+
+    This adds no rounding. Only numbers of the product, and of factors that are products, are moved; the order
+    of the other factors stays. So do quotients of quotients: the product of their divisors could overflow.
+    """
+    inner_numbers = [arg for arg in expression.args if isinstance(arg, Compute) and _holds_number(arg)]
+    if not inner_numbers or (len(inner_numbers) == 1 and exact(inner_numbers[0]) not in (None, 1)):
+        return expression
+    flat: list[tuple[int, Expression]] = []
+    for power, arg in zip(op.powers, expression.args, strict=True):
+        inner = arg.op if isinstance(arg, Compute) else None
+        number_first = exact(expression.args[0]) is not None and power == 1
+        if (
+            isinstance(arg, Compute)
+            and isinstance(inner, Mul)
+            and (number_first or exact(arg.args[0]) is not None)
+            and not (_has_divisor(expression) and _has_divisor(arg))
+        ):
+            flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
+        else:
+            flat.append((power, arg))
+    over, under, rest = 1, 1, []
+    for power, arg in flat:
+        value = exact(arg)
+        if value:
+            above, below = value.as_integer_ratio()[::power]
+            over, under = over * above, under * below
+        else:
+            rest.append((power, arg))
+    common = gcd(over, under) if under > 0 else -gcd(over, under)
+    over, under = over // common, under // common
+    if max(abs(over), abs(under)) > MAX_INTEGER:
+        return expression
+    is_one = over == under
+    if len(rest) + (not is_one) >= len(op.powers) and len(flat) == len(op.powers):
+        return expression
+    if is_one and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
+        return rest[0][1]
+    front = [(1, over)] if over != 1 or not any(p == 1 for p, _ in rest) else []
+    back = [(-1, under)] if under != 1 else []
+    parts = [*((p, _number(v)) for p, v in front), *rest, *((p, _number(v)) for p, v in back)]
+    return Compute(Mul(tuple(p for p, _ in parts)), tuple(a for _, a in parts), expression.shape)
+
+
+def _has_divisor(expression: Compute) -> bool:
+    """Whether a product has a divisor that is no number."""
+    powers = expression.op.powers if isinstance(expression.op, Mul) else ()
+    return any(p == -1 and exact(arg) is None for p, arg in zip(powers, expression.args, strict=True))
+
+
+def _number(value: int) -> Compute:
+    return Compute(constant(value).op, (), ())
+
+
+def aligned(expression: Expression) -> Expression:
+    """An elementwise op without `Broadcast` ops around its arguments, as NumPy broadcasts these itself."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, ElementwiseOp):
+        return expression
+    args = tuple(_small(a) for a in expression.args)
+    covered = broadcast_shapes(*(a.shape for a in args))
+    whole = same_shape(covered, expression.shape)  # otherwise the result's shape needs a broadcast
+    return Compute(expression.op, args, expression.shape) if whole else expression
+
+
+def _small(expression: Expression) -> Expression:
+    """The array that is broadcast, with axes of length 1 where the broadcast inserts axes in between."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Broadcast):
+        return expression
+    (arg,), axes, shape = expression.args, expression.op.axes, expression.op.shape
+    if not axes:
+        return arg
+    first = min(axes)
+    target = tuple(shape[k] if k in axes else 1 for k in range(first, len(shape)))
+    return joined(Compute(Reshape(target), (arg,), target))

@@ -1,0 +1,184 @@
+"""Calls of compiled scalar functions whose arguments are read in C.
+
+A call through Python costs some tens of microseconds for its arguments: each is made an array, shapes are
+compared, columns are arranged. Here floats, ints and float64 vectors go straight to the compiled function;
+all other arguments take the way through Python. Python's headers are needed, as in `c_calls`; NumPy's, which
+come with it, make reading faster.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import TupleOf
+from symad.errors import LoweringError
+from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction
+from symad.numeric.compiler.c_compiler import compile_c
+from symad.numeric.numpy_arrays.memory_reuse import new_array
+from symad.numeric.scalars.flat_results import FlatResults
+from symad.numeric.scalars.quick_calls_source import SOURCE
+from symad.numeric.scalars.vector_arguments_source import BY_BUFFERS, BY_NUMPY
+
+MAX_ONE_BY_ONE = 2000
+"""Points up to which a batch is computed one by one if several points at a time cannot be compiled, or are
+not planned because the function is long."""
+
+MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 256, 2000, 2**62
+"""Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
+benchmarks/scalar/bench_small_batches.py); the same for functions of more than ``LONG_FUNCTION`` operations,
+whose plan costs as much as some hundred calls, 20 µs per operation; and a number that is never reached."""
+
+ROWS, POINTS, SEPARATE = 0, 1, 2
+"""The layout of a batch's results: a row for each number, an array per point, or an array per number."""
+
+MIN_BLOCK_BYTES = 1 << 18
+"""From this many bytes on, all results of a batch are one block of memory, which is reused."""
+
+FLOAT, FLOATS, ARRAY = 0, 1, 2
+"""The result of a call at one point: a float, a tuple of floats, or the result of `finish` on a vector."""
+
+
+@cache
+def _maker() -> Any:
+    """The compiled function that makes calls; None without a compiler or Python's headers."""
+    include = Path(sysconfig.get_paths()["include"])
+    if not (include / "Python.h").exists():
+        return None
+    options = ["-std=c11", f"-I{include}"]
+    options += ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+    interpreter = sysconfig.get_config_var("EXT_SUFFIX")
+    headers, reader = Path(np.get_include()), BY_BUFFERS
+    if (headers / "numpy" / "ndarraytypes.h").exists():
+        options.append(f"-I{headers}")
+        interpreter += f" and NumPy {np.__version__}"
+        reader = BY_NUMPY
+    try:
+        library = compile_c(SOURCE % (interpreter, MAX_LOCKED, reader), options)
+    except LoweringError:
+        return None
+    if library is None:
+        return None
+    maker = ctypes.PyDLL(library._name, handle=library._handle).symad_quick
+    maker.argtypes = (ctypes.c_void_p, ctypes.py_object)
+    maker.restype = ctypes.py_object
+    return maker
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A compiled function with a frame that holds its vectors of inputs and results.
+
+    Attributes:
+        frame: a frame from `symad.numeric.compiler.c_calls.frame_of`.
+        x: (inputs,), stored in the frame.
+        y: (results,), stored in the frame.
+        parts: the other objects whose addresses are in the frame.
+    """
+
+    frame: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    parts: Sequence[int | np.ndarray]
+
+
+Lanes = Callable[[], "Framed | None"]
+"""Plans the computation of several points at a time; None if that cannot be compiled."""
+
+
+def quick_call(
+    function: CFunction | Framed,
+    results: FlatResults,
+    inputs: int,
+    operations: int,
+    packed: bool,
+    otherwise: Callable[..., Any],
+    lanes: Lanes | None = None,
+    few: int = MAX_ONE_BY_ONE,
+    least: int = MIN_LANES,
+    most: int = NEVER,
+) -> Callable[..., Any]:
+    """The Python function of a compiled one, with its arguments read in C where that is possible.
+
+    Args:
+        function: a ctypes function ``void f(const double *x, double *y)`` without state, or a `Framed`.
+        results: the results in y.
+        inputs: the number of entries of x.
+        operations: the approximate number of operations of a call; long calls release Python's lock.
+        packed: whether x itself is the argument.
+        otherwise: the function for arguments that are neither numbers nor float64 vectors.
+        lanes: computes several points at a time; without it more than ``few`` points go to ``otherwise``.
+        few: the most points that are computed one by one, if several at a time are not possible.
+        least: the points from which several are computed at a time, unless the function is long.
+        most: batches of more points than this go to ``otherwise``.
+    """
+    maker = _maker()
+    if maker is None:
+        return otherwise
+    total = results.total
+    scalars = not any(results.shapes) and all(m is None for m in results.matrices)
+    one = scalars and results.structure is None
+    flat = isinstance(results.structure, TupleOf) and all(item is None for item in results.structure.items)
+    returns = ARRAY if not scalars or not (one or flat) else FLOAT if one else FLOATS
+    shape = results.whole or (total,)
+    finish = results.split if results.whole is None else None
+    if isinstance(function, Framed):
+        address = [0, function.frame.ctypes.data, function.x.ctypes.data, function.y.ctypes.data]
+    else:
+        address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
+    batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
+    new_block = _block(results, batches, one)
+    if lanes is None:
+        least = NEVER
+    elif operations > LONG_FUNCTION:
+        least = min(few, MIN_LANES_IF_LONG) + 1
+    rest = [inputs, total, operations, packed, returns, batches, few if total else -1, least, most]
+    rest.append(MIN_BLOCK_BYTES // (8 * max(total, 1)))
+    numbers = np.array([*address, *rest], np.int64)
+    kept: list[Framed] = []
+
+    def plan() -> int:
+        found = lanes() if lanes is not None else None
+        if found is None:
+            return 0
+        kept.append(found)
+        return int(found.frame.ctypes.data)
+
+    objects = (
+        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, (function, kept),
+        new_block,
+    )  # fmt: skip
+    made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
+    return made
+
+
+def _batches(
+    results: FlatResults, floats: bool, one: bool
+) -> tuple[int, Callable[[int], np.ndarray], Callable[..., Any] | None]:
+    """The layout of a batch's results, the function that allocates them, and the last step."""
+    if floats:
+        return (ROWS if one else SEPARATE), np.empty, None
+    if results.whole is not None:
+        inner = results.whole
+        return POINTS, lambda points: np.empty((points, *inner)), None
+    total = results.total
+    finish = lambda rows: results.at_points(rows, rows.shape[1:])  # noqa: E731
+    return ROWS, lambda points: np.empty((total, points)), finish
+
+
+def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], np.ndarray]:
+    """The function that allocates large results for a number of points."""
+    new = new_array()
+    if layout == POINTS:
+        inner = results.whole or ()
+        return lambda points: new((points, *inner), np.float64)
+    rows = () if one and layout == ROWS else (results.total,)
+    return lambda points: new((*rows, points), np.float64)

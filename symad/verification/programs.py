@@ -1,0 +1,198 @@
+"""Numeric functions as candidates: how they are called, and the certificate of what was measured."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.arguments import leaves_of
+from symad.core.arrays import Array, ArrayLike
+from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
+from symad.errors import EvaluationError
+from symad.tracing.wrt import Selection
+from symad.verification.budget import Meter
+from symad.verification.certificate.certificate import Certificate
+from symad.verification.claimed_domain import inside_of
+from symad.verification.decide import versions
+from symad.verification.function_domain import have_values
+from symad.verification.measuring.call_users_code import BadReturn, Caller
+from symad.verification.measuring.measure import measure
+from symad.verification.mistakes.asking import named_program
+from symad.verification.values.hostile_points import Bounds
+from symad.verification.values.instance_sizes import sizes_of
+from symad.verification.without_values import Claimed, measured_with_values
+
+
+@dataclass(frozen=True)
+class Program:
+    """A numeric function, and the exact function it should compute."""
+
+    title: str
+    function: Callable[..., ArrayLike]
+    reference: Graph
+    names: tuple[str, ...]
+    kind: str
+    assumes: tuple[str, ...]
+    of: tuple[Node, ...] = ()
+    """The function whose derivative it is."""
+    graph: Graph | None = None
+    """The same function with the names of its values."""
+    wrt: tuple[Node, ...] = ()
+    """The inputs by which it is differentiated."""
+
+
+class Context(tuple[Any, ...]):
+    """What ``backward(ctx, y_bar)`` finds: the inputs, in order."""
+
+    @property
+    def saved_tensors(self) -> tuple[Array, ...]:
+        """The inputs, as PyTorch keeps them."""
+        return tuple(self)
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Every input is differentiated by."""
+        return (True,) * len(self)
+
+
+def as_called(function: Callable[..., ArrayLike], graph: Graph, wrt: Selection) -> Callable[..., ArrayLike]:
+    """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
+
+    A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``;
+    if there is one input, so is a function whose first argument is called ctx.
+    Of one part for each input those of wrt are taken.
+    """
+    owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
+    count, bars = len(graph.arguments), len(graph.output_nodes)
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    first = next(iter(signature.parameters), "") if signature is not None else ""
+    alone = first == "ctx" if count == 1 else not _takes(signature, count + bars)
+    backward = alone and _takes(signature, 1 + bars)
+    positions = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in wrt.entries]
+
+    def called(*values: Any) -> Any:
+        context = (Context(values[:count]),) if backward else values[:count]
+        returned = function(*context, *values[count:])
+        if isinstance(returned, (tuple, list)) and len(returned) == count != len(positions):
+            return [returned[k] for k in positions]
+        return returned
+
+    called.__name__ = getattr(function, "__name__", "the function")
+    if signature is not None and not backward:
+        called.__signature__ = signature  # type: ignore[attr-defined]  # for inspect
+    return called
+
+
+def _takes(signature: inspect.Signature | None, count: int) -> bool:
+    """Whether a function may be called with so many arguments."""
+    if signature is None:
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def measured(
+    program: Program, meter: Meter, hostile: bool, domain: Node | None, bounds: Bounds
+) -> Certificate:
+    """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers.
+
+    A program may be right for odd sizes alone, so it is called at two choices of sizes.
+    """
+    known = sizes_of(program.reference, program.reference)
+    numbers = zip(*(values for _, values in known), strict=True)
+    first, *others = [dict(zip((s for s, _ in known), v, strict=True)) for v in numbers] or [{}]
+    caller = Caller(program.function, program.reference.arguments)
+    made = _measured_at(program, caller, first, meter, hostile, domain, bounds)
+    for sizes in others if made.status == "measured" else ():
+        more = _measured_at(program, caller, sizes, meter, False, domain, bounds)
+        fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
+        if more.status != "undecided" or fails:  # otherwise too little was seen there
+            made = replace(
+                made, entries=made.entries + more.entries, losses=made.losses + more.losses,
+                seconds=meter.seconds, steps=int(meter.steps),
+            )  # fmt: skip
+    return made
+
+
+def _measured_at(
+    program: Program,
+    caller: Caller,
+    sizes: Mapping[sympy.Symbol, int],
+    meter: Meter,
+    hostile: bool,
+    domain: Node | None,
+    bounds: Bounds,
+) -> Certificate:
+    """Measurements at one choice of sizes."""
+    reference = program.reference
+    concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
+    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+    known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
+    places = [k for k, node in enumerate(reference.input_nodes) if node not in known]
+    options: dict[str, Any] = {"directions": [concrete.input_nodes[k] for k in places]}
+    options |= {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
+    if domain is not None:
+        moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
+        options["inside"] = inside_of(rebuild((domain,), moved)[0])
+        options["bounds"] = {moved[node]: ends for node, ends in bounds.items() if node in moved}
+    entries, losses = measure(
+        caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
+        program.assumes, meter, hostile, **options,
+    )  # fmt: skip
+    outputs = concrete.output_nodes
+    claim = Claimed((*outputs, *outputs, *of), len(outputs), program.kind)
+    entries = measured_with_values(claim, entries)
+    name = getattr(program.function, "__name__", "the function")
+    made = Certificate(
+        f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),
+        meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
+    )  # fmt: skip
+    if program.graph is None:
+        return made
+    flat = _taken_apart(concrete)
+    return named_program(
+        made, program.kind, program.graph, program.wrt, concrete, sizes, [n + at for n in program.names],
+        lambda point: flat(caller([point[n] for n in concrete.input_nodes])),
+        options.get("inside", lambda point: True),
+    )  # fmt: skip
+
+
+def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
+    """How the outputs are taken out of what a function returns."""
+    count = len(concrete.output_nodes)
+
+    def flat(returned: Any) -> list[Any]:
+        structure = concrete.structure
+        if structure is not None and (not isinstance(structure, TupleOf) or any(structure.items)):
+            single = isinstance(structure, TupleOf) and len(structure.items) == 1
+            problems = []
+            # the structure of one entry may come without a tuple around it
+            for form in (structure, structure.items[0]) if single else (structure,):
+                try:
+                    return leaves_of(form, returned, "the result")
+                except EvaluationError as problem:
+                    problems.append(problem)
+            raise BadReturn(f"returned another structure: {problems[-1]}")
+        if count == 1:
+            single = (
+                isinstance(returned, (tuple, list))
+                and len(returned) == 1
+                and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
+            )
+            return [returned[0]] if single else [returned]
+        if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
+            return list(returned)
+        return [returned]
+
+    return flat

@@ -1,0 +1,210 @@
+"""Which nodes may be 0 on an open set: max(x, 0) is, x² is not.
+
+Where an argument of a sign or a comparison is 0 on an open set, sign² = 1 is false and < differs from ≤.
+An analytic function that is not 0 everywhere vanishes on a set without interior only. What jumps is
+taken apart by structure; small scalars are evaluated for each choice of their signs. Only a "may vanish"
+can be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Node, Op, op_of, rebuild, topological
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
+from symad.verification.terms.discontinuities import (
+    LooseSign,
+    WeakSign,
+    is_jump,
+    is_loose,
+    unseen,
+)
+from symad.verification.terms.signs import ODD
+from symad.verification.values.constant_exponents import is_nonzero_somewhere, may_cancel
+
+
+class Samples(Protocol):
+    """Values of nodes at points that are drawn once (`symad.verification.random_fields.fixed_samples`)."""
+
+    def has_zeros(self, node: Node) -> bool:
+        """Whether some element of a node is 0 at one of the points."""
+
+
+SAMPLES: list[Callable[[], Samples]] = []
+"""What makes them, registered there: they are values of the rewritten form."""
+
+NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
+ZERO_AT_ZERO = {*ODD, sympy.Abs}
+
+MAX_SIGNS_CONSIDERED = 4
+"""The maximum number of signs of a scalar that is looked at; others count as vanishing."""
+
+
+class Vanishing:
+    """What is known about the nodes of one rewriting."""
+
+    def __init__(self, weak_sign: Callable[[Node], int]) -> None:
+        """``weak_sign`` is 1 for what is nowhere negative, −1 for what is nowhere positive, or 0."""
+        self._weak_sign = weak_sign
+        self._jumps: dict[Node, frozenset[Node]] = {}
+        """The jumps below each node, but no more than one beyond `MAX_SIGNS_CONSIDERED`."""
+        self._loose: dict[Node, bool] = {}
+        self._may: dict[Node, bool] = {}
+        self._answers: dict[Node, bool] = {}
+        self._hidden: set[Node] = set()
+        """What no point shows not to be 0: it may cancel by a relation that is not known."""
+
+    @cached_property
+    def _samples(self) -> Samples:
+        (made,) = SAMPLES
+        return made()
+
+    def may(self, node: Node) -> bool:
+        """Whether some element of a node may be 0 on an open set, or everywhere."""
+        if node not in self._answers:
+            self._learn(node)
+            known = not self._may[node] or self._is_never_zero_by_signs(node)
+            if may_cancel(node) and not is_nonzero_somewhere(node):
+                self._hidden.add(node)
+            hidden = node in self._hidden
+            self._answers[node] = not known or hidden or self._samples.has_zeros(node)
+        return self._answers[node]
+
+    def sign(self, node: Node) -> sympy.FunctionClass:
+        """The sign function that fits a node."""
+        if not self.may(node):
+            return sympy.sign
+        return LooseSign if self._loose[node] or node in self._hidden else WeakSign
+
+    def _learn(self, root: Node) -> None:
+        for node in unseen(root, self._may):
+            own = frozenset([node] if is_jump(node) else [])
+            found = own.union(*[self._jumps[a] for a in node.args])
+            self._jumps[node] = frozenset(list(found)[: MAX_SIGNS_CONSIDERED + 1])
+            self._loose[node] = is_loose(node) or any(self._loose[a] for a in node.args)
+            self._may[node] = self._by_structure(node)
+
+    def _by_structure(self, node: Node) -> bool:
+        """Whether a node may vanish, from its arguments."""
+        op, may = node.op, [self._may[a] for a in node.args]
+        if isinstance(op, (Constant, ArrayConstant, Eye, Iota, Dimension)):
+            return _is_zero_somewhere(node)
+        if isinstance(op, Input):
+            return is_jump(node) and getattr(op.symbol, "is_zero", None) is not False
+        if not self._jumps[node]:
+            return False
+        if isinstance(op, Add):
+            return self._sum_may(node, may)
+        if isinstance(op, Mul):
+            return any(m for p, m in zip(op.powers, may, strict=True) if p == 1)
+        if isinstance(op, Pow):
+            return may[0]
+        if isinstance(op, Select):
+            return may[1] or may[2]
+        if isinstance(op, Apply) and len(may) == 1 and op.head in ZERO_AT_ZERO:
+            return may[0]
+        if isinstance(op, Apply) and op.head in NEVER_ZERO:
+            return False
+        if isinstance(op, Einsum) or (isinstance(op, ShapingOp) and len(may) == 1):
+            return any(may) or not _is_product(node)
+        return True
+
+    def _sum_may(self, node: Node, may: Sequence[bool]) -> bool:
+        """A sum of one sign vanishes with all its terms; one with an input of its own never does."""
+        if len(node.args) == 1:
+            return may[0]
+        signs = map(self._weak_sign, node.args)
+        turned = {s * sign for s, sign in zip(op_of(node, Add).signs, signs, strict=True)}
+        if len(turned) == 1 and turned != {0}:
+            return all(may)
+        for k, term in enumerate(node.args):
+            leaves = [] if self._jumps[term] else _multilinear_inputs(term)
+            rest = topological([a for j, a in enumerate(node.args) if j != k]) if leaves else []
+            if any(not _occurs(leaf, rest) for leaf in leaves) and not self._samples.has_zeros(term):
+                return False
+        return True
+
+    def _is_never_zero_by_signs(self, node: Node) -> bool:
+        """Whether what has few signs, and no other jump, is nowhere a zero function, whatever these are.
+
+        Of an array each element has signs of its own: those at its place.
+        """
+        signs = self._jumps[node]
+        several = any(np.prod(n.shape) > 1 for n in signs)
+        if len(signs) > MAX_SIGNS_CONSIDERED or (several and not self._is_elementwise_in(signs, node)):
+            return False
+        if not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
+            return False
+        for choice in product((1, -1), repeat=len(signs)):
+            numbers = [broadcast_to(constant(c), n.shape) for n, c in zip(signs, choice, strict=True)]
+            (piece,) = rebuild([node], dict(zip(signs, numbers, strict=True)))
+            if self._samples.has_zeros(piece):
+                return False
+        return True
+
+    def _is_elementwise_in(self, signs: frozenset[Node], node: Node) -> bool:
+        """Whether each element depends on the signs at its own place, or on scalar ones, alone."""
+        between = [n for n in topological([node]) if self._jumps[n] and n not in signs]
+        same = all(n.shape in (node.shape, ()) for n in (*between, *signs))
+        return same and all(isinstance(n.op, ElementwiseOp) for n in between)
+
+
+def _is_product(node: Node) -> bool:
+    """Whether each element is a product of elements of the arguments, or one of them."""
+    if isinstance(node.op, Einsum):
+        return {k for labels in node.op.inputs for k in labels} == set(node.op.output)
+    return True
+
+
+def _multilinear_inputs(term: Node) -> list[Node]:
+    """The real inputs, or slices of them, of each of which all elements of a term are multiples."""
+    leaves = []
+    for n in topological([term]):
+        if (isinstance(n.op, Slice) and isinstance(n.args[0].op, Input)) or isinstance(n.op, Input):
+            leaves.append(n)
+        elif not isinstance(n.op, (Mul, Einsum, Broadcast, Reshape, Constant)) or (
+            isinstance(n.op, Mul) and -1 in n.op.powers
+        ):
+            return []
+    return [leaf for leaf in leaves if not (isinstance(leaf.op, Input) and is_jump(leaf))]
+
+
+def _occurs(leaf: Node, nodes: Sequence[Node]) -> bool:
+    """Whether an input, or a part of one, is used by some nodes; disjoint slices of it are not."""
+    if not isinstance(leaf.op, Slice):
+        return leaf in nodes
+    (whole,) = leaf.args
+    users = [n for n in nodes if whole in n.args]
+    return any(not (isinstance(n.op, Slice) and _disjoint(leaf, n)) for n in users)
+
+
+def _disjoint(a: Node, b: Node) -> bool:
+    """Whether two slices of one array share no element."""
+    return any(not set(_places(a, axis)) & set(_places(b, axis)) for axis in range(len(a.args[0].shape)))
+
+
+def _places(node: Node, axis: int) -> range:
+    op: Any = node.op
+    start, count, step = op.start[axis], op.count[axis], op.step[axis]
+    return range(start, start + count * step, step)
+
+
+def _is_zero_somewhere(node: Node) -> bool:
+    op: Op = node.op
+    if isinstance(op, Constant):
+        return bool(op.value == 0)
+    if isinstance(op, ArrayConstant):
+        return bool(np.any(op.array == 0))
+    return not isinstance(op, Dimension)

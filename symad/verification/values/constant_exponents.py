@@ -1,0 +1,167 @@
+"""Whether an analytic exponent certainly varies: one that is a hidden integer has powers of negative bases.
+
+x^h is a real function for x > 0 only, unless h is an integer on an open set, as sin² + cos² + 1 = 2 is. A
+function without jumps that takes two values close to each other is no constant there. The witness is
+numeric: two disjoint balls, or one without an integer, beside each of several points of different signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.arrays import Number
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Input, constant_value, symbol_of
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.verification.budget import operations
+from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.prime_fields import Array
+from symad.verification.terms.discontinuities import WeakSign
+from symad.verification.values.points import points
+
+POINTS = 6
+BITS = 200
+
+
+def is_never_whole(node: Node) -> bool:
+    """Whether no element of a node without jumps is an integer on an open set, as far as points tell."""
+    inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
+    if isinstance(node.op, Input):
+        return not getattr(node.op.symbol, "is_integer", False)
+    seen = False
+    if operations(topological([node])) > MAX_OPERATIONS:
+        return False
+    for point in points(inputs, {}, POINTS if inputs else 1, seed=7):
+        try:
+            found = _varies_beside(node, point)
+        except (SymadError, ArithmeticError, ValueError, TypeError):
+            continue
+        if found is False:
+            return False
+        seen = seen or bool(found)
+    return seen
+
+
+def _varies_beside(node: Node, point: dict[Node, Number]) -> bool | None:
+    """Whether each element differs at two points close by, or is no integer; None where undefined."""
+    from symad.verification.values.balls import ball_values
+
+    here, there = (ball_values([node], p, BITS)[0].ravel() for p in (point, _near(point)))
+    for a, b in zip(here, there, strict=True):
+        if not (a.value.is_finite() and b.value.is_finite()):
+            return None
+        if a.value.overlaps(b.value) and a.value.contains_integer():
+            return False
+    return True
+
+
+def _near(point: Mapping[Node, Number]) -> dict[Node, Number]:
+    shifts = iter(range(1, 1 << 30))
+
+    def moved(value: Any) -> Fraction:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(moved, 1, 1)(value)
+        return value * (1 + Fraction(next(shifts), 10_007))
+
+    return {n: moved(v) for n, v in point.items()}
+
+
+MAX_OPERATIONS = 20_000
+"""The maximum number of scalar operations of a node that is looked at; of others nothing is known."""
+
+FEW_STEPS = 2_000
+WITNESSES, PIECES = 8, 32
+"""Points that are tried; with branch points, and no more scalar operations than `FEW_STEPS`, `PIECES`."""
+
+BESIDE = 1 << 40
+"""1 over the distance of a point beside another one."""
+
+SINGLE_VALUED = {
+    sympy.exp, sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.sinh, sympy.cosh,
+    sympy.tanh, sympy.coth, sympy.sech, sympy.csch, sympy.erf, sympy.erfc, sympy.erfi, sympy.gamma,
+    sympy.digamma, sympy.polygamma, sympy.sinc, sympy.Si, sympy.Shi,
+}  # fmt: skip
+"""Functions without branch points: what is 0 on one piece is 0 on all, around their poles."""
+
+PLAIN = {sympy.sign, WeakSign, sympy.Abs, sympy.exp}
+"""Functions all of whose relations are known."""
+
+
+def may_cancel(node: Node) -> bool:
+    """Whether functions may cancel by a relation that is not known: sums of functions or of roots."""
+    return not is_source(node) and any(
+        (isinstance(n.op, Apply) and n.op.head not in PLAIN) or _is_root(n) for n in topological([node])
+    )
+
+
+def is_source(node: Node) -> bool:
+    """Whether a node is one function, root or input, times others: no sum that could cancel."""
+    return not any(isinstance(n.op, (Add, Einsum)) for n in topological([node]))
+
+
+def _is_root(node: Node) -> bool:
+    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else 1
+    return not (isinstance(value, int) or (isinstance(value, Fraction) and value.denominator == 1))
+
+
+def is_nonzero_somewhere(node: Node) -> bool:
+    """Whether each element is certainly not 0 at some point, and 0 beside none: balls are the witnesses.
+
+    One point is enough for what is analytic on a connected set. Functions with branch points are pieced
+    together: asin(sin x) − x is 0 for |x| < π/2 and nowhere else. So where there are such functions, no point
+    tried may have zeros around it.
+    """
+    order = topological([node])
+    steps = operations(order)
+    if steps > MAX_OPERATIONS:
+        return False
+    inputs = [n for n in order if isinstance(n.op, Input)]
+    pieced = any(map(_branches, order))
+    count = PIECES if pieced and steps <= FEW_STEPS else WITNESSES
+    seen = np.zeros(prod(node.shape), dtype=bool)
+    integers = integer_inputs(order)
+    for point in points(inputs, integers, count if inputs else 1, seed=11):
+        nonzero, zero = _signs_at(node, point)
+        if pieced and zero.any() and (zero & _signs_at(node, _beside(point, integers))[1]).any():
+            return False
+        seen |= nonzero
+        if seen.all() and not pieced:
+            return True
+    return bool(seen.all())
+
+
+def _branches(node: Node) -> bool:
+    """Whether a function of complex numbers has branch points, as far as is known here."""
+    return _is_root(node) or (isinstance(node.op, Apply) and node.op.head not in SINGLE_VALUED)
+
+
+def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:
+    """Which elements are certainly not 0 at a point, and which are 0 as far as can be seen."""
+    from symad.verification.values.balls import ball_values
+
+    try:
+        values = ball_values([node], point, BITS)[0].ravel()
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        none = np.zeros(prod(node.shape), dtype=bool)
+        return none, none
+    finite = np.array([v.value.is_finite() for v in values], dtype=bool)
+    zero = np.array([v.value.contains(0) for v in values], dtype=bool)
+    return finite & ~zero, finite & zero
+
+
+def _beside(point: Mapping[Node, Number], integers: Collection[Node]) -> dict[Node, Number]:
+    """A point next to one, with other differences in each coordinate; integers stay."""
+    whole = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
+    shifts = (Fraction(k, BESIDE) for k in range(1, 1 << 30))
+    moved = np.frompyfunc(lambda v: v * (1 + next(shifts)) + next(shifts), 1, 1)
+    return {n: v if n in whole else moved(v) for n, v in point.items()}

@@ -1,0 +1,71 @@
+"""Numbers for symbolic dimensions, at which what cannot be proved for all sizes is certified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+import sympy
+
+from symad.core.graph import Graph, Node, topological
+from symad.ops.linalg.solve_det import MatrixOp
+from symad.verification.values.find_values import have_values
+
+FIRST = (3, 2, 4, 5)
+SECOND = (2, 3, 1, 4)
+"""Two instances: different numbers for different symbols, so that axes are not taken for one another."""
+
+Sizes: TypeAlias = "tuple[tuple[sympy.Symbol, tuple[int, ...]], ...]"
+
+
+EQUAL = (3, 3, 3, 3)
+"""One number for all, where matrices are singular at those."""
+
+
+def sizes_of(left: Graph, right: Graph) -> Sizes:
+    """For each dimension symbol of two graphs the numbers it is given; empty if there are none.
+
+    Of matrices (n, d), AᵀA has no inverse where n < d: sizes at which no value is found are left out.
+    """
+    symbols = tuple(sorted(left.dims | right.dims, key=sympy.default_sort_key))
+    return _chosen(left.output_nodes + right.output_nodes, symbols) if symbols else ()
+
+
+@lru_cache(64)
+def _chosen(outputs: tuple[Node, ...], symbols: tuple[sympy.Symbol, ...]) -> Sizes:
+    def fitting(*numbers: tuple[int, ...]) -> list[dict[sympy.Symbol, int]]:
+        chosen = [{s: v[k % len(v)] + k // len(v) for k, s in enumerate(symbols)} for v in numbers]
+        return [c for c in chosen if _fits(outputs, c)]
+
+    possible = fitting(FIRST, SECOND) or [{s: 6 + k for k, s in enumerate(symbols)}]
+    if any(isinstance(n.op, MatrixOp) for n in topological(outputs)):
+        possible = _valued(outputs, possible) or _valued(outputs, fitting(EQUAL)) or possible
+    return tuple((s, tuple(c[s] for c in possible)) for s in symbols)
+
+
+def _valued(
+    outputs: tuple[Node, ...], chosen: Sequence[dict[sympy.Symbol, int]]
+) -> list[dict[sympy.Symbol, int]]:
+    """The sizes at which all elements have values."""
+    return [c for c in chosen if have_values(Graph((), outputs).at(c).output_nodes)]
+
+
+FURTHER = (7, 5, 6, 8), (5, 6, 8, 7)
+"""Sizes at which floats are asked, where the claim would be for two sizes only."""
+
+
+def further_sizes(left: Graph, right: Graph) -> list[dict[sympy.Symbol, int]]:
+    """Other choices of sizes."""
+    symbols = sorted(left.dims | right.dims, key=sympy.default_sort_key)
+    chosen = [{s: v[k % 4] + k // 4 for k, s in enumerate(symbols)} for v in FURTHER]
+    return [c for c in chosen if symbols and _fits(left.output_nodes + right.output_nodes, c)]
+
+
+def _fits(outputs: tuple[Node, ...], sizes: Mapping[sympy.Symbol, int]) -> bool:
+    """Whether no dimension becomes negative or zero, and all slices stay inside."""
+    try:
+        bound = Graph((), outputs).at(sizes)
+    except (ValueError, TypeError):
+        return False
+    return all(isinstance(d, int) and d > 0 for n in topological(bound.output_nodes) for d in n.shape)

@@ -1,0 +1,361 @@
+"""Interval arithmetic: the bounds of a value, and if it exists at every point.
+
+Endpoints are exact Arb numbers, rounded outwards. A function without a rule gets the whole line. Truth values
+are true, false or `OPEN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import flint
+import numpy as np
+import sympy
+from flint import arb
+from sympy.codegen.cfunctions import expm1, log1p
+
+from symad.core.arrays import Number
+from symad.numbers.number_domains import DOMAINS, Domain, Truth
+from symad.numbers.values import unchecked
+from symad.sympy_functions.scalar_functions import ScalarFunction, sigmoid, softplus
+from symad.verification.scalar_definitions import definition_of
+from symad.verification.values.balls import NUMBERS, Ball
+
+INFINITE = arb("inf")
+
+
+class OpenTruth:
+    """The truth value of a condition that may hold at some points of the box and not at others."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("a condition that intervals leave open has no truth")
+
+
+OPEN = OpenTruth()
+
+Beyond = tuple[bool, bool]
+CLOSED: Beyond = (False, False)
+
+
+class Interval:
+    """The numbers from ``low`` to ``high``, which are exact.
+
+    ``beyond`` has a flag for each endpoint: true if it is excluded. ``sure`` is true if the value exists at
+    every point of the box.
+    """
+
+    __slots__ = ("beyond", "high", "low", "sure")
+
+    def __init__(self, low: flint.arb, high: flint.arb, sure: bool = True, beyond: Beyond = CLOSED) -> None:
+        """An endpoint that is not a number gives the whole line."""
+        known = not (low.is_nan() or high.is_nan())
+        self.low, self.high = (low, high) if known else (-INFINITE, INFINITE)
+        self.sure, self.beyond = sure, beyond if known else CLOSED
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, interval(other))
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, -interval(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(-self, interval(other))
+
+    def __mul__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else _product(self, interval(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else INTERVALS.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else INTERVALS.divide(other, self)
+
+    def __pow__(self, other: Any) -> Interval:
+        return INTERVALS.power(self, other)
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
+
+    def below(self, other: Interval) -> bool:
+        """True if every value is less than every value of the other."""
+        return bool(self.high < other.low) or (
+            bool(self.high == other.low) and (self.beyond[1] or other.beyond[0])
+        )
+
+
+ZERO = Interval(arb(0), arb(0))
+
+
+def whole_line(sure: bool = False) -> Interval:
+    """The interval of all numbers, for a value that nothing is known of."""
+    return Interval(-INFINITE, INFINITE, sure)
+
+
+def above(number: Number, strict: bool) -> Interval:
+    """The numbers above a number, with it unless ``strict``."""
+    return Interval(interval(number).low, INFINITE, True, (strict, False))
+
+
+def below(number: Number, strict: bool) -> Interval:
+    """The numbers below a number, with it unless ``strict``."""
+    return Interval(-INFINITE, interval(number).high, True, (False, strict))
+
+
+def both(a: Interval, b: Interval) -> Interval:
+    """The intersection of two intervals."""
+    low, high = max(a.low, b.low), min(a.high, b.high)
+    passed = (
+        any(v.beyond[0] for v in (a, b) if v.low == low),
+        any(v.beyond[1] for v in (a, b) if v.high == high),
+    )
+    return Interval(low, high, a.sure and b.sure, passed)
+
+
+def _sum(a: Interval, b: Interval) -> Interval:
+    beyond = a.beyond[0] or b.beyond[0], a.beyond[1] or b.beyond[1]
+    return Interval((a.low + b.low).lower(), (a.high + b.high).upper(), a.sure and b.sure, beyond)
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    """The product of two intervals; 0 times an infinite endpoint is 0, because ∞ is not a value."""
+    zero = arb(0)
+    ends = [u * v if u != 0 and v != 0 else zero for u in (a.low, a.high) for v in (b.low, b.high)]
+    low, high = _hull(ends)
+    passed = _never_zero(a) and _never_zero(b)
+    return Interval(low, high, a.sure and b.sure, (passed and bool(low == 0), passed and bool(high == 0)))
+
+
+def _never_zero(a: Interval) -> bool:
+    """True if the interval does not contain 0."""
+    return a.below(ZERO) or ZERO.below(a)
+
+
+def _hull(values: Sequence[flint.arb]) -> tuple[flint.arb, flint.arb]:
+    """The smallest and the largest of some balls; not a number if one of them is not, as 0 times ∞."""
+    if any(v.is_nan() for v in values):
+        return arb("nan"), arb("nan")
+    low, high = values[0].lower(), values[0].upper()
+    for value in values[1:]:
+        low = value.lower() if value.lower() < low else low
+        high = value.upper() if value.upper() > high else high
+    return low, high
+
+
+def interval(value: Any) -> Interval:
+    if isinstance(value, Interval):
+        return value
+    if isinstance(value, OpenTruth):
+        return Interval(arb(0), arb(1))
+    if isinstance(value, float) and not np.isfinite(value):
+        return whole_line()
+    ball = value.value if isinstance(value, Ball) else NUMBERS.number(value).value
+    return Interval(ball.lower(), ball.upper(), not ball.is_nan())
+
+
+class Intervals(Domain["Interval | float"]):
+    """Interval arithmetic."""
+
+    rank = 8
+
+    def number(self, value: Any) -> Interval:
+        """The interval of one number; floats stand for their exact binary values."""
+        return interval(value)
+
+    def apply(self, head: sympy.FunctionClass, *values: Any) -> Interval:
+        """A function of intervals, by its monotonicity, its bounds or its definition; else the whole line."""
+        given = [interval(v) for v in values]
+        sure = all(v.sure for v in given)
+        if head in (sympy.Max, sympy.Min):
+            return _extreme(head is sympy.Max, given, sure)
+        if head is sympy.Abs:
+            size = _extreme(True, [given[0], -given[0]], sure)
+            return size if size.low >= 0 else Interval(arb(0), size.high, sure, (False, size.beyond[1]))
+        if head in MONOTONE and len(given) == 1:
+            return _monotone(head, given[0])
+        if head in (sympy.asin, sympy.acos) and len(given) == 1:
+            return _arcsine(head, given[0])
+        if head is sympy.sign:
+            low, high = (int(ZERO.below(given[0])), 1) if given[0].low >= 0 else (-1, 1)
+            return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
+        if head is sympy.atan2:
+            return _angle(*given)
+        if head in WAVES and given[0].low.is_finite() and given[0].high.is_finite():
+            return _wave(head, given[0])
+        if head in BOUNDED:
+            low, high = map(arb, BOUNDED[head])
+            return Interval(low, high, sure)
+        if head in ENTIRE:
+            return whole_line(sure)
+        return _defined(head, given) if issubclass(head, ScalarFunction) else whole_line()
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """A power with a constant exponent or a positive base; the whole line for others."""
+        b, e = interval(base), interval(exponent)
+        sure = b.sure and e.sure
+        if b.low > 0:
+            low, high = _hull([u**v for u in (b.low, b.high) for v in (e.low, e.high)])
+            return Interval(low, high, sure)
+        if e.low == e.high and not e.low.is_integer():  # roots of negative numbers have no value
+            return Interval(arb(0), INFINITE, sure and bool(b.low >= 0 and e.low > 0))
+        if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
+            return whole_line()
+        count = int(e.low.unique_fmpz())
+        ends = [_raised(b.low, count), _raised(b.high, count)]
+        if count % 2 == 0 and b.low <= 0 and b.high >= 0:
+            ends.append(arb(0))
+        return Interval(*_hull(ends), sure)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """A quotient; the whole line if the divisor may have both signs."""
+        a, b = interval(a), interval(b)
+        if b.high <= 0:
+            a, b = -a, -b
+        if not b.low >= 0:
+            return whole_line()
+        if not b.low > 0:
+            sure = a.sure and b.sure and b.beyond[0]
+            return _product(a, Interval((1 / b.high).lower(), INFINITE, sure))
+        low, high = _hull([u / v for u in (a.low, a.high) for v in (b.low, b.high)])
+        return Interval(low, high, a.sure and b.sure)
+
+    def compare(self, relation: str, a: Any, b: Any) -> Truth:
+        """True or false if the intervals decide the relation, else `OPEN`."""
+        a, b = interval(a), interval(b)
+        if not (a.sure and b.sure):
+            return OPEN
+        less, more = a.below(b), b.below(a)
+        if relation in ("==", "!="):
+            return (relation == "!=") if less or more else OPEN
+        if less or (relation == "<=" and a.high <= b.low):
+            return True
+        return False if more or (relation == "<" and b.high <= a.low) else OPEN
+
+    def select(self, condition: Truth, a: Any, b: Any) -> Any:
+        """The branch that is taken, or the hull of both."""
+        if not isinstance(condition, OpenTruth):
+            return interval(a if condition else b)
+        a, b = interval(a), interval(b)
+        return Interval(*_hull([a.low, b.low, a.high, b.high]), a.sure and b.sure)
+
+    def logic(self, kind: str, *conditions: Truth) -> Truth:
+        """And, or, xor, not; `OPEN` if the conditions do not decide them."""
+        known = [c for c in conditions if not isinstance(c, OpenTruth)]
+        if kind in ("and", "or") and any(bool(c) is (kind == "or") for c in known):
+            return kind == "or"
+        if len(known) < len(conditions):
+            return OPEN
+        return super().logic(kind, *conditions)
+
+
+INTERVALS = Intervals()
+DOMAINS.append(((Interval, OpenTruth), INTERVALS))
+
+
+def _raised(end: flint.arb, count: int) -> flint.arb:
+    """A power of an endpoint, which may be infinite."""
+    if end.is_finite() or count == 0:
+        return end**count
+    return -INFINITE if end < 0 and count % 2 else INFINITE
+
+
+def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
+    """The maximum of intervals; its lower end is excluded if one of theirs is, its upper end if all are."""
+    if not largest:
+        return -_extreme(True, [-v for v in values], sure)
+    low, high = max(v.low for v in values), max(v.high for v in values)
+    passed = any(v.beyond[0] for v in values if v.low == low)
+    return Interval(low, high, sure, (passed, all(v.beyond[1] for v in values if v.high == high)))
+
+
+def _defined(head: sympy.FunctionClass, values: Sequence[Interval]) -> Interval:
+    """A function of intervals by its definition."""
+    inputs, meaning = definition_of(head, len(values))
+    (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
+    return interval(value)
+
+
+def _log(a: flint.arb) -> flint.arb:
+    return -INFINITE if a <= 0 else a.log()
+
+
+MONOTONE: dict[sympy.FunctionClass, Callable[[flint.arb], flint.arb]] = {
+    sympy.exp: arb.exp, sympy.log: _log, sympy.sinh: arb.sinh, sympy.tanh: arb.tanh, sympy.atan: arb.atan,
+    sympy.asinh: arb.asinh, sympy.erf: arb.erf, sympy.erfc: arb.erfc,
+    log1p: lambda a: _log(1 + a), expm1: arb.expm1,
+    sigmoid: lambda a: 1 / (1 + (-a).exp()), softplus: lambda a: a.exp().log1p(),
+}  # fmt: skip
+"""Functions that increase, or decrease, wherever they are defined."""
+
+FALLING = {sympy.erfc}
+
+ENTIRE = {sympy.sin, sympy.cos, sympy.cosh, sympy.sign, sympy.sech, sympy.floor, sympy.ceiling}
+"""Functions that have a value at every real number."""
+
+BOUNDED = {sympy.sin: (-1, 1), sympy.cos: (-1, 1), sympy.cosh: (1, "inf"), sympy.sech: (0, 1)}
+"""Bounds of the values of some of them."""
+
+ABOVE = {sympy.log: 0, log1p: -1}
+"""Functions that are defined only above a number."""
+
+
+def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
+    first, last = MONOTONE[head](a.low), MONOTONE[head](a.high)
+    falls = head in FALLING
+    low, high = _hull([first, last])
+    sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
+    passed = a.beyond[0] or a.low == -INFINITE, a.beyond[1] or a.high == INFINITE  # exp is 0 at no number
+    return Interval(low, high, sure, passed[::-1] if falls else passed)
+
+
+WAVES: dict[sympy.FunctionClass, tuple[Callable[[flint.arb], flint.arb], float, float]] = {
+    sympy.sin: (arb.sin, 0.25, 0.75), sympy.cos: (arb.cos, 0.0, 0.5),
+}  # fmt: skip
+"""Functions of period 2π, and the parts of it at which they are 1 and −1."""
+
+
+def _wave(head: sympy.FunctionClass, a: Interval) -> Interval:
+    """By the ends, where no extreme lies between: then nothing inside is as large or as small as an end."""
+    function, top, bottom = WAVES[head]
+    ends = [(function(a.low), a.beyond[0]), (function(a.high), a.beyond[1])]
+    low, high = _hull([value for value, _ in ends])
+    passed = (
+        all(beyond for value, beyond in ends if value.lower() <= low),
+        all(beyond for value, beyond in ends if value.upper() >= high),
+    )
+    if _meets(a, bottom):
+        low, passed = arb(-1), (False, passed[1])
+    if _meets(a, top):
+        high, passed = arb(1), (passed[0], False)
+    return Interval(low, high, a.sure, passed)
+
+
+def _meets(a: Interval, part: float) -> bool:
+    """True if (k + part) 2π may lie in an interval for an integer k."""
+    turn = 2 * arb.pi()
+    return bool((a.low / turn - part).lower().ceil() <= (a.high / turn - part).upper().floor())
+
+
+def _arcsine(head: type[sympy.Basic], a: Interval) -> Interval:
+    """Arcsine or arccosine of the part of an interval that lies in [−1, 1]."""
+    low, high = max(a.low, arb(-1)), min(a.high, arb(1))
+    if not low <= high:
+        return whole_line()
+    sure = a.sure and bool(a.low >= -1) and bool(a.high <= 1)
+    ends = [arb.asin(e) if head is sympy.asin else arb.acos(e) for e in (low, high)]
+    return Interval(*_hull(ends), sure)
+
+
+def _angle(y: Interval, x: Interval) -> Interval:
+    """The angle of the point (x, y), from the quadrants that it may be in; π on the negative axis."""
+    half, zero, falls = arb.pi() / 2, arb(0), y.below(ZERO)
+    if x.low >= 0:
+        ends = [zero if y.low >= 0 else -half, zero if y.high <= 0 else half]
+    elif falls:
+        ends = [-2 * half, -half if x.high <= 0 else zero]
+    else:
+        low = zero if y.low >= 0 else -2 * half
+        ends = [half if x.high <= 0 and y.low >= 0 else low, 2 * half]
+    return Interval(*_hull(ends), y.sure and x.sure)

@@ -1,0 +1,126 @@
+"""Interval arithmetic on graphs: bounds of every value while the inputs lie in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import flint
+import numpy as np
+
+from symad.core.arrays import Number
+from symad.core.graph import Node, topological
+from symad.core.questions import evaluate
+from symad.errors import SymadError
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.basic.sources import Input, symbol_of
+from symad.ops.elementwise.selection import Condition
+from symad.verification.terms.signs import known_signs
+from symad.verification.values.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
+
+BITS = 128
+"""The bits of the endpoints of intervals."""
+
+MAX_ELEMENTS = 200_000
+"""Intervals are computed if all nodes together have at most this many elements."""
+
+
+def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
+    """The bounds of inputs that the assumptions on their symbols imply."""
+    found: dict[Node, Interval] = {}
+    for node in inputs:
+        symbol = symbol_of(node)
+        if getattr(symbol, "is_nonnegative", None):
+            found[node] = above(0, bool(symbol.is_positive))
+        elif getattr(symbol, "is_nonpositive", None):
+            found[node] = -above(0, bool(symbol.is_negative))
+    return found
+
+
+def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, Any]:
+    """The intervals of all nodes that have intervals, as arrays; truth values for conditions.
+
+    Args:
+        outputs: the nodes that are needed.
+        box: the bounds of inputs, the same for all elements of an input; other inputs have no bounds.
+    """
+    found: dict[Node, Any] = {}
+    order = topological(outputs)
+    if not all(_is_small(n) for n in order) or sum(prod(n.shape) for n in order) > MAX_ELEMENTS:
+        return {}
+    signs = known_signs(outputs)
+    before = flint.ctx.prec
+    flint.ctx.prec = BITS
+    try:
+        for node in order:
+            found[node] = _with_sign(_value(node, found, box), signs[node])
+    finally:
+        flint.ctx.prec = before
+    return found
+
+
+def _with_sign(value: Any, sign: int) -> Any:
+    """The bounds of a number, whose sign may be known for other reasons."""
+    if not sign or not isinstance(value, Interval):
+        return value
+    half = above(0, strict=False) if sign == 1 else -above(0, strict=False)
+    return both(value, half) if value.low < 0 < value.high else value
+
+
+def always_exist(outputs: Sequence[Node]) -> bool:
+    """True if all nodes that some outputs need, in every branch, have values at every point: by intervals."""
+    order = topological(outputs)
+    found = ranges(outputs, promised([n for n in order if isinstance(n.op, Input)]))
+    each = [np.asarray(found[n], dtype=object).ravel() for n in order if n in found]
+    return len(each) == len(order) and all(
+        not isinstance(v, Interval) or v.sure for part in each for v in part
+    )
+
+
+def _is_small(node: Node) -> bool:
+    return all(isinstance(d, int) for d in node.shape)
+
+
+def _value(node: Node, found: Mapping[Node, Any], box: Mapping[Node, Interval]) -> Any:
+    if isinstance(node.op, Input):
+        return _filled(node, box.get(node, whole_line(sure=True)))
+    args = [found[a] for a in node.args]
+    try:
+        if isinstance(node.op, (Gather, ScatterAdd)):
+            at = int(isinstance(node.op, Gather))
+            args[at] = _indices(args[at])
+        value = evaluate(node.op, tuple(args))
+        return value if node.args else _constant(value)
+    except (SymadError, ArithmeticError, TypeError, ValueError, AttributeError, np.linalg.LinAlgError):
+        return _filled(node, OPEN if isinstance(node.op, Condition) else whole_line())
+
+
+def _indices(values: Any) -> np.ndarray:
+    """The integers of intervals that contain one integer each.
+
+    Raises:
+        ValueError: an interval contains more than one number.
+    """
+    each = np.asarray(values, dtype=object)
+    if not all(v.low == v.high and v.low.is_integer() for v in each.ravel()):
+        raise ValueError("indices that depend on inputs")
+    return np.array([int(v.low.unique_fmpz()) for v in each.ravel()], dtype=np.int64).reshape(each.shape)
+
+
+def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | np.ndarray:
+    """An interval for each element of a node, all the same."""
+    if not node.shape:
+        return value
+    made = np.empty(node.shape, dtype=object)
+    made.fill(value)
+    return made
+
+
+def _constant(value: Number) -> Interval | np.ndarray | bool:
+    """A constant: a truth value unchanged, numbers as intervals."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, np.ndarray):
+        return value if value.dtype == bool else np.frompyfunc(interval, 1, 1)(value.astype(object))
+    return interval(value)
