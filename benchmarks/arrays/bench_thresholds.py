@@ -193,6 +193,68 @@ def long_halves(size: int) -> Made:
     return halves(2**14)
 
 
+def rows(count: int) -> Made:
+    """The chain on ``count`` rows with 2**21 elements in all."""
+    return chain(2**21)[0], [(count, 2**21 // count)] * 2, None
+
+
+def wide_pairs(growth: int) -> Made:
+    """The pairs of 2,048 and 512 points with so many components that their number grows by a factor."""
+
+    def f(x: Any, y: Any, a: Any) -> Any:
+        distance = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T
+        return np.sum((np.exp(-distance) @ a) ** 2)
+
+    return f, [(2048, 512 // growth), (512, 512 // growth), (512,)], [0, 1, 2]
+
+
+def freed(size: int) -> Made:
+    """Σ of products of sines: several arrays of ``size`` elements, each read once or twice."""
+
+    def f(x: Any, y: Any) -> Any:
+        return np.sum(np.sin(x @ y) * np.cos(x) + np.tanh(y @ x) * np.exp(-y))
+
+    n = int(size**0.5)
+    return f, [(n, n)] * 2, [0, 1]
+
+
+def pieces(count: int) -> Made:
+    """The gradient of a loop with ``count`` gates of 64 numbers each, for 32 sequences."""
+
+    def f(W: Any, U: Any, x: Any) -> Any:
+        def step(h: Any, x_t: Any) -> Any:
+            gates = h @ W + x_t @ U
+            parts = [gates[:, k * 64 : (k + 1) * 64] for k in range(count)]
+            new = np.tanh(parts[0])
+            for part in parts[1:]:
+                new = new * functions.sigmoid(part)
+            return new
+
+        return np.sum(functions.scan(step, np.zeros((32, 64)), x) ** 2)
+
+    return f, [(64, 64 * count), (16, 64 * count), (40, 32, 16)], [0, 1]
+
+
+def columns(count: int) -> Made:
+    """Xᵀ diag(σ(1 − σ)) X for ``count`` columns and 8,192 rows."""
+
+    def f(w: Any, X: Any) -> Any:
+        p = functions.sigmoid(X @ w)
+        return (X * (p * (1 - p))[:, None]).T @ X
+
+    return f, [(count,), (8192, count)], None
+
+
+def equal_functions(count: int) -> Made:
+    """Σ sin(x_k) of numbers, in C."""
+    return lambda *xs: sum(np.sin(x) * x for x in xs), [()] * count, list(range(count))
+
+
+def equal_exponentials(count: int) -> Made:
+    """Σ x_k e^(x_k) of numbers, in C."""
+    return lambda *xs: sum(np.exp(x) * x for x in xs), [()] * count, list(range(count))
+
+
 CASES = {
     "kept": Case(("program_passes.memory.recycling.MIN_KEPT_BYTES",), [2**k for k in range(9, 20)], two),
     "row blocks": Case(("passes.blocking.row_blocks.MIN_ELEMENTS",), [2**k for k in range(14, 24, 2)], pairs),
@@ -220,10 +282,10 @@ CASES = {
     ),
     "gram": Case(("passes.algebra.syrk_products.MIN_TERMS",), [8, 16, 32, 64, 128, 512, 2048], gram),
     "narrow": Case(
-        ("passes.algebra.syrk_products.MIN_NARROW",), [2**k for k in range(6, 15)], narrow
+        ("passes.algebra.syrk_products.MAX_NARROW",), [2**k for k in range(2, 15)], narrow, NEVER, 0
     ),
     "narrow in C": Case(
-        ("passes.algebra.syrk_products.MIN_NARROW",), [2**k for k in range(6, 15)], narrow, 0, NEVER, "c"
+        ("passes.algebra.syrk_products.MAX_NARROW",), [2**k for k in range(6, 15)], narrow, NEVER, 0, "c"
     ),
     "row sums": Case(
         ("numpy_arrays.sums_by_products.MAX_ROW_ELEMENTS",), [2**k for k in range(4, 17, 2)], row_sums,
@@ -233,6 +295,20 @@ CASES = {
     "pieces in C": Case(
         ("compiled_arrays.c.chain_text.PIECE_LENGTH",), [2**k for k in range(6, 15, 2)], long_halves,
         None, 1024, "c",
+    ),
+    "gram in C": Case(("passes.algebra.syrk_products.MIN_TERMS",), [64, 256, 512, 1024], gram, 0, NEVER, "c"),
+    "rows": Case(("passes.blocking.blocked_chains.MIN_ROWS",), [2, 4, 8, 16, 64], rows),
+    "growth": Case(("passes.blocking.row_blocks.MIN_GROWTH",), [1, 2, 4, 8, 16], wide_pairs, 1),
+    "freed": Case(("numpy_arrays.owners.MIN_FREED_ELEMENTS",), [2**k for k in range(10, 21, 2)], freed),
+    "gates": Case(("passes.loops.feature_major.MIN_PIECES",), [1, 2, 3, 4], pieces),
+    "columns": Case(
+        ("passes.algebra.syrk_products.MAX_NARROW",), [2, 4, 8, 16, 32, 64, 128], columns, 0, NEVER
+    ),
+    "equal exponentials in C": Case(
+        ("program_passes.lines.levels.MIN_TOGETHER",), [2, 3, 4, 6, 8], equal_exponentials, 0, NEVER, "c"
+    ),
+    "equal functions in C": Case(
+        ("program_passes.lines.levels.MIN_TOGETHER",), [2, 3, 4, 6, 8, 16], equal_functions, 0, NEVER, "c"
     ),
     "rows in C": Case(
         ("compiled_arrays.printer.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
@@ -287,7 +363,7 @@ def measured(case: Case, rounds: int) -> Iterator[tuple[int, float]]:
     """The sizes whose code differs, with the ratios of their times."""
     for size in case.sizes:
         made = [kernel(case, size, size if case.on is None else case.on), kernel(case, size, case.off)]
-        if made[0].source == made[1].source:
+        if len({(each.source, each.c_source) for each in made}) == 1:
             continue
         rng = np.random.default_rng(0)
         values = [rng.uniform(0.1, 0.9, shape) for shape in case.make(size)[1]]

@@ -27,22 +27,20 @@ from symad.ops.elementwise.powers import sqrt
 if TYPE_CHECKING:
     from symad.core.dims import Shape
 
-MIN_TERMS = 64
-"""A sum with fewer terms takes less time than scaling its result does.
+MIN_TERMS = 1024
+"""The number of terms from which a sum takes more time than scaling its result does.
 
-How it was found is not recorded. With OpenBLAS 0.3, the scaled Gram product of 32 columns takes 1.3 to 1.5
-times as long up to 512 terms, and 0.7 from 1,024 terms on (bench_thresholds.py, "gram").
+With OpenBLAS 0.3, the scaled Gram product of 32 columns takes 1.3 to 1.7 times as long up to 512 terms, and
+0.7 to 0.8 from 1,024 terms on; with backend "c" 1.0 to 1.1 (bench_thresholds.py, "gram").
 """
 
 MAX_NARROW = 8
-"""Gram products of at most this many columns take longer than matrix products if the array is not small.
+"""Gram products of at most this many columns take longer than matrix products.
 
-Without them, a weighted product of 8 columns takes 0.85 of the time at 512 terms and 0.73 at 8,192 in NumPy,
-0.9 and 0.8 with backend "c" (bench_thresholds.py, "narrow").
+As a Gram product, a weighted product of 8,192 rows takes 1.3 times as long for 2 to 8 columns, 0.9 for 16 to
+64 (bench_thresholds.py, "columns"). As a matrix product, one of 8 columns takes 0.9 of the time at 64 rows,
+0.8 at 4,096, in NumPy and with backend "c" ("narrow").
 """
-
-MIN_NARROW = 2**12
-"""The number of elements from which an array of few columns counts as not small."""
 
 Labels = tuple[Any, ...]
 Weight = tuple[int, Node, Labels]
@@ -126,11 +124,9 @@ def _gram(node: Node) -> Node | None:
 
 
 def _is_narrow(array: Weighted, summed: Sequence[int]) -> bool:
-    """Whether an array of known size has few columns and many rows."""
-    lengths = array.base.shape
-    columns = [d for x, d in zip(array.labels, lengths, strict=True) if x not in summed]
-    known = all(isinstance(d, int) for d in lengths)
-    return known and prod(columns) <= MAX_NARROW and prod(lengths) >= MIN_NARROW
+    """Whether an array has few columns."""
+    columns = [d for x, d in zip(array.labels, array.base.shape, strict=True) if x not in summed]
+    return all(isinstance(d, int) for d in columns) and prod(columns) <= MAX_NARROW
 
 
 def _rooted(

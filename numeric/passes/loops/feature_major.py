@@ -21,7 +21,11 @@ from symad.ops.basic.contraction import Einsum, contract, matrix_transpose
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 
 MIN_PIECES = 2
-"""A loop is turned if at least this many different pieces of rows appear in it."""
+"""A loop is turned if at least this many different pieces of rows appear in it.
+
+A turned loop with one gate takes 1.06 times as long, with two to four gates 0.8 (bench_thresholds.py,
+"gates").
+"""
 
 MIN_BATCH = 4
 """A loop is turned only if its batch, where its length is known, is at least this large.

@@ -71,7 +71,7 @@ def test_gradients_of_chains() -> None:
 
 def test_short_chains_and_small_arrays_stay() -> None:
     small = lower(symad.trace(chain, inputs=[(1000,), (), ()]))
-    short = lower(symad.trace(lambda x: np.exp(x) + x, inputs=[(2**20,)]))
+    short = lower(symad.trace(lambda x: np.exp(x), inputs=[(2**20,)]))
     long = lower(symad.trace(chain, inputs=[(2**20,), (), ()]))
     assert "for start" not in small.source and "for start" not in short.source
     assert "for start" in long.source
