@@ -16,7 +16,10 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
 MAX_DIRECT = 48
-"""The most inputs that are kernel parameters, whose space is limited; more are passed in one array."""
+"""The most inputs that are kernel parameters, whose space is limited; more are passed in one array.
+
+Origin: the space of a kernel's parameters; not measured on a device.
+"""
 
 
 def is_kernel(graph: Graph) -> bool:

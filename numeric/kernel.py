@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 _numbers = count(1)
 
 MAX_LISTED_NODES = 200
-"""A notebook shows the listing of kernels with at most this many nodes, and one line for larger ones."""
+"""A notebook shows the listing of kernels with at most this many nodes, and one line for larger ones.
+
+Origin: it bounds the length of a listing.
+"""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,10 @@ ELEMENTS = {
 }
 PLAIN_FLOAT32 = Element("Fp32Plain", PLAIN, 4, 32)  # ordinary arithmetic, no tensor cores
 MAX_HEAD_DIM = 256
+"""The largest head dim of the kernels.
+
+Origin: the kernels of gpu/kernels, which support no more.
+"""
 
 
 @dataclass(frozen=True)

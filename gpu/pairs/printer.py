@@ -22,7 +22,10 @@ from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.pairs.pair_functions import PairFunction
 
 MAX_COMPONENTS = 128
-"""The most components of a point that the kernels support."""
+"""The most components of a point that the kernels support.
+
+Origin: the kernels of gpu/kernels, which support no more.
+"""
 
 LAUNCH = '''def _pair_grid(owned, streamed, points, plan, dimension, columns):
     """Blocks of owned points, parts of the other points, chunks of columns."""

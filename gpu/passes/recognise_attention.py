@@ -57,10 +57,16 @@ from symad.transforms.cotangents import pull
 from symad.transforms.tangents import push
 
 MAX_HEAD_DIM = 256
-"""The largest head dim of the kernels; the head dim must be a number when code is printed."""
+"""The largest head dim of the kernels; the head dim must be a number when code is printed.
+
+Origin: `plan.MAX_HEAD_DIM`.
+"""
 
 MAX_GUESSES = 64
-"""The most choices of ō and tangents that are tried for one P v; a gradient with one direction needs four."""
+"""The most choices of ō and tangents that are tried for one P v; a gradient with one direction needs four.
+
+Origin: it bounds the time of set-up.
+"""
 
 Users = dict[Node, list[Node]]
 Pairs = list[tuple[Operand, Operand]]

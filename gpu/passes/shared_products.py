@@ -28,7 +28,10 @@ NEW = -1
 """The label of the stacked axis."""
 
 MIN_PRODUCTS = 3
-"""The number of products from which a stack pays: stacking the operands is a launch too."""
+"""The number of products from which a stack pays: stacking the operands is a launch too.
+
+Origin: the number of launches; not measured on a device.
+"""
 
 
 @dataclass(frozen=True, eq=False)

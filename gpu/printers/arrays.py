@@ -34,7 +34,10 @@ from symad.ops.linalg.matrix_power import MatrixPower
 from symad.sympy_functions.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 
 MAX_EXACT = 1 << 16
-"""Ranges of at most this many numbers are computed once for each device, not in every call."""
+"""Ranges of at most this many numbers are computed once for each device, not in every call.
+
+Origin: it bounds the memory that stays on the device, 512 KiB; not measured on a device.
+"""
 
 SPECIAL: dict[type[sympy.Basic], str] = {
     sympy.gamma: "gamma({})",

@@ -12,7 +12,10 @@ from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 
 MAX_TOGETHER = 24
-"""The most arrays of one launch; a kernel has 4096 bytes of parameters."""
+"""The most arrays of one launch; a kernel has 4096 bytes of parameters.
+
+Origin: the space of a kernel's parameters.
+"""
 
 RUN = '''def _sums(source, arrays, kept, dtype, size, most):
     """The sums of some arrays over all axes but those kept."""

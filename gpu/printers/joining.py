@@ -13,7 +13,10 @@ from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack
 
 MAX_ARRAYS = 16
-"""More arrays than this are left to CuPy, which then uses one kernel."""
+"""More arrays than this are left to CuPy, which then uses one kernel.
+
+Origin: not measured on a device.
+"""
 
 JOINED = '''def _joined(kernel, arrays, axis, new=False, out=None):
     """The arrays one after another along an axis, or along a new one."""

@@ -31,7 +31,10 @@ from symad.numeric.compiler.private_folder import (
 )
 
 MAX_OPTIMISED_LINES = 5000
-"""A source with more lines than this is compiled with less optimisation."""
+"""A source with more lines than this is compiled with less optimisation.
+
+Origin: it bounds the time of compilation, not that of calls.
+"""
 
 FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """Arithmetic is not reordered or contracted; errno and exception flags, which nobody reads, are not kept."""

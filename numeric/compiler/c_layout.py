@@ -37,7 +37,10 @@ MACROS = {"memcpy", "I", "NAN", "NULL", "INFINITY", "EOF", "linux", "unix", "nea
 """Names that headers or compilers may define, and the function that copies arguments."""
 
 MAX_PARAMETERS = 127
-"""The number of parameters that every C compiler must accept (C99, 5.2.4.1)."""
+"""The number of parameters that every C compiler must accept (C99, 5.2.4.1).
+
+Origin: the C standard.
+"""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MAX_AGE = 3600.0
-"""Seconds after which a working folder is assumed to belong to a killed process."""
+"""Seconds after which a working folder is assumed to belong to a killed process.
+
+Origin: chosen; it decides about files that are left over, not about time.
+"""
 
 MAX_BYTES = 2**30
-"""The largest file that is read. Compiled kernels have a few megabytes at most; larger files are foreign."""
+"""The largest file that is read. Compiled kernels have a few megabytes at most; larger files are foreign.
+
+Origin: chosen; it bounds what a foreign file can do, not time.
+"""
 
 WORK = "work-"
 """The prefix of the names of working folders."""

@@ -27,7 +27,10 @@ from symad.transforms.seeding import total_size
 
 MAX_OPERATIONS = 100_000
 """The most operations of a function that is written out. At -O2, gcc 12 takes a second for 1,500 operations,
-at -O0 for 15,000."""
+at -O0 for 15,000.
+
+Origin: it bounds the time of compilation, not that of calls.
+"""
 
 HEADROOM = 4
 """Operations are first counted including those on zeros and ones, which are not written out: with unit seeds

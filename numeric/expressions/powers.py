@@ -11,7 +11,10 @@ from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.powers import Pow
 
 MAX_POWER = 4
-"""The highest power that is a product. Each multiplication rounds, so that higher powers are calls of pow."""
+"""The highest power that is a product. Each multiplication rounds, so that higher powers are calls of pow.
+
+Origin: rounding errors, not time.
+"""
 
 
 def multiply_powers(program: Program) -> Program:

@@ -24,10 +24,16 @@ FUNCTIONS = (sympy.exp, sigmoid)
 """Functions whose vector code takes no longer than writing a value and reading it."""
 
 MIN_ELEMENTS = 2**12
-"""Arrays with fewer elements are not recomputed: they stay in the first-level cache."""
+"""Arrays with fewer elements are not recomputed: they stay in the first-level cache.
+
+Origin: 32 KiB in double precision, a first-level cache; not measured.
+"""
 
 MAX_OPERANDS = 2
-"""A sum or product of more operands takes longer than reading its result."""
+"""A sum or product of more operands takes longer than reading its result.
+
+Origin: not recorded, and not measured.
+"""
 
 
 def computed_again(

@@ -46,7 +46,10 @@ def docstring(graph: Graph, packed: bool) -> list[str]:
 
 
 MAX_SHOWN = 8
-"""A summary names at most this many results and arguments."""
+"""A summary names at most this many results and arguments.
+
+Origin: it bounds the length of a line.
+"""
 
 
 def summary(graph: Graph, names: Sequence[str], labels: Sequence[str]) -> str:

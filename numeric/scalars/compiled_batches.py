@@ -34,7 +34,10 @@ code takes a fifth to a half of that. The decision depends on the call alone, ne
 equal calls give equal bits."""
 
 MAX_COMPILED = 2_000
-"""The most operations of a function that is compiled; compiling then takes about a second."""
+"""The most operations of a function that is compiled; compiling then takes about a second.
+
+Origin: it bounds the time of compilation.
+"""
 
 AS_FAST = {
     *PACKED, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod,

@@ -35,7 +35,10 @@ from symad.ops.elementwise.apply import Apply
 from symad.stable import with_logistic
 
 MAX_OPERATIONS = 100_000
-"""The most operations of a compiled function; larger ones are executed by the kernel of backend "runs"."""
+"""The most operations of a compiled function; larger ones are executed by the kernel of backend "runs".
+
+Origin: it bounds the time of compilation, not that of calls.
+"""
 
 
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:

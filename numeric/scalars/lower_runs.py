@@ -41,13 +41,19 @@ NEAR = 4
 without the prefetch."""
 
 MIN_POINTS = 16
-"""The number of points from which computing several at a time is faster than one after the other."""
+"""The number of points from which computing several at a time is faster than one after the other.
+
+Origin: not recorded, and not measured.
+"""
 
 POINTS_PART = 9
 """The position of the number of points in the frame of ``symad_runs_points``."""
 
 MIN_LOOP_OPERATIONS = 50_000
-"""Operations of a loop over points below which no long function is planned for several points at a time."""
+"""Operations of a loop over points below which no long function is planned for several points at a time.
+
+Origin: not recorded, and not measured.
+"""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:

@@ -30,7 +30,10 @@ from symad.numeric.scalars.vector_arguments_source import BY_BUFFERS, BY_NUMPY
 
 MAX_ONE_BY_ONE = 2000
 """Points up to which a batch is computed one by one if several points at a time cannot be compiled, or are
-not planned because the function is long."""
+not planned because the function is long.
+
+Origin: not recorded, and not measured.
+"""
 
 MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 256, 2000, 2**62
 """Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
@@ -41,7 +44,10 @@ ROWS, POINTS, SEPARATE = 0, 1, 2
 """The layout of a batch's results: a row for each number, an array per point, or an array per number."""
 
 MIN_BLOCK_BYTES = 1 << 18
-"""From this many bytes on, all results of a batch are one block of memory, which is reused."""
+"""From this many bytes on, all results of a batch are one block of memory, which is reused.
+
+Origin: not recorded, and not measured.
+"""
 
 FLOAT, FLOATS, ARRAY = 0, 1, 2
 """The result of a call at one point: a float, a tuple of floats, or the result of `finish` on a vector."""

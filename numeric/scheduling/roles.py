@@ -36,10 +36,16 @@ else:
     Stems = Any
 
 MAX_NODES_FOR_COTANGENTS = 300
-"""Nodes of a function up to which its cotangents are computed again to name them."""
+"""Nodes of a function up to which its cotangents are computed again to name them.
+
+Origin: it bounds the time of set-up.
+"""
 
 MAX_STEM_CHARACTERS = 12
-"""Characters of a name stem that is composed of others. This keeps lines short."""
+"""Characters of a name stem that is composed of others. This keeps lines short.
+
+Origin: it bounds the length of a line.
+"""
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,16 @@ if TYPE_CHECKING:
 Vector = np.ndarray
 
 MIN_SPARSE = 100
-"""The number of unknowns from which a Hessian may be sparse."""
+"""The number of unknowns from which a Hessian may be sparse.
+
+Origin: not recorded, and not measured.
+"""
 
 MAX_DENSITY = 0.1
-"""The largest share of entries that a sparse Hessian may have."""
+"""The largest share of entries that a sparse Hessian may have.
+
+Origin: not recorded, and not measured.
+"""
 
 MIN_PROBED, MAX_DENSE = 3000, 20_000
 """Above the first number of unknowns, a few columns are examined before the pattern; above the second, a

@@ -29,7 +29,10 @@ BLOCK_LENGTH = 8
 """Functions evaluated together are padded to a multiple of this many arguments."""
 
 MAX_INPUTS_NAMED = 40
-"""The first comment of a file names at most this many inputs."""
+"""The first comment of a file names at most this many inputs.
+
+Origin: it bounds the length of a comment.
+"""
 
 RESERVED = C_KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
 """Names that no value may have: arguments, macros that compilers define, and functions that may be called."""

@@ -46,10 +46,16 @@ class Formula(Target):
 FORMULA = Formula("formula", {}, "∞", "nan")
 
 MAX_FORMULAS = 3
-"""A comment shows at most this many recurrences of a loop; more would not be easier to read than the code."""
+"""A comment shows at most this many recurrences of a loop; more would not be easier to read than the code.
+
+Origin: it bounds the length of a comment.
+"""
 
 MAX_LENGTH = 100
-"""The longest comment, in characters."""
+"""The longest comment, in characters.
+
+Origin: it bounds the length of a line.
+"""
 
 
 def recurrence(loop: Loop, writer: Writer) -> list[str]:

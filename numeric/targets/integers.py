@@ -14,10 +14,16 @@ from typing import Any
 import numpy as np
 
 MAX_DISPLAYED_ELEMENTS = 60
-"""Elements up to which an array is displayed as a list, for the reader."""
+"""Elements up to which an array is displayed as a list, for the reader.
+
+Origin: it bounds the length of a listing.
+"""
 
 MAX_CHARACTERS_A_LINE = 90
-"""Characters of a compressed text in one line, so that lines stay short."""
+"""Characters of a compressed text in one line, so that lines stay short.
+
+Origin: it bounds the length of a line.
+"""
 
 INTEGERS = '''def _integers(text):
     """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""

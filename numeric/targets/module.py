@@ -109,7 +109,10 @@ def _results_text(shown: Sequence[str], structure: Structure) -> str:
 
 
 MAX_RESULTS_SHOWN = 8
-"""The docstring names at most this many results."""
+"""The docstring names at most this many results.
+
+Origin: it bounds the length of a docstring.
+"""
 
 
 def _returned(program: Program, writer: Writer) -> str:

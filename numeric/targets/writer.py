@@ -268,7 +268,10 @@ INDICES = ("t", "s", "r", "q")
 """Names of the indices of nested loops, outermost first."""
 
 MAX_INLINE_CONSTANT = 4
-"""A constant array with at most this many elements is written where it is used, which is easier to read."""
+"""A constant array with at most this many elements is written where it is used, which is easier to read.
+
+Origin: it bounds the length of a line.
+"""
 
 
 def _display(array: np.ndarray) -> str:

@@ -31,7 +31,10 @@ OpName: TypeAlias = "str | tuple[str, Any] | sympy.FunctionClass"
 """An arithmetic operation, the number of an input, the bytes of a constant, or a SymPy function."""
 
 MIN_SAME_CONSTANT = 32
-"""From this many operations with the same constant on, they form a run that needs no places for it."""
+"""From this many operations with the same constant on, they form a run that needs no places for it.
+
+Origin: not recorded, and not measured.
+"""
 
 SHORT_POWERS = (2, 3, 4, Fraction(1, 2))
 """Exponents of powers that are computed by products or a square root."""

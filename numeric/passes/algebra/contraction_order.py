@@ -16,7 +16,10 @@ TYPICAL = 100
 """The size assumed for a symbolic dimension when costs are compared."""
 
 MAX_EXHAUSTIVE = 8
-"""Products of at most this many factors are planned by trying every order."""
+"""Products of at most this many factors are planned by trying every order.
+
+Origin: it bounds the time of planning: the number of orders grows faster than exponentially.
+"""
 
 MATRIX_SPEEDUP = 10
 """The assumed ratio of the time of a multiplication in other products to that in a matrix product."""

@@ -28,7 +28,10 @@ MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
 """Factors are joined while their magnitude is between these: none overflows, also in single precision."""
 
 MAX_INTEGER = 10**7
-"""Fractions with a larger numerator or denominator are not treated as factors."""
+"""Fractions with a larger numerator or denominator are not treated as factors.
+
+Origin: not recorded; single precision represents all integers up to 2²⁴.
+"""
 
 MIN_QUOTIENTS = 3
 """From this many quotients by one array on, they become products with its reciprocal.

@@ -35,13 +35,19 @@ TYPICAL = 100
 
 
 MAX_INTEGER = 10**7
-"""Fractions with a larger numerator or denominator are written as floats."""
+"""Fractions with a larger numerator or denominator are written as floats.
+
+Origin: not recorded; single precision represents all integers up to 2²⁴.
+"""
 
 MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
 """Numbers are moved and multiplied while their magnitude is between these, also in single precision."""
 
 MAX_BITS = 100
-"""These limits for fractions: 2¹⁰⁰ is 1.3e30."""
+"""These limits for fractions: 2¹⁰⁰ is 1.3e30.
+
+Origin: `MAX_FACTOR`.
+"""
 
 
 def contract_sums(graph: Graph) -> Graph:

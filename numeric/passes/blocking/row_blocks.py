@@ -51,10 +51,16 @@ at 8 (bench_thresholds.py, "growth").
 """
 
 MIN_LARGE_PER_STORED = 3
-"""A group must have at least this many large arrays for each large array that is stored."""
+"""A group must have at least this many large arrays for each large array that is stored.
+
+Origin: not recorded, and not measured.
+"""
 
 MAX_SMALL_BETWEEN = 16
-"""Small arrays between large ones are computed in the same loop if there are at most this many."""
+"""Small arrays between large ones are computed in the same loop if there are at most this many.
+
+Origin: it bounds the length of a loop's body.
+"""
 
 def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""

@@ -32,10 +32,16 @@ from symad.ops.basic.sources import ArrayConstant, array_constant
 from symad.ops.sparse.csr import CompressedRows
 
 MAX_STRETCH = 1.5
-"""A range may have at most this many times as many elements as the slice in it."""
+"""A range may have at most this many times as many elements as the slice in it.
+
+Origin: not recorded, and not measured.
+"""
 
 MIN_SHARE = 0.7
-"""A function of a slice is evaluated before slicing if the slice is at least this share of the array."""
+"""A function of a slice is evaluated before slicing if the slice is at least this share of the array.
+
+Origin: not recorded, and not measured.
+"""
 
 
 class Range(NamedTuple):

@@ -37,7 +37,10 @@ def _join(node: Node, args: Nodes) -> Node:
 
 
 MAX_ROWS_AMONG_ZEROS = 4
-"""At most this many rows, all but one of them zero, are written as a stack, which is easier to read."""
+"""At most this many rows, all but one of them zero, are written as a stack, which is easier to read.
+
+Origin: it bounds the length of a line.
+"""
 
 
 def _row_among_zeros(node: Node, args: Nodes) -> Node:

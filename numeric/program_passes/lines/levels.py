@@ -19,7 +19,10 @@ from symad.numeric.program.statements import Assign, Block, Part, Statement, Tog
 from symad.ops.elementwise.apply import Apply
 
 MAX_STATEMENTS_A_PART = 1000
-"""Statements in one function. Compilers take more than linear time for long functions."""
+"""Statements in one function. Compilers take more than linear time for long functions.
+
+Origin: it bounds the time of compilation, not that of calls.
+"""
 
 MIN_TOGETHER = 2
 """The smallest number of equal functions on one level that are evaluated together.

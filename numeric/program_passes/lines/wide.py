@@ -7,7 +7,10 @@ from symad.numeric.program.program import Program
 from symad.ops.basic.arithmetic import Add, Mul
 
 MAX_OPERANDS = 200
-"""Operands of one sum or product. CPython 3.11 compiles chains of 2,000 operands, but not of 3,000."""
+"""Operands of one sum or product. CPython 3.11 compiles chains of 2,000 operands, but not of 3,000.
+
+Origin: CPython's parser.
+"""
 
 
 def split_wide(program: Program) -> Program:

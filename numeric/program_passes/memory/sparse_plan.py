@@ -23,13 +23,22 @@ from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 
 MIN_SHOWN_PART = 0.5
-"""The smallest fraction of an array that a view must show, so that the gather reads the array."""
+"""The smallest fraction of an array that a view must show, so that the gather reads the array.
+
+Origin: not recorded, and not measured.
+"""
 
 MAX_ENTRIES_A_NUMBER = 4
-"""Entries for each constant entry, up to which a result begins as a copy of the constants."""
+"""Entries for each constant entry, up to which a result begins as a copy of the constants.
+
+Origin: not recorded, and not measured.
+"""
 
 MAX_ARRAYS = 24
-"""Arrays side by side up to which entries are gathered."""
+"""Arrays side by side up to which entries are gathered.
+
+Origin: not recorded, and not measured.
+"""
 
 
 @dataclass(frozen=True, eq=False)
