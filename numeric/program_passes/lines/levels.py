@@ -24,11 +24,12 @@ MAX_STATEMENTS_A_PART = 1000
 Origin: it bounds the time of compilation, not that of calls.
 """
 
-MIN_TOGETHER = 2
+MIN_TOGETHER = 4
 """The smallest number of equal functions on one level that are evaluated together.
 
 Two sines together take 0.94 of the time, four 0.84, sixteen 0.77; two exponentials 0.96, eight 0.93
-(bench_thresholds.py, "equal").
+(bench_thresholds.py, "equal"). From two on, the gradient of an LSTM with 117 weights takes 1.05 times as long
+(benchmarks/before_after.py).
 """
 
 
