@@ -131,19 +131,26 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
     """All nodes on which the outputs depend, arguments first; the order depends on the graph alone."""
     order: list[Node] = []
     seen: set[Node] = set()
+    see, put = seen.add, order.append
     for output in outputs:
         if output in seen:
             continue
-        seen.add(output)
-        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
-        while stack:
-            node, rest = stack[-1]
+        see(output)
+        waiting: list[tuple[Node, Iterator[Node]]] = []
+        node, rest = output, iter(output.args)
+        while True:
             for arg in rest:
                 if arg not in seen:
-                    seen.add(arg)
-                    stack.append((arg, iter(arg.args)))
+                    see(arg)
+                    if not arg.args:
+                        put(arg)
+                        continue
+                    waiting.append((node, rest))
+                    node, rest = arg, iter(arg.args)
                     break
             else:
-                order.append(node)
-                stack.pop()
+                put(node)
+                if not waiting:
+                    break
+                node, rest = waiting.pop()
     return order

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.graph import Node
+from symad.core.graph import Graph
 from symad.errors import DerivativeError
 from symad.numbers import dual_domain  # noqa: F401  (registers the domain)
 from symad.numbers.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
@@ -26,7 +26,7 @@ from symad.numbers.number_domains import (
     select,
 )
 from symad.numbers.numpy_names import NUMPY_NAMES
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import SLOPES
 from symad.ops.elementwise.apply import apply as apply_node
@@ -46,25 +46,23 @@ def slope(head: sympy.FunctionClass, i: int, primals: tuple[Number, ...], result
         return 0
     if head in KINKS:
         return KINKS[head](i, primals, result)
-    inputs, output = _slope_graph(head, i, len(primals))
-    return unchecked((output,), dict(zip(inputs, primals, strict=True)))[0]
+    return outputs_at(_slope_graph(head, i, len(primals)), *primals)[0]
 
 
 SLOPE.append(slope)
 
 
 @cache
-def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
+def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> Graph:
     """SymPy's derivative; for a function unknown to SymPy, the derivative that its user registered."""
     try:
-        inputs, (output,) = sympy_partial(head, i, (None,) * count)
-        return inputs, output
+        return Graph(*sympy_partial(head, i, (None,) * count))
     except DerivativeError:
         if head not in SLOPES:
             raise
     inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True)) for k in range(count))
     registered = SLOPES[head](apply_node(head, *inputs), inputs, i)
-    return inputs, dense(registered, inputs[i])
+    return Graph(inputs, (dense(registered, inputs[i]),))
 
 
 STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}

@@ -41,7 +41,7 @@ from symad.core.questions import (
 from symad.errors import ShapeError
 from symad.higher_order.remat import cut
 from symad.higher_order.scan import Scan, check_steps, closed
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at, unchecked
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.basic.contraction import permute
 from symad.ops.basic.shaping import broadcast_to, flatten, lift, reshape, slice_axis
@@ -338,10 +338,9 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> 
 
 def stepper(op: ChainOp, constants: Sequence[float | Array]) -> Callable[..., Array]:
     """The body on numbers."""
-    local = op.body.input_nodes
 
     def step(*values: Array | float) -> Array:
-        return unchecked(op.body.output_nodes, dict(zip(local, (*values, *constants), strict=True)))[0]
+        return outputs_at(op.body, *values, *constants)[0]
 
     return step
 

@@ -39,7 +39,7 @@ from symad.higher_order.checkpointed_chain import (
     tangent_of_chain,
 )
 from symad.higher_order.remat import cut
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import flatten
 from symad.ops.basic.sources import fresh_input
@@ -110,8 +110,7 @@ def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Array:
 
     def pulled(state: Array, *rest: Array) -> list[Array]:
         stretch = stretch_pullback(op, len(rest[0]), tuple(np.shape(c) for c in constants))
-        point = dict(zip(stretch.input_nodes, (state, *rest[:-1], *constants, rest[-1]), strict=True))
-        return unchecked(stretch.output_nodes, point)
+        return outputs_at(stretch, state, *rest[:-1], *constants, rest[-1])
 
     return pulled_back(stepper(op, constants), pulled, op, values)
 

@@ -28,7 +28,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.higher_order.scan import Local, outer_nodes
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import flatten, reshape, slice_axis
 from symad.ops.basic.sources import fresh_input
@@ -132,4 +132,4 @@ def remat_flops(op: Remat, y: Node) -> Count:
 
 @evaluate.dispatch
 def remat_evaluate(op: Remat, values: Values) -> Array:
-    return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]
+    return outputs_at(op.body, *values)[0]

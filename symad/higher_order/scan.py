@@ -35,7 +35,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate, stack, take
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.contraction import permute
@@ -322,11 +322,9 @@ def scan_flops(op: Scan, y: Node) -> Count:
 def scan_evaluate(op: Scan, values: Values) -> Array:
     state = values[0]
     xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
-    local = op.body.input_nodes
     history = []
     for t in range(len(xs[0])):
-        point = dict(zip(local, (state, *[x[t] for x in xs], *constants), strict=True))
-        (state,) = unchecked(op.body.output_nodes, point)
+        (state,) = outputs_at(op.body, state, *[x[t] for x in xs], *constants)
         history.append(np.asarray(state))
     if history:
         return np.stack(history)

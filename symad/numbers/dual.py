@@ -69,7 +69,8 @@ def _swapped(rule: Rule) -> Rule:
 
 def _add(a: Number, b: Number) -> Number:
     check_levels(a, b)
-    return dual(primal(a) + primal(b), total([tangent_of(a), tangent_of(b)]))
+    (x, u), (y, v) = _parts(a), _parts(b)
+    return dual(x + y, total([u, v]))
 
 
 def _subtract(a: Number, b: Number) -> Number:
@@ -78,9 +79,8 @@ def _subtract(a: Number, b: Number) -> Number:
 
 def _multiply(a: Number, b: Number, product: Rule = operator.mul) -> Number:
     check_levels(a, b)
-    left = scaled(tangent_of(a), primal(b), product)
-    right = scaled(primal(a), tangent_of(b), product)
-    return dual(product(primal(a), primal(b)), total([left, right]))
+    (x, u), (y, v) = _parts(a), _parts(b)
+    return dual(product(x, y), total([scaled(u, y, product), scaled(x, v, product)]))
 
 
 def _matmul(a: Number, b: Number) -> Number:
@@ -119,7 +119,7 @@ class Dual:
     @property
     def depth(self) -> int:
         """The number of nested levels: 1 for plain components."""
-        return 1 + max(depth(self.value), depth(self.tangent))
+        return depth(self)
 
     def __repr__(self) -> str:
         return f"Dual({self.value}, {self.tangent})"
@@ -216,8 +216,11 @@ def _apply_over_arrays(rule: Rule, inputs: tuple[Number, ...]) -> Number:
 
 def depth(number: Number) -> int:
     """The nesting depth of a number, or of the entries of an array; 0 for numbers that are not Dual."""
+    kind = type(number)
+    if kind is float or kind is int:
+        return 0
     if isinstance(number, Dual):
-        return number.depth
+        return 1 + max(depth(number.value), depth(number.tangent))
     if isinstance(number, np.ndarray) and number.dtype == object:
         return max((depth(entry) for entry in number.flat), default=0)
     return 0
@@ -231,6 +234,11 @@ def primal(number: Number) -> Number:
 def tangent_of(number: Number) -> Number:
     """The tangent of a Dual number; for other numbers the structural zero."""
     return number.tangent if isinstance(number, Dual) else 0
+
+
+def _parts(number: Number) -> tuple[Number, Number]:
+    """The value and the tangent of a number."""
+    return (number.value, number.tangent) if isinstance(number, Dual) else (number, 0)
 
 
 def primals(numbers: Number) -> np.ndarray:
@@ -338,8 +346,8 @@ def check_levels(*numbers: Number) -> None:
     Raises:
         EvaluationError: the depths differ, so it is not clear which tangent belongs to which variable.
     """
-    depths = {depth(n) for n in numbers} - {0}
-    if len(depths) > 1:
+    depths = [d for n in numbers if (d := depth(n))]
+    if len(depths) > 1 and min(depths) < max(depths):
         raise EvaluationError(
             f"Dual numbers of nesting depths {min(depths)} and {max(depths)} meet, so it is not "
             "clear which tangent belongs to which variable; lift the shallower one, a constant of "

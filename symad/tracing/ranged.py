@@ -25,7 +25,7 @@ from symad.core.arrays import Number
 from symad.core.graph import ZERO, Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, Tangent
 from symad.errors import OutsideError, TraceError
-from symad.numbers.values import unchecked
+from symad.numbers.values import outputs_at
 from symad.ops.basic.arithmetic import add, mul, neg, sub
 from symad.ops.basic.sources import Constant, constant, input_node
 from symad.ops.elementwise.apply import Apply, apply
@@ -175,7 +175,7 @@ def _slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 
 def _value(body: Graph, *point: Number) -> Any:
-    return unchecked(body.output_nodes, dict(zip(body.input_nodes, point, strict=True)))[0]
+    return outputs_at(body, *point)[0]
 
 
 def _computed(kind: str, body: Graph, *values: Number) -> Number:

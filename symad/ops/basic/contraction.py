@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from symad.core.dims import Dim, Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
@@ -31,6 +28,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.numbers.contractions import contracted, letters, subscripts
 from symad.ops.basic.arithmetic import add_tangents, mul
 from symad.ops.basic.shaping import Broadcast, broadcast_axes, broadcast_to, reshape
 from symad.ops.basic.sources import Eye, constant, constant_value, described, eye
@@ -48,11 +46,7 @@ class Einsum(Op):
     @property
     def spec(self) -> str:
         """The subscripts as NumPy writes them: ``ij,jk->ik``."""
-        return ",".join(map(_letters, self.inputs)) + "->" + _letters(self.output)
-
-
-def _letters(labels: Labels) -> str:
-    return "".join("ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"[k] for k in labels)
+        return subscripts(self.inputs, self.output)
 
 
 # ---- makers -------------------------------------------------------------------------------------
@@ -300,7 +294,7 @@ def _label_dims(op: Einsum, args: Nodes) -> dict[int, Dim]:
             if not same_dim(dims.setdefault(label, dim), dim):
                 raise ShapeError(
                     f"contraction {op.spec} of {', '.join(map(described, args))}: the axis "
-                    f"'{_letters((label,))}' has sizes {dims[label]} and {dim}"
+                    f"'{letters((label,))}' has sizes {dims[label]} and {dim}"
                 )
     return dims
 
@@ -368,26 +362,7 @@ def einsum_flops(op: Einsum, y: Node) -> Count:
 
 @evaluate.dispatch
 def einsum_evaluate(op: Einsum, values: Values) -> Array:
-    if any(np.asarray(v).dtype == object for v in values):
-        return _object_einsum(op, [np.asarray(v) for v in values])
-    return np.einsum(op.spec, *values, optimize=len(values) > 1)[()]
-
-
-def _object_einsum(op: Einsum, arrays: list[np.ndarray]) -> Any:
-    """The same sums over exact or symbolic numbers, by broadcasting."""
-    labels = sorted({label for part in op.inputs for label in part})
-    summed = [k for k, label in enumerate(labels) if label not in op.output]
-    product: Any = 1
-    for part, array in zip(op.inputs, arrays, strict=True):
-        distinct = sorted(set(part))
-        view = np.einsum(array, list(part), distinct)  # diagonal view of repeated labels
-        product = product * view.reshape(
-            [view.shape[distinct.index(label)] if label in distinct else 1 for label in labels]
-        )
-    total = product.sum(axis=tuple(summed)) if summed else product
-    remaining = [label for label in labels if label in op.output]
-    result = np.asarray(total, dtype=object).transpose([remaining.index(label) for label in op.output])
-    return result if result.ndim else result[()]
+    return contracted(op.inputs, op.output, values)
 
 
 def ones_like(a: Node) -> Node:
