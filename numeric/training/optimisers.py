@@ -177,9 +177,10 @@ class Adam:
         gradients = _penalised(gradients, parameters, self.penalty)
         m = {k: b1 * state["m"][k] + (1 - b1) * g for k, g in gradients.items()}
         v = {k: b2 * state["v"][k] + (1 - b2) * g * g for k, g in gradients.items()}
-        moves = {}
+        moves, left1, left2 = {}, 1 - b1**t, 1 - b2**t
         for k, p in parameters.items():
-            moves[k] = _quotient(m[k] / (1 - b1**t), (v[k] / (1 - b2**t)) ** 0.5 + self.epsilon)
+            size = (v[k] / left2) ** 0.5
+            moves[k] = m[k] / left1 / (size + self.epsilon) if self.epsilon else _quotient(m[k] / left1, size)
             if self.decay and (self.decays == "all" or np.ndim(p) > 1):
                 moves[k] = moves[k] + self.decay * p
         return _moved(parameters, moves, self.rate * factor), {"m": m, "v": v, "t": {"t": t}}
@@ -212,7 +213,7 @@ def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
 
 def _like(parameter: Any, moved: Any) -> Any:
     """The computed value in the dtype of the parameter; a Python number has no dtype to keep."""
-    return moved.astype(parameter.dtype) if hasattr(parameter, "dtype") else moved
+    return moved.astype(parameter.dtype, copy=False) if hasattr(parameter, "dtype") else moved
 
 
 def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:

@@ -37,7 +37,7 @@ def rebuild(
     order, outputs = (
         (outputs.nodes, outputs.output_nodes)
         if isinstance(outputs, Graph)
-        else (topological(outputs), outputs)
+        else (topological(outputs, replaced), outputs)
     )
     new: dict[Node, Node] = dict(replaced)
     for node in order:

@@ -127,10 +127,13 @@ def op_of(node: Node, kind: type[OpKind]) -> OpKind:
     return node.op
 
 
-def topological(outputs: Iterable[Node]) -> list[Node]:
-    """All nodes on which the outputs depend, arguments first; the order depends on the graph alone."""
+def topological(outputs: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
+    """All nodes on which the outputs depend, arguments first; the order depends on the graph alone.
+
+    Nodes that are ``known`` are left out, with what only they depend on.
+    """
     order: list[Node] = []
-    seen: set[Node] = set()
+    seen: set[Node] = set(known)
     see, put = seen.add, order.append
     for output in outputs:
         if output in seen:

@@ -117,9 +117,10 @@ def closed(
     fresh: Sequence[Node], outputs: Sequence[Node], initial: Node, xs: Sequence[Node]
 ) -> tuple[Graph, int, Nodes]:
     """A traced body as a graph of local inputs, the number of its inputs of steps, and all arguments."""
-    needed = set(topological(outputs))
+    order = topological(outputs)
+    needed = set(order)
     used = [k for k in range(len(xs)) if fresh[1 + k] in needed]
-    constants = outer_nodes(fresh, outputs)
+    constants = outer_nodes(fresh, outputs, order)
     if not used:  # one input has to stay, to give the number of steps
         fresh, xs = [fresh[0], fresh_input(())], [iota(xs[0].shape[0])]
     else:
@@ -130,12 +131,17 @@ def closed(
     return Graph(tuple(local), made), len(xs), (initial, *xs, *constants)
 
 
-def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
-    """The outer nodes that a traced body uses: the largest ones that do not depend on its inputs."""
-    order = topological(outputs)
+def outer_nodes(
+    fresh: Sequence[Node], outputs: Sequence[Node], order: Sequence[Node] | None = None
+) -> list[Node]:
+    """The outer nodes that a traced body uses: the largest ones that do not depend on its inputs.
+
+    ``order`` is the topological order of the outputs, if it is known already.
+    """
+    order = topological(outputs) if order is None else order
     inside = set(fresh)
     for node in order:
-        if any(a in inside for a in node.args):
+        if not inside.isdisjoint(node.args):
             inside.add(node)
     found: dict[Node, None] = {}
     for node in order:

@@ -89,10 +89,9 @@ def _plan(left: Labels, right: Labels, output: Labels, left_shape: Lengths, righ
     summed = [x for x in long_right if x in long_left and x not in output]
     if not summed:
         at_left, at_right = ([x for x in output if x in part] for part in (left, right))
-        lengths = tuple(
-            tuple(dict(zip(part, shape, strict=True)).get(x, 1) for x in output)
-            for part, shape in ((left, left_shape), (right, right_shape))
-        )
+        of_both = dict(zip(left, left_shape, strict=True)), dict(zip(right, right_shape, strict=True))
+        whole_left, whole_right = (tuple(n.get(x, 1) for x in output) for n in of_both)
+        lengths = whole_left, whole_right
         return Plan(_change(left, at_left), _change(right, at_right), lengths, False, (), ())
     batch = [x for x in long_right if x in long_left and x in output]
     of_right = [x for x in long_right if x not in long_left and x in output]
@@ -144,7 +143,7 @@ def _sums(inputs: tuple[Labels, ...], output: Labels) -> Sums:
     )
 
 
-def _of_objects(inputs: tuple[Labels, ...], output: Labels, arrays: list[Array]) -> Any:
+def _of_objects(inputs: tuple[Labels, ...], output: Labels, arrays: Sequence[Array]) -> Any:
     """The same sums over exact or symbolic numbers, by broadcasting."""
     plan = _sums(inputs, output)
     product: Any = None

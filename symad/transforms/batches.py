@@ -27,9 +27,7 @@ def batch_outputs(
     """
     made: dict[Node, Node] = {**(shared or {}), **replaced}
     batched = set(replaced)
-    for node in topological(outputs):
-        if node in made:
-            continue
+    for node in topological(outputs, made):
         flags = tuple([a in batched for a in node.args])
         args = tuple([made[a] for a in node.args])
         if any(flags):

@@ -88,7 +88,8 @@ def _run_all(
         TimeElapsedColumn(),
     )
     outcomes: list[Outcome] = []
-    with Progress(*columns, console=console, transient=True) as progress:
+    shown = console.is_terminal or console.is_jupyter  # elsewhere nobody sees it, but it would be drawn
+    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
         task = progress.add_task("tour", total=len(chosen) * len(STEPS))
         for position, stage in enumerate(chosen):
 

@@ -15,6 +15,7 @@ import symad
 from symad.cli.tour.stage import Finding, Made, Model, Skip, Stage
 from symad.core.arrays import Array
 from symad.core.dims import size
+from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
 from symad.derivatives.hessian import MODES
 from symad.errors import DerivativeError, told
@@ -77,6 +78,7 @@ def _pictures(folder: Path | None) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in files if path.suffix in {".svg", ".png"}}
 
 
+@without_collecting
 def _run(stage: Stage, outcome: Outcome, out: Path | None, step: Callable[[str], None]) -> None:
     step("trace")
     model = stage.model()

@@ -291,7 +291,8 @@ def _label_dims(op: Einsum, args: Nodes) -> dict[int, Dim]:
     dims: dict[int, Dim] = {}
     for labels, arg in zip(op.inputs, args, strict=True):
         for label, dim in zip(labels, arg.shape, strict=True):
-            if not same_dim(dims.setdefault(label, dim), dim):
+            known = dims.setdefault(label, dim)
+            if known is not dim and not same_dim(known, dim):
                 raise ShapeError(
                     f"contraction {op.spec} of {', '.join(map(described, args))}: the axis "
                     f"'{letters((label,))}' has sizes {dims[label]} and {dim}"
