@@ -7,14 +7,15 @@ than a small product.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 Labels = tuple[int, ...]
 Lengths = tuple[int, ...]
@@ -36,7 +37,7 @@ def letters(labels: Labels) -> str:
     return "".join([LETTERS[k] for k in labels])
 
 
-def contracted(inputs: tuple[Labels, ...], output: Labels, values: Sequence[Any]) -> Any:
+def contracted(inputs: tuple[Labels, ...], output: Labels, values: Sequence[Number]) -> Array:
     """The contraction of numbers or arrays of any kind."""
     arrays = [np.asarray(v) for v in values]
     for array in arrays:
@@ -64,7 +65,7 @@ class Plan(NamedTuple):
     """The shape of the result, axes in the order of the product."""
     axes: tuple[int, ...]
 
-    def run(self, left: Array, right: Array) -> Any:
+    def run(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The product of two arrays of the planned shapes."""
         left = np.einsum(self.left, left) if self.left else left
         right = np.einsum(self.right, right) if self.right else right
@@ -143,13 +144,12 @@ def _sums(inputs: tuple[Labels, ...], output: Labels) -> Sums:
     )
 
 
-def _of_objects(inputs: tuple[Labels, ...], output: Labels, arrays: Sequence[Array]) -> Any:
+def _of_objects(inputs: tuple[Labels, ...], output: Labels, arrays: Sequence[np.ndarray]) -> Array:
     """The same sums over exact or symbolic numbers, by broadcasting."""
     plan = _sums(inputs, output)
-    product: Any = None
-    for diagonal, order, array in zip(plan.diagonals, plan.orders, arrays, strict=True):
-        part = (np.einsum(diagonal, array) if diagonal else array)[order]
-        product = part if product is None else product * part
+    steps = zip(plan.diagonals, plan.orders, arrays, strict=True)
+    parts = [(np.einsum(diagonal, a) if diagonal else a)[order] for diagonal, order, a in steps]
+    product = reduce(operator.mul, parts)
     total = product.sum(axis=plan.summed) if plan.summed else product
     result = np.asarray(total, dtype=object).transpose(plan.axes)
     return result if result.ndim else result[()]

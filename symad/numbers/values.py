@@ -30,7 +30,7 @@ def unchecked(
 
 def _evaluated(
     outputs: Sequence[Node], point: Mapping[Node, Number], order: Sequence[Node], domain: AnyDomain
-) -> list[Any]:
+) -> list[Number]:
     found: dict[Node, Number] = dict(point)
     with np.errstate(all="ignore"):
         for node in order:
