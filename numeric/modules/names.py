@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Iterable
+from functools import lru_cache
 
 import sympy
 
@@ -26,6 +27,10 @@ RESERVED = {
 }
 
 
+_identifier = lru_cache(maxsize=1024)(identifier)
+"""The identifier of a name; cached, since thousands of values have few different name stems."""
+
+
 class Names:
     """Unique identifiers for the symbols and values of one generated module."""
 
@@ -44,12 +49,14 @@ class Names:
 
     def free(self, wanted: str) -> str:
         """The identifier that `unique` would give; it is not reserved."""
-        base = identifier(wanted)
+        base = _identifier(wanted)
         name = f"{base}_" if base in RESERVED else base
+        if name not in self.taken:
+            return name
         number = self._numbers.get(base, 2)
-        while name in self.taken:
-            name, number = f"{base}_{number}", number + 1
-            self._numbers[base] = number - 1
+        while (name := f"{base}_{number}") in self.taken:
+            number += 1
+        self._numbers[base] = number
         return name
 
     def of(self, symbol: sympy.Basic) -> str:
