@@ -196,15 +196,16 @@ def _pairs(number: int, comparison: Comparison) -> list[Pair]:
     left, right = comparison.left, comparison.right
     zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
     made = []
-    sides = rebuild(left.output_nodes, zeros), rebuild(right.output_nodes, zeros)
+    function = comparison.derivative.function if comparison.derivative is not None else ()
+    groups = [left.output_nodes, right.output_nodes, function]
+    *sides, function = [rebuild(group, zeros) for group in groups] if zeros else groups
     for output, (name, a, b) in enumerate(zip(comparison.names, *sides, strict=True)):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
                 f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
-        function = comparison.derivative.function if comparison.derivative is not None else ()
-        made.append(Pair(comparison, name, a, b, (number, output), rebuild(function, zeros)))
+        made.append(Pair(comparison, name, a, b, (number, output), function))
     return made
 
 

@@ -184,7 +184,8 @@ def _proved(comparison: Comparison, output: int) -> list[Entry]:
     name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
     if has_symbolic_sizes(comparison):
         shape = ()
-    assumes = tuple(dict.fromkeys((*comparison.assumes, *definitions_assumed(comparison))))
+    (defined,) = definitions_assumed([comparison])
+    assumes = tuple(dict.fromkeys((*comparison.assumes, *defined)))
     return [
         Entry(
             name, "proved", replayed_claim(comparison), 0.0, assumes, checked=True,

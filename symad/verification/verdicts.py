@@ -19,7 +19,7 @@ from symad.verification.certificate.witness import Search, search
 from symad.verification.fields.integer_inputs import are_all_looked_at, integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.function_domain import Holds, where_claimed
-from symad.verification.measuring.evidence import disagreements, has_regions
+from symad.verification.measuring.evidence import disagreements, with_regions
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
@@ -180,10 +180,10 @@ class Judge:
 
         ``unsure`` are the elements that the identity test could not decide.
         """
-        asked, claims = [], []
+        asked, claims, regions = [], [], with_regions(side for p in pairs for side in (p.left, p.right))
         for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
             claimed = (verdict.status == "tested") | ((verdict.status == "proved") & unsure[k])
-            if has_regions([pair.left, pair.right]):
+            if not regions.isdisjoint((pair.left, pair.right)):
                 claimed = claimed | (verdict.status == "proved")
             if claimed.any():
                 asked.append(k)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import sympy
@@ -18,6 +19,7 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
+from symad.verification.depending import depending
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.values.find_values import (
@@ -107,8 +109,10 @@ def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     None if no search is needed: all ops have values wherever their arguments have. Users' functions without
     an implementation may have any values.
     """
-    claims = [replace(c, nodes=_any_values(c.nodes)) for c in claims]
-    waiting = [k for k, c in enumerate(claims) if any(map(may_lack_values, topological(c.nodes)))]
+    nodes = iter(_any_values([n for c in claims for n in c.nodes]))
+    claims = [replace(c, nodes=tuple(islice(nodes, len(c.nodes)))) for c in claims]
+    lacking = depending((n for c in claims for n in c.nodes), may_lack_values)
+    waiting = [k for k, c in enumerate(claims) if not lacking.isdisjoint(c.nodes)]
     total: list[list[Array] | None] = [None] * len(claims)
     for k in waiting:
         total[k] = claims[k].nothing()

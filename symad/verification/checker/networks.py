@@ -204,7 +204,7 @@ class Networks:
                 key = (self.known(Atom("call", dim))[0], ())
                 merged[key] = merged.get(key, Fraction(0)) + 1
         made = [(a, at, e) for (a, at), e in merged.items() if e]
-        bounded(number.numerator, number.denominator)
+        bounded([number.numerator, number.denominator])
         if len(made) > MAX_FACTORS:
             raise Refused(f"a product of more than {MAX_FACTORS} factors")
         for k, (a, at, e) in enumerate(made):

@@ -9,9 +9,8 @@ are equal where both are defined if the numerator of their difference is 0 modul
 from bisect import insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from math import gcd, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,6 +23,7 @@ MAX_TERMS, MAX_PRODUCTS, MAX_DEGREE = 4000, 100_000, 2000  # of polynomials; mor
 MAX_WORK, MAX_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
 ZERO: Poly = {}
 ONE: Poly = {(): 1}
+NONE: Mapping[Factor, int] = {}
 
 
 def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
@@ -32,12 +32,13 @@ def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
     for p, q in pairs:
         if len(p) * len(q) > MAX_PRODUCTS:
             raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
+        p, q = (p, q) if len(p) < len(q) else (q, p)
         for m, c in p.items():
             for n, d in q.items():
-                both = tuple(sorted(m + n)) if m and n else m or n
+                both = (m + n if m[-1] <= n[0] else tuple(sorted(m + n))) if m and n else m or n
                 total[both] = total.get(both, 0) + c * d
-    bounded(*total.values())
-    if len(total) > MAX_TERMS or max(map(len, total), default=0) > MAX_DEGREE:
+    bounded(total.values())
+    if total and (len(total) > MAX_TERMS or max(map(len, total)) > MAX_DEGREE):
         raise Refused(f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
     return total if all(total.values()) else {m: c for m, c in total.items() if c}
 
@@ -60,9 +61,10 @@ def common_monomial(p: Poly) -> Monomial:
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
-    if len(p) == 1 < len(q) or set[int]().union(*q) - set[int]().union(*p):
+    lead, places = leading(q), p if len(q) == 1 else [set[int]().union(*p)]
+    if len(p) == 1 < len(q) or not all([k in m for m in places for n in q for k in n]):
         return None
-    lead, rest, found, order = leading(q), dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)
+    rest, found, order = dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)
     while order and len(found) <= MAX_TERMS:
         if c := rest[m := order.pop()[1]]:
             step, (k, r) = list(m), divmod(c, q[lead])
@@ -70,7 +72,7 @@ def exact_quotient(p: Poly, q: Poly) -> Poly | None:
                 return None
             for i in lead:
                 step.remove(i)
-            bounded(k)
+            bounded([k])
             found[tuple(step)] = k
             for n, d in q.items():
                 both = tuple(sorted((*step, *n)))
@@ -84,19 +86,18 @@ def by_powers(p: Poly, k: int) -> dict[int, Poly]:
     """p as Σ p_e · variable_k^e: the polynomials p_e by e."""
     parts = dict[int, Poly]()
     for m, c in p.items():
-        parts.setdefault(m.count(k), {})[tuple(i for i in m if i != k)] = c
+        parts.setdefault(e := m.count(k), {})[tuple([i for i in m if i != k]) if e else m] = c
     return parts
 
 
-@dataclass(eq=False)
-class Quotient:
+class Quotient(NamedTuple):
     """over / (scale Π factor^m), which does not change."""
 
     over: Poly
     scale: int = 1
-    under: Mapping[Factor, int] = field(default_factory=dict)
+    under: Mapping[Factor, int] = NONE
 
-    @cached_property
+    @property
     def key(self) -> tuple[object, ...]:
         """The same for the same numerator, number and factors."""
         return frozenset(self.over.items()), self.scale, frozenset(self.under.items())
@@ -129,6 +130,7 @@ class Quotients:
         """``relations`` g: (L, p) say g^L = p, L > 1, in earlier generators, or for L = 2 linear in g."""
         self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
         self.known = dict[int, bool]()  # whether generators are 0 on no open set
+        self.irreducible = set[Monomial]()  # by the relations
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
@@ -164,10 +166,11 @@ class Quotients:
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        r = self.relations
-        while used := {g for m in p if len({*m}) < len(m) for g in r.keys() & {*m} if m.count(g) >= r[g][0]}:
+        r, known = self.relations, self.irreducible if len(self.irreducible) < MAX_PRODUCTS else set()
+        while used := {g for m in {*p} - known for g in r.keys() & {*m} if m.count(g) >= r[g][0]}:
             (n, value), parts = r[g := max(used)], by_powers(p, max(used)).items()
             p = convolved(*[(self.product(q, value, e // n), {(g,) * (e % n): 1}) for e, q in parts])
+        known.update(p)
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
@@ -177,7 +180,7 @@ class Quotients:
             while m and len(over) * len(f) <= SHORT and (less := exact_quotient(over, dict(f))) is not None:
                 over, m = less, m - 1
             left |= {f: m} if m else {}
-        bounded(scale)
+        bounded([scale])
         if (common := gcd(scale, *over.values()) if scale > 1 else 1) > 1:
             over = {m: c // common for m, c in over.items()}
         return Quotient(over, scale // common, left)
@@ -188,11 +191,11 @@ class Quotients:
 
     def inner(self, products: Sequence[Sequence[Quotient]]) -> Quotient:
         """The sum of products."""
-        if any(q.under for part in products if len(part) > 1 for q in part):
+        if any([q.under for part in products if len(part) > 1 for q in part]):
             products = [[reduce(self.multiply, part)] for part in products]
         scales, made = [prod([q.scale for q in part]) for part in products], list[tuple[Poly, Poly]]()
         scale, first = lcm(*scales), [part[0].under for part in products]  # others divide by numbers alone
-        under = {f: max([u.get(f, 0) for u in first]) for own in first for f in own}
+        under = {f: max([u.get(f, 0) for u in first]) for own in first for f in own} if any(first) else NONE
         for part, own in zip(products, scales, strict=True):
             over: Poly = ONE if own == scale else {(): scale // own}
             for f, m in under.items():
@@ -232,9 +235,9 @@ class Quotients:
         under = {f: m * k for f, m in a.under.items() if k}
         return self.simple(self.product(ONE, a.over, k), a.scale**k, under)
 
-    def equal(self, a: Quotient, b: Quotient) -> bool:
-        """Whether a = b by the relations."""
-        return a.key == b.key or not self.add(a, self.times(b, -1)).over
+    def gap(self, a: Quotient, b: Quotient) -> Poly:
+        """The numerator of a − b: 0 if a = b by the relations."""
+        return ZERO if a == b else self.add(a, self.times(b, -1)).over
 
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""

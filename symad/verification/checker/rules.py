@@ -43,7 +43,7 @@ class Values:
 
     def equal(self, a: Term, b: Term) -> bool:
         """Whether two terms are equal wherever both are defined."""
-        return a is b or self.field.equal(self.value(a), self.value(b))
+        return a is b or not self.field.gap(self.value(a), self.value(b))
 
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
@@ -81,15 +81,14 @@ class Values:
             self.names[made.generator] = value
             return made
         first = self.numbered[term]
-        gap = self.field.add(self.names.get(first.generator, first), self.field.times(value, -1)).over
-        if reduce(self.without, hidden, gap):
+        if reduce(self.without, hidden, self.field.gap(self.names.get(first.generator, first), value)):
             raise Refused("two values that a step calls the same are not")
         return first
 
     def without(self, p: Poly, name: int) -> Poly:
         """The numerator of p, where what a name stands for is put in."""
-        f, value, parts = self.field, self.names[int(name)], poly.by_powers(p, int(name)).items()
-        return f.add(*[f.multiply(Quotient(part), f.power(value, e)) for e, part in parts]).over
+        value, parts = self.names[int(name)], poly.by_powers(p, int(name)).items()
+        return self.field.inner([[Quotient(part), *[value] * e] for e, part in parts]).over
 
     def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
@@ -150,15 +149,14 @@ class Values:
                 pair = (a, *top.args) if a is top.args[0] else (a, *top.args[::-1])
                 less = term.table.call("less", *(pair[::2] if top.data == "max" else pair[::-2]))
                 return self.value(1 - less)
-        if name in ("sign", "Heaviside", *table.INDICATORS):  # at 0 another value: 0 must be no open set's
-            gap = args[0] if len(args) == 1 else self.field.add(args[1], self.field.times(args[0], -1))
-            if not self.field.never_zero(gap.over):
-                raise Refused(f"the argument of {name} may be 0 on an open set")
+        jumps = name in ("sign", "Heaviside", *table.INDICATORS)  # at 0, which must be no open set's value
+        if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
+            raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":
             raise Refused("the base of a power may be negative")
         if name in ("select", "real"):  # x > −∞ for real x
-            truth = name == "real" or self.field.equal(self.field.multiply(args[0], args[0]), args[0])
-            if not (truth and all(map(self.total, term.args))):
+            untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
+            if untrue or not all(map(self.total, term.args)):
                 raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
         return self.value(table.DEFINITIONS[name](*term.args))
 
@@ -180,7 +178,7 @@ class Values:
                 raise Refused("a step divides by what may be 0")
             power = self.field.power(f, k) if product else self.field.times(f, k)
             total = self.field.multiply(total, power) if product else self.field.add(total, power)
-        if not self.field.equal(total, argument):
+        if self.field.gap(total, argument):
             raise Refused("the argument is not what the step says")
         return parts
 

@@ -7,7 +7,7 @@ The table has formulas of textbooks such as the NIST Digital Library of Mathemat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -28,9 +28,9 @@ class Refused(Exception):
     """A claim or a step that the checker does not accept; says why."""
 
 
-def bounded(*numbers: int) -> None:
+def bounded(numbers: Collection[int]) -> None:
     """Refuse integers that are too long."""
-    if max(map(int.bit_length, numbers), default=0) > MAX_BITS:
+    if numbers and max(map(int.bit_length, numbers)) > MAX_BITS:
         raise Refused(f"a number of more than {MAX_BITS} bits")
 
 
@@ -97,7 +97,7 @@ class Terms:
         """A number as a term; terms as they are."""
         if isinstance(value, Term) or value in self.numbers:
             return value if isinstance(value, Term) else self.numbers[value]
-        bounded((q := Fraction(value)).numerator, q.denominator)
+        bounded([(q := Fraction(value)).numerator, q.denominator])
         return self.numbers.setdefault(value, self.made("number", int(q) if q == int(q) else q))
 
     def _folded(self, kind: str, parts: Iterable[Operand], start: Fraction | int) -> Term:
@@ -107,7 +107,7 @@ class Terms:
         kept, total = [term for term in terms if term.kind != "number"], start
         for number in [t.data for t in terms if t.kind == "number"] if len(kept) < len(terms) else ():
             total = total * number if start else total + number
-            bounded(total.numerator, total.denominator)
+            bounded([total.numerator, total.denominator])
         if self.minus_infinity in kept and not start:
             return self.minus_infinity
         if not total and start and self.minus_infinity not in kept:

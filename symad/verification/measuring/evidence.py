@@ -7,7 +7,7 @@ counts where it is defined itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.restated.by_elements import by_elements, scalar_operations
@@ -58,9 +59,9 @@ Claim = tuple[Node, Node, Array]
 """Two sides, and which of their elements are said to be equal."""
 
 
-def has_regions(outputs: Sequence[Node]) -> bool:
-    """Whether different relations may hold in different regions: there are roots, logarithms or jumps."""
-    return any(is_partial(n) or is_jump(n) for n in topological(outputs))
+def with_regions(outputs: Iterable[Node]) -> set[Node]:
+    """The nodes of which different relations may hold in different regions: roots, logarithms or jumps."""
+    return depending(outputs, lambda node: is_partial(node) or is_jump(node))
 
 
 def disagreements(claims: Sequence[Claim], meter: Meter) -> list[tuple[Array, list[Point]]]:

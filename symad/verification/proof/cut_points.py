@@ -154,9 +154,9 @@ class Cuts:
             self.first[k] = term.index, made
             return made, [] if short else [("name", None)]
         number, made = self.first[k]
-        if value.key == made.key:
+        if value == made:
             return value, []
-        gap = values.field.add(first, values.field.times(value, -1)).over
+        gap = values.field.gap(first, value)
         hidden = hidden_names(gap, values, self.point(values))
         if hidden is not None:
             return made, [("name", [number, *hidden])]

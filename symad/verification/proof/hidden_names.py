@@ -8,7 +8,6 @@ The last one of those that matter is put in, and the same is asked again.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from random import Random
@@ -50,7 +49,8 @@ class Point:
     def terms(self, p: Iterable[tuple[Monomial, int]]) -> list[float]:
         """The values of the terms of a polynomial; NaN where there are none."""
         atoms = self._values.atoms
-        for key, value in islice(atoms.items(), self._seen, None):
+        new = [*islice(reversed(atoms.items()), len(atoms) - self._seen)]
+        for key, value in reversed(new):
             try:
                 self._made[value.generator] = self._function(*key)
             except (ArithmeticError, ValueError, TypeError):
@@ -85,7 +85,7 @@ def hidden_names(gap: Poly, values: Values, point: Point) -> list[int] | None:
         terms = point.terms(gap.items())
         if not all(map(math.isfinite, terms)) or not _is_zero(terms):
             return None
-        found.append(_last_that_matters(gap, terms, values))
+        found.append(_last_that_matters(list(gap), terms, values))
         if found[-1] < 0:
             return None  # what is lacking is no name
         try:
@@ -99,23 +99,18 @@ def _is_zero(terms: Sequence[float]) -> bool:
     return abs(math.fsum(terms)) <= SMALL * math.fsum(map(abs, terms))
 
 
-def _last_that_matters(p: Iterable[Monomial], terms: list[float], values: Values) -> int:
+def _last_that_matters(p: Sequence[Monomial], terms: list[float], values: Values) -> int:
     """The last name that is not one of those for whose monomials all coefficients are 0; −1 if all are."""
-    places = defaultdict[int, list[int]](list)
-    for i, m in enumerate(p):
-        for k in m:
-            if k in values.names:
-                places[k].append(i)  # as often as its exponent says
-    groups, last = [0] * len(terms), -1
-    for k in sorted(places, reverse=True):
+    groups = [0] * len(terms)
+    names = sorted({k for m in p for k in m if k in values.names}, reverse=True)
+    for k in names:
         parts = dict[tuple[int, int], list[float]]()
-        powers = Counter(places[k])
+        powers = {i: e for i, m in enumerate(p) if (e := m.count(k))}
         for i, e in powers.items():
             parts.setdefault((groups[i], e), []).append(terms[i])
-        if all(map(_is_zero, parts.values())):
-            numbers = {part: len(terms) * (k + 1) + n for n, part in enumerate(parts)}
-            for i, e in powers.items():
-                groups[i] = numbers[groups[i], e]
-        elif last < 0:
-            last = k
-    return max(places, default=-1) if last < 0 and not any(terms) else last  # a name stands for 0
+        if not all(map(_is_zero, parts.values())):
+            return k
+        numbers = {part: len(terms) * (k + 1) + n for n, part in enumerate(parts)}
+        for i, e in powers.items():
+            groups[i] = numbers[groups[i], e]
+    return names[0] if names and not any(terms) else -1  # a name stands for 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from symad.verification.certificate.certificate import STATUSES, Certificate, Co
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay
 from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
+from symad.verification.depending import depending
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
@@ -45,7 +46,7 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
         Claim(c.derivative, r) if c.derivative else e
         for c, r, e in zip(comparisons, right, equal, strict=True)
     ]
-    return [_defined(claim) for claim in (*of, *equal)]
+    return _defined([*of, *equal])
 
 
 SWEEPS = {
@@ -61,47 +62,55 @@ def sweeps_of(comparison: Comparison) -> str:
     return "v" if pushed else SWEEPS.get(comparison.right_name, "")
 
 
-def _defined(claim: Claim) -> Claim:
-    """A claim with ops that have a rule, as far as definitions lead to them, and readings of matrices."""
-    d = claim.derivative
-    groups = (claim.outputs, d.function, d.v, d.w)
-    nodes = [node for group in groups for node in group]
-    matrices = has_matrices(nodes)
-    if not _with_definition(nodes) and not matrices:
-        return claim
-    nodes = read(nodes)[0] if matrices else nodes
-    while _with_definition(nodes):
-        nodes = list(rebuild(nodes, {}, _by_definition))
-    rest = iter(nodes)
-    outputs, function, v, w = (tuple(next(rest) for _ in group) for group in groups)
-    return Claim(replace(d, function=function, v=v, w=w), outputs)
+class Meanings(dict[Node, "Node | None"]):
+    """The definitions of ops that have no rule in the checker, each made once; None for other ops."""
+
+    def __missing__(self, node: Node) -> Node | None:
+        self[node] = meaning = None if type(node.op) in RULES else definition(node.op, node)
+        return meaning
+
+    def put_in(self, node: Node, args: tuple[Node, ...]) -> Node:
+        """The definition of a node with new arguments, or the node with these if it has none."""
+        new = node if args == node.args else Node.of(node.op, args)
+        return self[new] or new
+
+    def names(self, nodes: Sequence[Node]) -> list[str]:
+        """The ops below some nodes that have a definition."""
+        return sorted({type(n.op).__name__ for n in topological(nodes) if self[n] is not None})
 
 
-def _with_definition(nodes: Sequence[Node]) -> set[str]:
-    """The ops that have no rule in the checker, but a definition."""
-    order = topological(nodes)
-    return {type(n.op).__name__ for n in order if type(n.op) not in RULES and definition(n.op, n) is not None}
+def _defined(claims: Sequence[Claim]) -> list[Claim]:
+    """Claims with ops that have a rule, as far as definitions lead to them, and readings of matrices."""
+    groups = [(c.outputs, c.derivative.function, c.derivative.v, c.derivative.w) for c in claims]
+    parts = [[node for group in four for node in group] for four in groups]
+    matrices, meanings = with_matrices(parts), Meanings()
+    nodes = [n for part in parts for n in (part if matrices.isdisjoint(part) else read(part)[0])]
+    while depending(nodes, meanings.__getitem__):
+        nodes = list(rebuild(nodes, {}, meanings.put_in))
+    rest, made = iter(nodes), list[Claim]()
+    for claim, four in zip(claims, groups, strict=True):
+        outputs, function, v, w = (tuple(next(rest) for _ in group) for group in four)
+        made.append(Claim(replace(claim.derivative, function=function, v=v, w=w), outputs))
+    return made
 
 
-def _by_definition(node: Node, args: tuple[Node, ...]) -> Node:
-    new = node if args == node.args else Node.of(node.op, args)
-    meaning = None if type(new.op) in RULES else definition(new.op, new)
-    return new if meaning is None else meaning
+def with_matrices(parts: Iterable[Sequence[Node]]) -> set[Node]:
+    """The nodes below some nodes that are made by functions of matrices."""
+    return depending((n for part in parts for n in part), lambda node: isinstance(node.op, MatrixOp))
 
 
-def has_matrices(nodes: Sequence[Node]) -> bool:
-    """Whether nodes are made by functions of matrices."""
-    return any(isinstance(node.op, MatrixOp) for node in topological(nodes))
-
-
-def definitions_assumed(comparison: Comparison) -> tuple[str, ...]:
-    """What is assumed of fused ops where the checker replays a proof."""
-    d = comparison.derivative
-    function = d.function if d else ()
-    sides = (*comparison.left.output_nodes, *comparison.right.output_nodes, *function)
-    read_sides, readings = read(sides) if has_matrices(sides) else (sides, set[str]())
-    names = sorted(_with_definition(read_sides))
-    return (*((f"the definitions of {', '.join(names)}",) if names else ()), *sorted(readings))
+def definitions_assumed(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """What is assumed of fused ops where the checker replays proofs, for each comparison."""
+    functions = [c.derivative.function if c.derivative else () for c in comparisons]
+    parts = [(*c.left.output_nodes, *c.right.output_nodes, *f)
+             for c, f in zip(comparisons, functions, strict=True)]  # fmt: skip
+    matrices, meanings, made = with_matrices(parts), Meanings(), list[tuple[str, ...]]()
+    fused = depending((n for part in parts for n in part), meanings.__getitem__)
+    for part in parts:
+        sides, readings = (part, set[str]()) if matrices.isdisjoint(part) else read(part)
+        names = meanings.names(sides) if sides is not part or not fused.isdisjoint(part) else []
+        made.append((*((f"the definitions of {', '.join(names)}",) if names else ()), *sorted(readings)))
+    return made
 
 
 def has_symbolic_sizes(comparison: Comparison) -> bool:
@@ -172,8 +181,8 @@ class Replayed:
         """
         reasons = list(self.reasons)
         sides = [(*c.outputs, *c.derivative.function) for c in self.claims[: len(self.comparisons)]]
-        matrices = {k for k, nodes in enumerate(sides) if has_matrices(nodes)}
-        chosen = [goal for goal in wanted if goal[0] in matrices]
+        matrices = with_matrices(sides)
+        chosen = [goal for goal in wanted if not matrices.isdisjoint(sides[goal[0]])]
         self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals))
         self.reasons = reasons
 
@@ -242,11 +251,12 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
         ]
     )
     made, lost = list[Entry](), set[Goal]()
-    assumed = [definitions_assumed(c) for c in comparisons]
+    assumed, numerical = definitions_assumed(comparisons), _resting_on_differences(comparisons)
     for (k, o), listed in zip(places, entries, strict=True):
         for e, entry in enumerate(listed):
             goal = (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e)
-            if _rests_on_differences(comparisons[k], o):
+            sides = comparisons[k].left.output_nodes[o], comparisons[k].right.output_nodes[o]
+            if not numerical.isdisjoint(sides):
                 status = min(entry.status, "measured", key=STATUSES.index)
                 made.append(replace(entry, status=status, reason=entry.reason or NUMERICAL))
                 lost.add(goal)
@@ -279,10 +289,10 @@ def _not_replayed(entry: Entry) -> Entry:
 NUMERICAL = "a derivative by a parameter has no formula here: its function is differentiated numerically"
 
 
-def _rests_on_differences(comparison: Comparison, output: int) -> bool:
-    """Whether an output takes values from numerical differentiation, which nothing bounds."""
-    sides = comparison.left.output_nodes[output], comparison.right.output_nodes[output]
-    return any(map(is_numerical, topological(sides)))
+def _resting_on_differences(comparisons: Sequence[Comparison]) -> set[Node]:
+    """The nodes that take values from numerical differentiation, which nothing bounds."""
+    sides = (n for c in comparisons for n in (*c.left.output_nodes, *c.right.output_nodes))
+    return depending(sides, is_numerical)
 
 
 def accepted(entry: Entry, comparison: Comparison, derived: bool, more: Sequence[str]) -> Entry:

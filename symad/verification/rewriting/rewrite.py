@@ -120,9 +120,9 @@ def _rewritten(output: Node, basis: Basis, made: dict[Node, Node]) -> Node:
 
 def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
     """Fused ops replaced by their definitions, again and again until none is left."""
-    current = tuple(outputs)
-    while any(definition(n.op, n) is not None for n in topological(current)):
-        current = rebuild(current, {}, _defined)
+    current, new = tuple(outputs), rebuild(outputs, {}, _defined)
+    while new != current:
+        current, new = new, rebuild(new, {}, _defined)
     return current
 
 
