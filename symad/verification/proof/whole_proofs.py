@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.gc_pause import without_collecting
 from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay, written
@@ -253,70 +254,123 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     return chosen, reasons, None
 
 
+class Sharing(Enum):
+    """How much of the work of a start each goal may take."""
+
+    FREE = "all that is left"
+    PARTS = "an equal part at first, and then what all have left for those that need more"
+    AT_LEAST = "an equal part, and what those before have left"
+
+
+class Start(NamedTuple):
+    """What one start established: goals in order, the machine that did, and whether the work was used up."""
+
+    done: list[Goal]
+    finder: Finder
+    exhausted: bool
+
+
+class GivenUp(Exception):
+    """No further start would come to an end."""
+
+
+@dataclass
+class Attempt:
+    """One strategy; each start has its steps anew, with what those before said of units and names."""
+
+    claims: Sequence[Claim]
+    strategy: Strategy
+    limits: Limits
+    board: Board | None
+    why: list[str] = field(default_factory=list)
+    """Why not more is proved."""
+    units: dict[tuple[str, Monomial], Fraction] = field(default_factory=dict)
+    restarts: int = 0
+    given_up: int = 0
+    """How often names were given up, and the work of these starts."""
+    work: int = 0
+
+    def proof(self, goals: Sequence[Goal]) -> Proof | None:
+        """A proof of those goals that can be established.
+
+        Raises:
+            GivenUp: it would start again and again.
+        """
+        left, sharing = list(goals), Sharing.FREE
+        while left:
+            start = self._start(left, sharing)
+            if len(start.done) == len(left):
+                return self._written(left, start.finder)
+            long_enough = len(left) > 1 and start.finder.allowed >= MIN_PART * len(left)
+            if sharing is Sharing.FREE and start.exhausted and long_enough:
+                # One goal may have used up the work of the others. The better start is made once more,
+                # since a proof has its steps in the order of its goals.
+                parted = self._start(left, Sharing.PARTS)
+                left = max(start.done, parted.done, key=len)
+                sharing = Sharing.AT_LEAST
+            else:
+                left = start.done  # again without the goals that failed
+        return None
+
+    def _start(self, goals: Sequence[Goal], sharing: Sharing) -> Start:
+        """The goals that are established, with units that are small enough and names that hide nothing."""
+        while True:
+            board, told = self._clean_board(goals), len(self.why)
+            named = board.divisors if self.strategy.divisors else board.primal
+            cuts = board.cuts if self.strategy.cut else None
+            finder = Finder(self.strategy, named, self.limits, self.units, cuts)
+            try:
+                done = _established(finder, board, goals, self.why, sharing)
+            except SmallerUnit:
+                self.restarts += 1
+                if self.restarts > MAX_RESTARTS:
+                    raise GivenUp("the units of exponentials do not settle") from None
+                continue
+            if cuts is None or not cuts.gave_up:
+                return Start(done, finder, EXHAUSTED in self.why[told:])
+            self.given_up, self.work = self.given_up + 1, self.work + finder.field.work
+            most = self.limits.work / len(board.chosen)
+            if self.given_up > MAX_STARTS_WITHOUT_NAMES or self.work > most:
+                raise GivenUp(EXHAUSTED)
+
+    def _clean_board(self, goals: Sequence[Goal]) -> Board:
+        """The claims of some goals written out, without what the start before has added."""
+        chosen, board = tuple(dict.fromkeys(k for k, _, _ in goals)), self.board
+        if board is None or board.chosen != chosen:
+            board = self.board = Board(self.claims, chosen, board.sweeps if board else "")
+        board.clear()
+        return board
+
+    def _written(self, goals: Sequence[Goal], finder: Finder) -> Proof:
+        """The steps of a start that established all its goals."""
+        assert self.board is not None
+        way = f"elements {self.board.sweeps}".strip()
+        digest = digest_of(goals, finder.steps)
+        return Proof(self.board.chosen, tuple(goals), tuple(finder.steps), digest, way)
+
+
 @without_collecting
 def _attempt(
     claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
-) -> tuple[Proof | None, list[str], Board]:  # fmt: skip
+) -> tuple[Proof | None, list[str], Board | None]:  # fmt: skip
     """A proof of those goals that one strategy proves, why not of more, and what was written out."""
-    proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
-    restarts, given_up, work, shared = 0, 0, 0, False
-    before: list[Goal] | None = None
-    """What was established where each goal could use up the work of the others."""
-    while True:
-        chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
-        board = (
-            board
-            if board is not None and board.chosen == chosen
-            else Board(claims, chosen, board.sweeps if board else "")
-        )
-        board.clear()
-        named = board.divisors if strategy.divisors else board.primal
-        finder = Finder(strategy, named, limits, units, board.cuts if strategy.cut else None)
-        told = len(why)
-        try:
-            done = _established(finder, board, proved, why, 1 if shared else 2 if before is not None else 0)
-        except SmallerUnit:
-            restarts += 1
-            if restarts > MAX_RESTARTS:
-                return None, [*why, "the units of exponentials do not settle"], board
-            continue
-        if finder.cuts and finder.cuts.gave_up:
-            given_up, work = given_up + 1, work + finder.field.work
-            if given_up > MAX_STARTS_WITHOUT_NAMES or work > limits.work / len(chosen):
-                return None, [*why, EXHAUSTED], board
-            continue
-        if before is not None and not shared:
-            # The goals of the better attempt are established once more: a proof has its steps in their order.
-            proved, shared = (done if len(done) > len(before) else before), True
-            if proved:
-                continue
-            return None, why, board
-        long_enough = finder.allowed >= MIN_PART * len(proved)
-        if EXHAUSTED in why[told:] and 1 < len(proved) > len(done) and not shared and long_enough:
-            before = done
-            continue
-        if not done:
-            return None, why, board
-        if len(done) == len(proved):
-            digest = digest_of(done, finder.steps)
-            way = f"elements {board.sweeps}".strip()
-            return Proof(chosen, tuple(done), tuple(finder.steps), digest, way), why, board
-        proved = done  # again without the goals that failed
+    attempt, proof = Attempt(claims, strategy, limits, board), None
+    try:
+        proof = attempt.proof(goals)
+    except GivenUp as problem:
+        attempt.why.append(str(problem))
+    return proof, attempt.why, attempt.board
 
 
 def _established(
-    finder: Finder, board: Board, goals: Sequence[Goal], why: list[str], shares: int
+    finder: Finder, board: Board, goals: Sequence[Goal], why: list[str], sharing: Sharing
 ) -> list[Goal]:
-    """The goals that are established, in this order, and why not the others.
-
-    With 1 or 2 ``shares`` each goal has at least an equal part of the work, so that a hard one does not use
-    up that of the others. With 2 it has no more at first, and what is left is for those that need more.
-    """
+    """The goals that are established, in this order, and why not the others."""
     done, left = list[Goal](), list(goals)
-    for parts in (True, False) if shares == 2 else (False,):
+    for parts in (True, False) if sharing is Sharing.PARTS else (False,):
         again = list[Goal]()
         for k, goal in enumerate(left):
-            if shares:
+            if sharing is not Sharing.FREE:
                 finder.share(len(goals), len(left) - k if parts else 1)
             try:
                 if finder.equal(*board.goals[goal]):
