@@ -51,15 +51,15 @@ class Writing:
 
     def element(self, node: Node, at: Index) -> Term:
         """One element."""
-        if (node, at) not in self.made:
+        if (made := self.made.get(key := (node, at))) is None:
             kind, given, rule = type(node.op), self.given.get(node), RULES.get(type(node.op))
             if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at))):
                 raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
             if (args := self.kept.get(node)) is None:
                 args = self.kept[node] = [partial(self.element, a) for a in node.args]
-            self.made[node, at] = given(at) if given else rule(self, node, args, at)  # type: ignore[misc]  # refused above
-        return self.made[node, at]
+            self.made[key] = made = given(at) if given else rule(self, node, args, at)  # type: ignore[misc]  # refused above
+        return made
 
     def total(self, sizes: Sequence[Dim], body: Callable[..., Term]) -> Term:
         """Σ body over the positions along axes of these sizes, or over as many new index symbols."""
