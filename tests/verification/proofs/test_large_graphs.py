@@ -1,6 +1,8 @@
 """Layers of a transformer: equal arguments are recognised without expanding them, at a cost that grows only
 with the graph."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sympy import diff, exp, symbols
@@ -14,6 +16,7 @@ from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Derivative
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
+from symad.verification.proof import with_proofs
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.whole_proofs import find
 from symad.verification.proof.with_proofs import claims_of
@@ -89,6 +92,18 @@ def test_the_gradient_and_all_hessians_of_a_block_are_proved():
     goals, limits = [(k, 0, 0) for k in range(6)], Limits(500_000, 4000)
     found = find(claims, goals, limits, sweeps)
     assert found.goals == set(goals) and found.steps > 10_000, found.reasons
+
+
+def test_the_claims_of_one_certificate_share_the_definitions_of_fused_ops(monkeypatch):
+    f = symad.trace(lambda q, k: functions.attention(q, k, k, causal=True).sum(), [(2, 2), (2, 2)])
+    asked, answer = Counter(), with_proofs.definition
+    monkeypatch.setattr(with_proofs, "definition", lambda op, y: asked.update([y]) or answer(op, y))
+    made = [symad.gradient(f, mode=mode) for mode in ("reverse", "forward")]
+    about = Derivative("gradient", f.output_nodes, f.input_nodes)
+    claims = claims_of([Comparison("", g, g, ("", ""), derivative=about) for g in made])
+    nodes = [n for c in claims for n in (*c.outputs, *c.derivative.function)]
+    assert not any("Attention" in type(n.op).__name__ for n in topological(nodes))
+    assert any("Attention" in type(y.op).__name__ for y in asked) and set(asked.values()) == {1}
 
 
 def test_numbers_at_a_point_of_many_elements_are_different_and_soon_found(monkeypatch):
