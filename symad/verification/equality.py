@@ -9,12 +9,12 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import TraceError
 from symad.ops.basic.shaping import reshape
-from symad.ops.basic.sources import symbol_of
+from symad.ops.basic.sources import Input, dimension, symbol_of
 from symad.verification.budget import Budget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.decide import decide
-from symad.verification.outside import as_decidable, undecided_outside
+from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -52,6 +52,8 @@ def equal(
             f"equal: one side has {len(left.output_nodes)} outputs, the other {len(right.output_nodes)}"
         )
     right = with_inputs_of(left, right)
+    left = with_inputs_of(right, left) if right.dims - left.dims else left
+    refuse_free_sizes("equal", left, right)
     right = right.with_outputs(
         [fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure
     )
@@ -97,7 +99,10 @@ def fit(node: Node, like: Node) -> Node:
 
 
 def with_inputs_of(left: Graph, right: Graph) -> Graph:
-    """The right graph on the left one's inputs where symbols, or names and shapes, agree."""
+    """The right graph on the left one's inputs where symbols, or names and shapes, agree.
+
+    A size of the left one's arrays is no input of the right one, where perhaps no array has it, as in I/n.
+    """
     by_symbol = {symbol_of(node): node for node in left.input_nodes}
     by_name = {str(symbol): node for symbol, node in by_symbol.items()}
     replaced: dict[Node, Node] = {}
@@ -106,7 +111,10 @@ def with_inputs_of(left: Graph, right: Graph) -> Graph:
         found = by_symbol.get(symbol) or by_name.get(str(symbol))
         if found is not None and found is not node and found.shape == node.shape and _alike(found, node):
             replaced[node] = found
+        elif found is None and symbol in left.dims:
+            replaced[node] = dimension(symbol)
     if not replaced:
         return right
-    inputs = tuple(replaced.get(n, n) for n in right.input_nodes)
+    moved = (replaced.get(n, n) for n in right.input_nodes)
+    inputs = tuple(n for n in moved if isinstance(n.op, Input))
     return Graph(inputs, rebuild(right.output_nodes, replaced), right.structure, right.name, right.report)

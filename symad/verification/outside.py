@@ -10,9 +10,10 @@ from typing import ParamSpec
 
 import sympy
 
-from symad.core.graph import Graph
+from symad.core.dims import dim_symbols
+from symad.core.graph import Graph, topological
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.errors import OutsideError
+from symad.errors import OutsideError, TraceError
 from symad.tracing import as_graph
 from symad.tracing.input_symbols import is_function_input
 from symad.tracing.ranged import check_decidable
@@ -55,6 +56,23 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
     graph = as_graph(f, wrt, inputs)
     check_decidable(graph)
     return graph
+
+
+def refuse_free_sizes(question: str, *graphs: Graph) -> None:
+    """Refuse sizes that belong to no input, such as n of an identity alone: they get no numbers.
+
+    Raises:
+        TraceError: names them.
+    """
+    nodes = topological([n for graph in graphs for n in graph.output_nodes])
+    sizes = {d for n in nodes if n.shape for d in dim_symbols(n.shape)}
+    free = sizes.difference(*(graph.dims for graph in graphs))
+    if free:
+        names = ", ".join(sorted(map(str, free)))
+        raise TraceError(
+            f"{question}: no input has an axis of the size {names}; give a number for it, or by inputs= an "
+            "array of this size"
+        )
 
 
 def _derivatives(expression: sympy.Basic | sympy.MatrixBase) -> list[sympy.Derivative]:

@@ -44,7 +44,7 @@ from symad.verification.measuring.references import (
     packed,
 )
 from symad.verification.measuring.user_rules import entries_of_rules
-from symad.verification.outside import as_decidable, undecided_outside
+from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -92,6 +92,7 @@ def check(
         DerivativeError: a function in ``f`` has no known derivative, or ``f`` has no inputs.
     """
     graph = as_decidable(f, wrt, inputs)
+    refuse_free_sizes("check", graph)
     nodes, _ = select_wrt(graph, wrt)
     if not nodes:
         raise DerivativeError(f"check: {graph.name} has no inputs, so there is no derivative to check")

@@ -36,7 +36,7 @@ from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
-from symad.verification.outside import as_decidable, undecided_outside
+from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.programs import Program, as_called, measured
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.settled import bounds_of, box_of, only_tested, within
@@ -121,6 +121,7 @@ def verify(
         raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
     graph = as_decidable(f, wrt, inputs)
+    refuse_free_sizes("verify", graph)
     nodes = select(graph, wrt).nodes
     box = {} if where is None else box_of(graph, where)
     whole, (graph, read) = graph, (graph, {}) if _is_numeric(candidate) else within(graph, box, constants)

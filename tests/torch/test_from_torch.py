@@ -221,3 +221,9 @@ def test_what_is_no_module_is_refused():
         symad.torch.from_torch(torch.tanh)
     with pytest.raises(symad.errors.SymadError, match="weight"):
         symad.torch.from_torch(nn.LazyLinear(3))
+
+
+@pytest.mark.parametrize("function", [torch.sin, lambda a: torch.stack([a, a]), nn.Linear(3, 2)])
+def test_a_function_of_pytorch_called_with_traced_values_is_named(function):
+    with pytest.raises(symad.errors.TraceError, match=r"of PyTorch was called with a traced value"):
+        symad.trace(function, [(3,)])

@@ -191,6 +191,9 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)
         over, under = abs(over) // common, abs(under) // common
+        if max(over, under) > LARGEST:
+            made = _scaled(_product_of(powers, kept), Fraction(over, under))
+            return neg(_repeated(made, lost)) if sign == -1 else _repeated(made, lost)
         if over != 1:
             powers.insert(0, 1)
             kept.insert(0, constant(over))
@@ -200,6 +203,23 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
         if sign == -1:
             return neg(_repeated(_product_of(powers, kept), lost))
     return _repeated(_product_of(powers, kept), lost)
+
+
+LARGEST, BITS = 1 << 1000, 1000
+"""Integers up to the first are floats, with some room; a number of so many powers of two is one, too."""
+
+
+def _scaled(product: Node, factor: Fraction) -> Node:
+    """product · factor, where the numerator or the denominator of the factor is no float.
+
+    As one number, 1/180! would be 0, and x¹⁸⁰/180! too: the factor is divided into parts that are floats.
+    """
+    bits = factor.numerator.bit_length() - factor.denominator.bit_length()
+    count = abs(bits) // BITS
+    part = Fraction(2) ** (bits // (count + 1))
+    for number in [part] * count + [factor / part**count]:
+        product = Node.of(_mul_op((1, 1)), (product, constant(number)))
+    return product
 
 
 def _product_of(powers: list[int], factors: list[Node]) -> Node:
@@ -241,8 +261,7 @@ def common_shape(what: str, args: Sequence[Node]) -> Shape:
         if arg.shape:
             if found and not same_shape(found, arg.shape):
                 raise ShapeError(
-                    f"{what} needs arguments of one shape, but they are "
-                    + " and ".join(map(described, args))
+                    f"{what} needs arguments of one shape, but they are " + " and ".join(map(described, args))
                 )
             found = found or arg.shape
     return found

@@ -37,6 +37,14 @@ class Valueless(Wrapped):
             "np.logical_and, np.minimum or np.maximum",
         )
 
+    @classmethod
+    def __torch_function__(cls, function: object, *args: object, **options: object) -> NoReturn:
+        name = getattr(function, "__name__", str(function))
+        raise TraceError(
+            f"{name} of PyTorch was called with a traced value; use NumPy's functions and those of "
+            "symad.functions, or read a module of PyTorch by symad.torch.from_torch"
+        )
+
     def __float__(self) -> float:
         self._no_value("float()", "use NumPy's functions instead of those of math")
 

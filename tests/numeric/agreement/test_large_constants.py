@@ -1,0 +1,49 @@
+"""Exact factors that are no floats, such as 1/180!, in the graph and in all generated code."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.numeric import lower
+
+x, y = sp.symbols("x y", real=True)
+HUGE = sp.Integer(10) ** 400
+
+CASES = {
+    "a term of a series": (x**180 / sp.factorial(180), 10.0, 2.0),
+    "its logarithm": (sp.log(x**180 / sp.factorial(180)), 40.0, 2.0),
+    "both large, the quotient not": (x * (HUGE / (HUGE / 10 + 1)), 0.7, 2.0),
+    "a binomial": (x**180 * sp.binomial(1200, 600), 0.1, 2.0),
+    "an exponential's factor": (sp.exp(-x * (HUGE / (HUGE / 3 + 1))), 0.7, 2.0),
+    "a small number": (x * y * sp.Rational(1, 10**310), 3e3, 2e3),
+    "with divisors": (sp.exp(x) / (x**2 * y * sp.Integer(10) ** 320), 300.0, 1e-50),
+    "negative": (-(x**180) / sp.factorial(180) + y, 40.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c", "runs"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_factor_that_is_no_float_is_not_0_or_infinite(name, backend):
+    f, *point = CASES[name]
+    symbols = [s for s in (x, y) if s in f.free_symbols]
+    exact = {s: sp.Rational(v) for s, v in zip(symbols, point, strict=False)}
+    pairs = (symad.trace(f, symbols), [f]), (symad.gradient(f, symbols), [f.diff(s) for s in symbols])
+    for graph, formulas in pairs:
+        made = {"graph": lambda g: g, "plain": lambda g: lower(g, style="plain")}.get(
+            backend, lambda g: lower(g, backend=backend)
+        )(graph)
+        expected = [float(e.subs(exact).evalf(30)) for e in formulas]
+        np.testing.assert_allclose(
+            np.ravel(made(*point[: len(symbols)])), expected, rtol=1e-11, err_msg=str(formulas)
+        )
+
+
+def test_such_a_factor_stays_exact():
+    f = symad.trace(x * (HUGE / (HUGE / 10 + 1)))
+    for e in (x * (HUGE / (HUGE / 10 + 1)), x / HUGE**7, HUGE**3 * x):
+        assert symad.to_sympy(symad.trace(e)).doit() == e
+    assert f(3) == 3 * (HUGE / (HUGE / 10 + 1))
+    assert symad.check(x**180 / sp.factorial(180)).status == "proved"
+    wrong = symad.verify(x**180 / sp.factorial(180), x, gradient=x**179 / sp.factorial(179) * (1 - 1 / HUGE))
+    assert wrong.status in ("refuted", "undecided")
