@@ -19,6 +19,7 @@ from symad.core.dims import format_shape, is_concrete, solve_dims
 from symad.core.escaping import visible, without_tags
 from symad.core.graph import Graph, Node
 from symad.core.structures import Structure, leaves
+from symad.display.formula_sizes import formula_sizes
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
@@ -28,6 +29,10 @@ from symad.ops.basic.sources import symbol_of
 
 MAX_TABLE_NODES = 400
 """The maximum number of nodes of a graph with tables."""
+
+MAX_FORMULA_SYMBOLS = 500
+"""The maximum number of symbols in a formula of one element; nobody reads a longer one, and the Hessians
+of such a value take SymPy seconds to minutes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,8 +82,8 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
             function at Python integers is shown exactly, in fractions.
 
     Raises:
-        EvaluationError: a name is not an input, the graph is too large, or an array input of symbolic
-            size has no value.
+        EvaluationError: a name is not an input, the graph is too large, its formulas would be too long where
+            inputs stay symbols, or an array input of symbolic size has no value.
     """
     named = _by_input(graph, point)
     values = _values(graph, named)
@@ -121,10 +126,25 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
             f"{MAX_TABLE_NODES}): explain a smaller instance of the model, or ask symad.flops and "
             "symad.memory"
         )
-    pairs = zip(names, graph.input_nodes, strict=True)
+    pairs = list(zip(names, graph.input_nodes, strict=True))
+    _check_formulas(graph, {node for name, node in pairs if name not in point})
     given = {node: point[name] if name in point else _itself(node) for name, node in pairs}
     exact = evaluate_exactly(graph.output_nodes, given)
     return as_values(list((given if exact is None else exact.point).values()), graph.inputs)
+
+
+def _check_formulas(graph: Graph, symbols: set[Node]) -> None:
+    """Raise EvaluationError if the values would be formulas that are too long to be read."""
+    if not all(is_concrete(node.shape) for node in graph.nodes):
+        return  # an input without a value is reported, the others give the sizes
+    sizes = formula_sizes(graph.output_nodes, {n: float(n in symbols) for n in graph.input_nodes})
+    longest = max(sizes.values(), default=0)
+    if longest > MAX_FORMULA_SYMBOLS:
+        raise EvaluationError(
+            f"a value of {graph.name} would be a formula of about {longest:.0e} symbols: give numbers for "
+            f"{', '.join(str(_symbol(n)) for n in graph.input_nodes if n in symbols)}, or explain a smaller "
+            "instance of the model"
+        )
 
 
 def _symbol(node: Node) -> sympy.Basic:

@@ -8,7 +8,9 @@ import pytest
 import sympy
 
 import symad
+from symad import functions
 from symad.core.graph import Graph, topological
+from symad.display.formula_sizes import formula_sizes
 from symad.display.tables import Math, Table, cell_latex, text
 from symad.errors import EvaluationError
 from symad.numbers.dual import Dual
@@ -262,6 +264,35 @@ def test_bad_questions_are_answered():
         node = add(apply(sympy.sin, node), start)
     with pytest.raises(EvaluationError, match="1001 nodes, too many"):
         Graph((start,), (node,)).explain(x=1)
+
+
+def rnn(steps):
+    def loss(W, U, xs):
+        states = functions.scan(lambda h, x: np.tanh(W @ h + U @ x), np.zeros(2), xs)
+        return np.sum(states[-1] ** 2)
+
+    return symad.trace(loss, inputs=[(2, 2), (2, 3), (steps, 3)])
+
+
+@pytest.mark.parametrize("make", [lambda: rnn(12), lambda: symad.gradient(rnn(12))], ids=["f", "gradient"])
+def test_formulas_that_nobody_reads_are_refused_before_they_are_made(make):
+    said = r"a formula of about \de\+\d+ symbols: give numbers for W, U, xs"
+    with pytest.raises(EvaluationError, match=said):
+        make().explain()
+    rng = np.random.default_rng(0)
+    W, U, xs = rng.normal(size=(2, 2)), rng.normal(size=(2, 3)), rng.normal(size=(12, 3))
+    assert make().explain(W=W, U=U, xs=xs).tables
+
+
+def test_the_size_of_a_formula_is_the_number_of_its_symbols():
+    graph = rnn(3)
+    value = graph(*(np.array(sympy.symarray(name, shape)) for name, shape in SHAPES))
+    symbols = sum(part.is_Symbol for part in sympy.preorder_traversal(value))
+    sizes = formula_sizes(graph.output_nodes, dict.fromkeys(graph.input_nodes, 1.0))
+    assert symbols <= sizes[graph.output_nodes[0]] <= 4 * symbols  # a square is counted as a product
+
+
+SHAPES = [("W", (2, 2)), ("U", (2, 3)), ("x", (3, 3))]
 
 
 @pytest.mark.parametrize("name", ["self", "graph", "point"])
