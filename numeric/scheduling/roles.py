@@ -136,15 +136,15 @@ def _primals(origin: Origin) -> dict[Node, Node]:
 
 def name_of(expression: Expression | None) -> str:
     """The name stem of a value or of a view of it; empty for other expressions."""
-    if isinstance(expression, Read):
-        return expression.value.stem
-    return name_of(expression.array) if isinstance(expression, Index) else ""
+    while isinstance(expression, Index):
+        expression = expression.array
+    return expression.value.stem if isinstance(expression, Read) else ""
 
 
 def stem_of(node: Node, names: tuple[str, ...]) -> str:
     """A name stem for a node, from the name stems of its arguments; may be empty."""
     made: str = stem(node.op, node, names)
-    return made if len(made) <= MAX_STEM_CHARACTERS and made.isidentifier() else ""
+    return made if made and len(made) <= MAX_STEM_CHARACTERS and made.isidentifier() else ""
 
 
 @question

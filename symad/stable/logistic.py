@@ -24,7 +24,8 @@ DEPTH = 4
 
 def with_logistic(graph: Graph) -> Graph:
     """The graph with σ in place of its quotients."""
-    if not any(head_of(node) is sigmoid or _is_logistic(node) for node in graph.nodes):
+    heads = {head_of(node) for node in graph.nodes}
+    if sympy.exp not in heads or not (sigmoid in heads or any(map(_is_logistic, graph.nodes))):
         return graph
     made = rebuild(graph, {}, _logistic_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)

@@ -52,11 +52,13 @@ def _ordered(block: Block, together: Collection[sympy.FunctionClass]) -> Block:
     rows: list[tuple[tuple[int, str], Assign]] = []
     for statement in block:
         assert isinstance(statement, Assign)
-        read = [level.get(value, 0) for value in values_read(statement.expression)]
-        level[statement.value] = 1 + max(read, default=0)
+        above = 0
+        for value in values_read(statement.expression):
+            above = max(above, level.get(value, 0))
+        level[statement.value] = above + 1
         op = statement.expression.op if isinstance(statement.expression, Compute) else None
         name = op.head.__name__ if isinstance(op, Apply) and op.head in together else ""
-        rows.append(((level[statement.value], name), statement))
+        rows.append(((above + 1, name), statement))
     found: list[Statement] = []
     for (_, name), group in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
         same = tuple([statement for _, statement in group])
