@@ -290,8 +290,8 @@ examples:
     shows = "show every step of every mode as tables"
     parser = _command(commands, "explain", shows, text, write_commands.explain)
     _model(parser)
-    told = "the value of an input; repeat the option or separate values by commas"
-    parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help=told)
+    told = "values of inputs, separated by spaces or commas"
+    parser.add_argument("--at", metavar="X=VALUE", nargs="+", action="extend", default=[], help=told)
     forms = ("text", "markdown", "latex")
     parser.add_argument("--format", choices=forms, default="text", help="table format (default: text)")
 

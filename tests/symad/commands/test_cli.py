@@ -192,6 +192,8 @@ def test_explain_at_a_point(model, capsys):
     shown = capsys.readouterr().out
     assert main(["explain", f"{model}:traced", "--at", "x=0, y=1/3"]) == OK
     assert capsys.readouterr().out == shown
+    assert main(["explain", f"{model}:traced", "--at", "x=0", "y=1/3"]) == OK  # as --inputs and --sizes
+    assert capsys.readouterr().out == shown
     assert shown.startswith("traced(x, y) at x = 0, y = 1/3")
     assert "Reverse mode" in shown
     assert main(["explain", f"{model}:traced", "--at", "x=-3"]) == OK
