@@ -191,7 +191,7 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)
         over, under = abs(over) // common, abs(under) // common
-        if max(over, under) > LARGEST:
+        if max(over, under) > LARGEST or min(over, under) > SINGLE:
             made = _scaled(_product_of(powers, kept), Fraction(over, under))
             return neg(_repeated(made, lost)) if sign == -1 else _repeated(made, lost)
         if over != 1:
@@ -205,12 +205,12 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     return _repeated(_product_of(powers, kept), lost)
 
 
-LARGEST, BITS = 1 << 1000, 1000
-"""Integers up to the first are floats, with some room; a number of so many powers of two is one, too."""
+LARGEST, BITS, SINGLE = 1 << 1000, 1000, 1 << 120
+"""Integers up to the first are floats, with some room, and up to the last in single precision, too."""
 
 
 def _scaled(product: Node, factor: Fraction) -> Node:
-    """product · factor, where the numerator or the denominator of the factor is no float.
+    """product · factor, where the numerator or the denominator of the factor may be no float.
 
     As one number, 1/180! would be 0, and x¹⁸⁰/180! too: the factor is divided into parts that are floats.
     """

@@ -39,6 +39,11 @@ def test_a_factor_that_is_no_float_is_not_0_or_infinite(name, backend):
         )
 
 
+def test_a_quotient_of_two_large_integers_in_single_precision():
+    kernel = lower(x * sp.Rational(10**60, 10**59 + 1) + y, dtype="float32")
+    assert abs(kernel(0.75, 0.5) - 8) < 1e-5
+
+
 def test_such_a_factor_stays_exact():
     f = symad.trace(x * (HUGE / (HUGE / 10 + 1)))
     for e in (x * (HUGE / (HUGE / 10 + 1)), x / HUGE**7, HUGE**3 * x):
