@@ -141,7 +141,7 @@ def _show(results: list[Result]) -> None:
             escape(r.name),
             f"[{STYLES[r.status]}]{r.status}[/]",
             str(len(r.certificate.entries)),
-            _chance(r.certificate.bound),
+            _chance(r),
             f"{r.seconds:.2f}",
         )
     console.print(table)
@@ -157,7 +157,11 @@ def _show(results: list[Result]) -> None:
         console.print("taken on trust: " + "; ".join(trusted), markup=False, highlight=False, soft_wrap=True)
 
 
-def _chance(bound: float) -> str:
+def _chance(result: Result) -> str:
+    """The bound on the probability of a false answer, of levels that claim one."""
+    if result.status not in {"proved", "tested"}:
+        return "–"
+    bound = result.certificate.bound
     if not bound:
         return "0"
     return f"{float(bound):.1e}" if float(bound) > 0 else "< 1e-300"

@@ -235,6 +235,16 @@ def test_exit_codes_of_check(model, judged, statuses, code, capsys):
     assert "taken on trust: the front end" in shown
 
 
+@pytest.mark.parametrize(
+    ("status", "shown"), [("proved", "0"), ("tested", "0"), ("measured", "–"), ("refuted", "–")]
+)
+def test_only_levels_with_a_bound_show_a_chance_of_error(model, judged, status, shown, capsys):
+    judged(status)
+    main(["check", f"{model}:valley"])
+    row = next(line for line in capsys.readouterr().out.splitlines() if status in line and "│" in line)
+    assert [cell.strip() for cell in row.split("│")][4] == shown
+
+
 def test_check_passes_the_model_and_wrt_on(model, judged):
     asked = judged("proved")
     assert main(["check", f"{model}:valley", "--wrt", "x,y"]) == OK
