@@ -1,4 +1,4 @@
-"""Floats that stand for simple numbers: 0.3333333333333333 for 1/3, 0.7978845608028654 for √(2/π).
+"""Floats that stand for simple numbers: 0.3333333333333333 for 1/3, 0.7978845608028654 for √(2/π), 0.044715.
 
 A float is its exact binary value, so x ** (1/3) and its derivative with (1/3) rounded differ in the last
 digits. Where a user says that constants are rounded, each float that is a simple number is read as it. A
@@ -21,6 +21,9 @@ from symad.ops.elementwise.selection import Compare
 
 MAX_SIMPLE_DENOMINATOR = 1000
 """The maximum denominator of a simple number."""
+
+DECIMAL_DIGITS = 12
+"""The number of significant digits of a simple decimal number, such as 0.044715."""
 
 ULPS = 4
 """How far off in units of the last place a rounded number may be."""
@@ -53,7 +56,8 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
         if isinstance(value, (float, Fraction)):
             known = simple_number(float(value)) if isinstance(value, float) or _is_float(value) else None
             if known is not None and known != value:
-                found[repr(float(value))] = str(known)
+                if not known.is_Rational or Fraction(int(known.p), int(known.q)) != Fraction(value):
+                    found[repr(float(value))] = str(known)
                 return _node(known)
         return node if args == node.args else Node.of(node.op, args)
 
@@ -77,7 +81,9 @@ def _float(node: Node) -> float | None:
 
 
 def _is_float(value: Fraction) -> bool:
-    return value.denominator > MAX_SIMPLE_DENOMINATOR and Fraction(float(value)) == value
+    """Whether a number is a float, or a sum or product of floats without rounding, such as 3 · 0.044715."""
+    denominator = value.denominator
+    return denominator > MAX_SIMPLE_DENOMINATOR and denominator & (denominator - 1) == 0
 
 
 def simple_number(value: float) -> sympy.Expr | None:
@@ -93,6 +99,9 @@ def simple_number(value: float) -> sympy.Expr | None:
                 return None
             if abs(ratio.numerator) <= MAX_SIMPLE_DENOMINATOR:
                 return sympy.Rational(ratio.numerator, ratio.denominator) * exact
+    decimal = Fraction(f"{value:.{DECIMAL_DIGITS}g}")
+    if abs(decimal - Fraction(value)) <= ULPS * 2.0**-53 * abs(value):
+        return sympy.Rational(decimal.numerator, decimal.denominator)
     return None
 
 

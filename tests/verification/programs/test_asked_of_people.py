@@ -150,6 +150,28 @@ def test_rounded_constants_are_a_hint_and_an_option():
     assert not any("rounded" in note for note in symad.verify(f, p, gradient=2 * g).notes)
 
 
+def test_decimal_constants_are_a_hint_and_an_option():
+    """The slope of GELU has 3 · 0.044715 as one float."""
+
+    def gelu(x):
+        return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))
+
+    def backward(x, y_bar, cube=3 * 0.044715):
+        t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
+        slope = 0.7978845608028654 * (1 + cube * x**2)
+        return y_bar * (0.5 * (1 + t) + 0.5 * x * (1 - t**2) * slope)
+
+    f = symad.trace(gelu, [(2,)])
+    candidate = symad.trace(lambda x, y_bar: backward(x, y_bar), [(2,), (2,)])
+    certificate = symad.verify(f, vjp=candidate)
+    assert certificate.status == "refuted"
+    assert any("0.134145 as 26829/200000" in note for note in certificate.notes)
+    assert symad.verify(f, vjp=candidate, constants="rounded").status == "proved"
+    for wrong in (0.134146, 0.134145 * (1 + 1e-12), 0.044715):
+        candidate = symad.trace(lambda x, y_bar, c=wrong: backward(x, y_bar, c), [(2,), (2,)])
+        assert symad.verify(f, vjp=candidate, constants="rounded").status == "refuted"
+
+
 def test_constants_with_roots_and_pi():
     f = sqrt(2 / sp.pi) * exp(-(x**2))
     g = -2 * 0.7978845608028654 * x * exp(-(x**2))
