@@ -25,6 +25,7 @@ from symad.gpu.passes.recurrences import recurrent
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare
+from symad.numeric.pipelines import in_range, run_graph_passes
 from symad.numeric.scheduling.roles import roles_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         raise LoweringError(not_one_of("dtype", dtype, DTYPES))
     with roles_of(graph, inner=False).followed() as roles:
         prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
+        prepared = run_graph_passes(prepared, in_range(dtype))
         if is_kernel(prepared):
             name, source = print_scalar_kernel(prepared, dtype, packed)
         else:

@@ -23,6 +23,7 @@ from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, 
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
+from symad.numeric.passes.algebra.single_range import in_single_range
 from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_contractions import as_outer_products
@@ -116,10 +117,7 @@ KEEP = GraphPass(
 STABILIZE = GraphPass("stabilize", stabilize, "", "forms that lose digits are replaced by stable equal ones")
 HOIST = GraphPass("hoist", hoist, "", "the body of a loop holds only work that depends on its state")
 LAST_STEP = GraphPass(
-    "last step",
-    start_from_last_step,
-    "keep",
-    "a loop starts from its cotangent, if only the last step has one",
+    "last step", start_from_last_step, "keep", "a loop starts at its cotangent, if only the last step has one"
 )
 CONTRACT = GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands each")
 DROP_PADS = GraphPass("drop pads", drop_pads, "keep", "no zeros are written that a slice cuts off again")
@@ -195,6 +193,13 @@ NUMPY_GRAPH = (
 
 KERNEL_GRAPH = (DROP_PADS, FLAT_PRODUCTS)
 """The last graph passes for array graphs with compiled kernels."""
+
+
+def in_range(dtype: str) -> tuple[GraphPass, ...]:
+    """The last graph passes for numbers of this type, on every backend: other passes join numbers."""
+    told = "every number in a product is normal in single precision"
+    return () if dtype == "float64" else (GraphPass("single range", in_single_range, "", told),)
+
 
 PLAIN_PROGRAM = (
     ProgramPass("join views", join_views, "", "no statement takes a slice of a slice"),
@@ -321,10 +326,7 @@ def loops_alone(places: Sequence[Value | None], body: MakesBody) -> tuple[Progra
 
 
 def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPass:
-    """A late pass for array code in NumPy.
-
-    ``bounds`` are upper bounds of the sizes that change from step to step.
-    """
+    """A late pass for array code in NumPy; ``bounds`` bound the sizes that change from step to step."""
     run = partial(keep_memory, itemsize=itemsize, bounds=bounds)
     return ProgramPass("keep memory", run, "by twos", "large arrays reuse the memory of earlier calls")
 

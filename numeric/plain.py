@@ -11,6 +11,7 @@ from symad.numeric.pipelines import (
     PLAIN_GRAPH,
     PLAIN_PROGRAM,
     PassReport,
+    in_range,
     run_graph_passes,
     run_program_passes,
 )
@@ -22,16 +23,16 @@ from symad.numeric.targets import arrays, contractions, linear_algebra  # noqa: 
 from symad.numeric.targets.module import print_module
 
 
-def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Program:
+def plain_program(graph: Graph, report: list[PassReport] | None = None, dtype: str = "float64") -> Program:
     """The program that the plain text prints."""
     notes = report if report is not None else []
     with roles_of(graph).followed() as roles:
-        prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
+        prepared = run_graph_passes(graph, (*PLAIN_GRAPH, *in_range(dtype)), notes)
     program = replace(schedule(prepared, roles.of_results(prepared)), needed=needed_sizes(graph))
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 
 
 def lower_plain(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> Kernel:
     """A graph as plain NumPy code."""
-    name, source = print_module(plain_program(graph, report), dtype)
+    name, source = print_module(plain_program(graph, report, dtype), dtype)
     return compile_source(name, source)

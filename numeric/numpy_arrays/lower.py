@@ -11,7 +11,14 @@ from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.numpy_arrays.ops import mosaic  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
-from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, PassReport, run_graph_passes
+from symad.numeric.pipelines import (
+    ARRAY_GRAPH,
+    BLOCK_GRAPH,
+    NUMPY_GRAPH,
+    PassReport,
+    in_range,
+    run_graph_passes,
+)
 from symad.numeric.scheduling.roles import roles_of
 
 
@@ -23,6 +30,6 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         if straight or is_scalar(prepared):
             name, source = print_scalars(prepared, dtype, packed, roles, report)
             return compile_source(name, source, packed)
-        made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH), report)
+        made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype)), report)
     needed = needed_sizes(graph)
     return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, roles, needed, report))

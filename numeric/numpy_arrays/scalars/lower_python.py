@@ -8,6 +8,7 @@ from symad.numeric.pipelines import (
     SCALAR_GRAPH,
     SCALAR_PROGRAM,
     PassReport,
+    in_range,
     run_graph_passes,
     run_program_passes,
 )
@@ -21,7 +22,7 @@ def print_scalars(
     graph: Graph, dtype: str, packed: bool, roles: Roles, report: list[PassReport] | None = None
 ) -> tuple[str, str]:
     """The entry point's name and the source of the module; each pass adds a line to ``report``."""
-    prepared = run_graph_passes(graph, SCALAR_GRAPH, report)
+    prepared = run_graph_passes(graph, (*SCALAR_GRAPH, *in_range(dtype)), report)
     in_runs = print_runs_module(prepared, dtype, packed)
     return in_runs or print_scalar_module(scalar_program(prepared, roles, report), dtype, packed)
 
