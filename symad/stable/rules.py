@@ -121,7 +121,8 @@ def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
             value = constant_value(term)
             small, rest = constant(1 / Fraction(sign * value)), terms[:k] + terms[k + 1 :]
             one = (1, constant(1))
-            return mul(constant(sign * value), signed_sum([one, *((s, mul(small, t)) for s, t in rest)]))
+            part = signed_sum([one, *((s, mul(small, t)) for s, t in rest)])
+            return Node.of(Mul((1, 1)), (constant(sign * value), part))  # one number, so that it may cancel
     return None
 
 

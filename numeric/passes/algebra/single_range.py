@@ -29,7 +29,10 @@ BITS = 60
 """Parts are powers of two up to this one: half of the range remains for the values between them."""
 
 MAX_FACTORS = 8
-"""Longer products are factors of other products as they are, so that each costs a bounded number of steps."""
+"""Longer products are factors of other products as they are.
+
+Origin: it bounds the steps of a product.
+"""
 
 Factors = list[tuple[int, Node]]
 

@@ -191,7 +191,8 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)
         over, under = abs(over) // common, abs(under) // common
-        if max(over, under) > LARGEST or min(over, under) > SINGLE:
+        wide = max(over, under) > LARGEST or min(over, under) > SINGLE
+        if wide and not any(power == -1 and _is_large_sum(f) for power, f in zip(powers, kept, strict=True)):
             made = _scaled(_product_of(powers, kept), Fraction(over, under))
             return neg(_repeated(made, lost)) if sign == -1 else _repeated(made, lost)
         if over != 1:
@@ -207,6 +208,12 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
 
 LARGEST, BITS, SINGLE = 1 << 1000, 1000, 1 << 120
 """Integers up to the first are floats, with some room, and up to the last in single precision, too."""
+
+
+def _is_large_sum(node: Node) -> bool:
+    """Whether a sum has a number that is no float: what it divides may have one, too, and both cancel."""
+    numbers = [a.op.value for a in node.args if type(node.op) is Add and type(a.op) is Constant]
+    return any(isinstance(v, (int, Fraction)) and abs(v) > LARGEST for v in numbers)
 
 
 def _scaled(product: Node, factor: Fraction) -> Node:
