@@ -212,8 +212,10 @@ LARGEST, BITS, SINGLE = 1 << 1000, 1000, 1 << 120
 
 def _is_large_sum(node: Node) -> bool:
     """Whether a sum has a number that is no float: what it divides may have one, too, and both cancel."""
-    numbers = [a.op.value for a in node.args if type(node.op) is Add and type(a.op) is Constant]
-    return any(isinstance(v, (int, Fraction)) and abs(v) > LARGEST for v in numbers)
+    if type(node.op) is not Add:
+        return False
+    numbers = [a.op.value for a in node.args if isinstance(a.op, Constant)]
+    return any(isinstance(v, (int, Fraction)) and not -LARGEST <= v <= LARGEST for v in numbers)
 
 
 def _scaled(product: Node, factor: Fraction) -> Node:
