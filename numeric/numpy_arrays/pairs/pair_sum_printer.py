@@ -163,10 +163,9 @@ class _Writer:
         for symbol, place, axis in places:
             slope = f.outer_partial(symbol)
             if slope != 0:
-                adds.append(_add(place, f"{c}*{_factor(text.write(slope))}", axis))
+                adds.append(_add(place, f"{c}*{text.operand(slope)}", axis))
         for r, part in enumerate(f.sums):
-            slope = text.write(f.outer_partial(part.symbol))
-            adds.append(f"{self.inner(f'e_{r}')} = {c}*{_factor(slope)}")
+            adds.append(f"{self.inner(f'e_{r}')} = {c}*{text.operand(f.outer_partial(part.symbol))}")
         body += [*text.lines, *adds]
         for r in range(len(f.sums)):
             inner, lines, e = self.text(k), [], self.inner(f"e_{r}")
@@ -174,7 +173,7 @@ class _Writer:
             for symbol, place, axis in (*sides, *((s, p, None) for s, p in self.entries(k))):
                 slope = f.term_partial(r, symbol)
                 if slope != 0:
-                    lines.append(_add(place, f"{e}*{_factor(inner.write(slope))}", axis))
+                    lines.append(_add(place, f"{e}*{inner.operand(slope)}", axis))
             body += [f"for {k} in range({f.dimension}):", *_indent([*inner.lines, *lines])]
         bars = self.inner("param_bars")
         arguments = f"{c}, x, y, {params}, {x_bar}, {y_bar}, {bars}"
@@ -195,10 +194,6 @@ class _Writer:
 
 def _indent(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
-
-
-def _factor(text: str) -> str:
-    return f"({text})" if text.startswith("-") else text
 
 
 def _add(place: str, product: str, axis: int | None) -> str:

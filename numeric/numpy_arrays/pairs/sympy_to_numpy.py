@@ -46,6 +46,11 @@ class ExpressionText:
                 self.names[part] = self._keep(self._text(part))
         return self.names[expr]
 
+    def operand(self, expr: sp.Basic) -> str:
+        """The name or number of a value in a sum, a product or a power: a negative number is in brackets."""
+        text, number = self.names.get(expr) or self.write(expr), constant(expr)
+        return f"({text})" if number is not None and number < 0 else text
+
     def _keep(self, text: str) -> str:
         number = len(self.lines) + 1
         while f"f{number}" in self.taken:
@@ -60,7 +65,7 @@ class ExpressionText:
         args = [self.names[c] for c in children(expr)]
         head = expr.func
         if head in INFIX:
-            return INFIX[head].join(_bracketed(args))
+            return INFIX[head].join(map(self.operand, children(expr)))
         if head in FOLDED:
             text = args[0]
             for arg in args[1:]:
@@ -85,7 +90,7 @@ class ExpressionText:
         return self._call(expr, args)
 
     def _power(self, expr: sp.Basic, args: list[str]) -> str:
-        base, exponent = _bracketed(args[:1])[0], expr.args[1]
+        base, exponent = self.operand(children(expr)[0]), expr.args[1]
         if exponent.is_Integer:
             power = int(exponent)
             text = base if abs(power) == 1 else f"{base}**{abs(power)}"
@@ -163,7 +168,3 @@ def _number(value: float, np_: str) -> str:
     if isinstance(value, float) and value in (float("inf"), -float("inf")):
         return f"{np_}.inf" if value > 0 else f"-{np_}.inf"
     return repr(value)
-
-
-def _bracketed(args: list[str]) -> list[str]:
-    return [f"({a})" if a.startswith("-") else a for a in args]
