@@ -304,12 +304,11 @@ def compile_source(name: str, source: str | Sequence[str], packed: bool = False)
     text = "".join([*before, last])
     filename = f"<symad {name} {next(_numbers)}>"
     namespace: dict[str, Any] = {"__name__": f"symad_generated_{name}"}
-    for part in before[:1]:
-        exec(compile(part, filename, "exec"), namespace)  # only text that symad's own printers made
-    for part in before[1:]:
-        exec(_helper_code(part), namespace)
     lines_before = "\n" * sum(part.count("\n") for part in before)
-    exec(compile(lines_before + last, filename, "exec"), namespace)
+    codes = [compile(part, filename, "exec") for part in before[:1]]
+    codes += [*map(_helper_code, before[1:]), compile(lines_before + last, filename, "exec")]
+    for code in codes:
+        exec(code, namespace)  # only text that symad's own printers made
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     return Kernel(name, text, namespace[name], namespace, packed=packed)
 

@@ -199,7 +199,7 @@ def rows(count: int) -> Made:
 
 
 def wide_pairs(growth: int) -> Made:
-    """The pairs of 2,048 and 512 points with so many components that their number grows by a factor."""
+    """Pairs of 2,048 and 512 points; their array has ``growth`` times the elements of the larger input."""
 
     def f(x: Any, y: Any, a: Any) -> Any:
         distance = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None, :] - 2 * x @ y.T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from symad.core.dims import Dim
 from symad.core.graph import Op, Structure
@@ -35,22 +36,20 @@ class Program:
     needed: tuple[Dim, ...] = ()
     shared: tuple[tuple[Value, ...], ...] = ()
 
-    @property
+    @cached_property
     def assigned(self) -> tuple[Assign, ...]:
         """The assignments of all statements, in order, without those of nested blocks."""
-        found: tuple[Assign, ...] | None = self.__dict__.get("_assigned")
-        if found is None:
-            found = tuple([made for statement in self.statements for made in assignments(statement)])
-            self.__dict__["_assigned"] = found  # kept: most passes ask
-        return found
+        return tuple([made for statement in self.statements for made in assignments(statement)])
+
+    @cached_property
+    def assigned_ops(self) -> frozenset[type[Op]]:
+        """The classes of the ops whose values are assigned, outside of nested blocks."""
+        expressions = [made.expression for made in self.assigned]
+        return frozenset([type(e.op) for e in expressions if isinstance(e, Compute)])
 
     def assigns(self, classes: tuple[type[Op], ...]) -> bool:
         """Whether a value of an op of these classes is assigned, outside of nested blocks."""
-        found: frozenset[type[Op]] | None = self.__dict__.get("_ops")
-        if found is None:
-            computed = [made.expression for made in self.assigned if isinstance(made.expression, Compute)]
-            found = self.__dict__["_ops"] = frozenset([expression.op.__class__ for expression in computed])
-        return any(issubclass(kind, classes) for kind in found)
+        return any(issubclass(kind, classes) for kind in self.assigned_ops)
 
     def with_statements(self, statements: Block) -> Program:
         """The program with other statements."""

@@ -7,7 +7,7 @@ the four Hessian modes. Every number is computed by the recurrence that its tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,7 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
         for s, node, value in zip(graph.inputs, graph.input_nodes, values, strict=True)
     ]
     bound = graph.at(solve_dims(shapes))
+    _check_formulas(bound, values)
     writer = Writer(bound, dict(zip(bound.input_nodes, values, strict=True)))
     where = ", ".join(f"{name} = {text(value)}" for name, value in named.items())
     title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
@@ -126,25 +127,27 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
             f"{MAX_TABLE_NODES}): explain a smaller instance of the model, or ask symad.flops and "
             "symad.memory"
         )
-    pairs = list(zip(names, graph.input_nodes, strict=True))
-    _check_formulas(graph, {node for name, node in pairs if name not in point})
+    pairs = zip(names, graph.input_nodes, strict=True)
     given = {node: point[name] if name in point else _itself(node) for name, node in pairs}
     exact = evaluate_exactly(graph.output_nodes, given)
     return as_values(list((given if exact is None else exact.point).values()), graph.inputs)
 
 
-def _check_formulas(graph: Graph, symbols: set[Node]) -> None:
+def _check_formulas(graph: Graph, values: Sequence[Any]) -> None:
     """Raise EvaluationError if the values would be formulas that are too long to be read."""
-    if not all(is_concrete(node.shape) for node in graph.nodes):
-        return  # an input without a value is reported, the others give the sizes
-    sizes = formula_sizes(graph.output_nodes, {n: float(n in symbols) for n in graph.input_nodes})
-    longest = max(sizes.values(), default=0)
+    given = {n: float(_has_symbols(v)) for n, v in zip(graph.input_nodes, values, strict=True)}
+    longest = max(formula_sizes(graph.output_nodes, given).values(), default=0)
     if longest > MAX_FORMULA_SYMBOLS:
+        symbolic = ", ".join(str(_symbol(node)) for node, symbols in given.items() if symbols)
         raise EvaluationError(
             f"a value of {graph.name} would be a formula of about {longest:.0e} symbols: give numbers for "
-            f"{', '.join(str(_symbol(n)) for n in graph.input_nodes if n in symbols)}, or explain a smaller "
-            "instance of the model"
+            f"{symbolic}, or explain a smaller instance of the model"
         )
+
+
+def _has_symbols(value: Any) -> bool:
+    entries = np.asarray(value, dtype=object).flat
+    return any(isinstance(e, sympy.Basic) and bool(e.free_symbols) for e in entries)
 
 
 def _symbol(node: Node) -> sympy.Basic:

@@ -52,7 +52,8 @@ def _last_state(node: Node, op: Scan, parts: list[float]) -> float:
     state, *others = parts
     inputs, (output,) = op.body.input_nodes, op.body.output_nodes
     for _ in range(int(node.shape[0])):
-        state = formula_sizes([output], dict(zip(inputs, (state, *others), strict=True)))[output]
-        if state == math.inf:
+        before = state
+        state = formula_sizes([output], dict(zip(inputs, (before, *others), strict=True)))[output]
+        if state == before:  # also at infinity
             break
     return state

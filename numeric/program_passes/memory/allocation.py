@@ -50,9 +50,8 @@ def is_view(array: Computed) -> bool:
 
 def shown(expression: Expression) -> Value | None:
     """The value whose memory an expression shares; None if it allocates."""
-    kind = expression.__class__
-    if kind is Read:
-        return expression.value  # type: ignore[attr-defined]  # of a `Read`
+    if isinstance(expression, Read):
+        return expression.value
     held = expression.__dict__
     if "_shown" not in held:  # kept: the passes on memory ask for every statement
         held["_shown"] = _shown(expression)

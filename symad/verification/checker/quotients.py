@@ -29,10 +29,9 @@ NONE: Mapping[Factor, int] = {}
 def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
     """Σ p q."""
     total = Poly()
-    for p, q in pairs:
+    for p, q in [pair if len(pair[0]) < len(pair[1]) else pair[::-1] for pair in pairs]:
         if len(p) * len(q) > MAX_PRODUCTS:
             raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
-        p, q = (p, q) if len(p) < len(q) else (q, p)
         for m, c in p.items():
             for n, d in q.items():
                 both = (m + n if m[-1] <= n[0] else tuple(sorted(m + n))) if m and n else m or n
@@ -130,7 +129,7 @@ class Quotients:
         """``relations`` g: (L, p) say g^L = p, L > 1, in earlier generators, or for L = 2 linear in g."""
         self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
         self.known = dict[int, bool]()  # whether generators are 0 on no open set
-        self.irreducible = set[Monomial]()  # by the relations
+        self.irreducible = dict[int, set[Monomial]]()  # what so many relations leave as it is
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
@@ -166,11 +165,12 @@ class Quotients:
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        r, known = self.relations, self.irreducible if len(self.irreducible) < MAX_PRODUCTS else set()
+        r, known = self.relations, self.irreducible.get(len(self.relations), set())
         while used := {g for m in {*p} - known for g in r.keys() & {*m} if m.count(g) >= r[g][0]}:
             (n, value), parts = r[g := max(used)], by_powers(p, max(used)).items()
             p = convolved(*[(self.product(q, value, e // n), {(g,) * (e % n): 1}) for e, q in parts])
         known.update(p)
+        self.irreducible = {len(r): known} if len(known) < MAX_PRODUCTS else {}
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:

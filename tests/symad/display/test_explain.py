@@ -282,6 +282,13 @@ def test_formulas_that_nobody_reads_are_refused_before_they_are_made(make):
     rng = np.random.default_rng(0)
     W, U, xs = rng.normal(size=(2, 2)), rng.normal(size=(2, 3)), rng.normal(size=(12, 3))
     assert make().explain(W=W, U=U, xs=xs).tables
+    with pytest.raises(EvaluationError, match=r"give numbers for W, or explain"):
+        make().explain(U=U, xs=xs)
+
+
+def test_long_formulas_are_refused_where_arrays_give_the_sizes():
+    with pytest.raises(EvaluationError, match=r"give numbers for W, U, or explain"):
+        rnn(sympy.Symbol("T", integer=True, positive=True)).explain(xs=np.ones((12, 3)))
 
 
 def test_the_size_of_a_formula_is_the_number_of_its_symbols():

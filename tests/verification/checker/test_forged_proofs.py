@@ -17,6 +17,7 @@ from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, sides_for_all_sizes, written
+from symad.verification.checker.quotients import Generator, Quotients
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
@@ -348,3 +349,13 @@ def test_true_claims_pass_by_the_same_way():
     assert replay([claim], Proof((0,), (GOAL,), (good,))) > 0
     refused(claim, [whole, "sum", [[2, generator(0, scale=3)]]])
     refused(claim)
+
+
+def test_a_relation_that_comes_later_reduces_what_was_irreducible() -> None:
+    field = Quotients()
+    generators = [field.generator(Generator(1, "", False, {})) for _ in range(2)]
+    (cosine,), (sine,) = (next(iter(g.over)) for g in generators)
+    square = {(sine, sine): 1}
+    assert field.reduced(square) == square
+    field.relations[sine] = (2, {(): 1, (cosine, cosine): -1})
+    assert field.reduced(square) == {(): 1, (cosine, cosine): -1}
