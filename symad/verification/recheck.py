@@ -26,6 +26,7 @@ from symad.verification.certificate.certificate import METHODS, Certificate, Com
 from symad.verification.checker.proofs import Derivative, Goal, Proof, replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, versions
+from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (
     claims_of,
@@ -90,7 +91,24 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         told[entry.name] = [e for e in told[entry.name] if e.index not in (entry.index, "")] + [entry]
     names = dict.fromkeys(name for c in comparisons for name in c.names)
     entries = [entry for name in names for entry in told.get(name, [])]
-    return replace(made, entries=tuple(entries), notes=notes, seconds=time.monotonic() - start)
+    made = replace(made, entries=tuple(entries), notes=notes)
+    for comparison in comparisons:
+        made = _named(made, comparison)
+    return replace(made, seconds=time.monotonic() - start)
+
+
+KINDS = {"gradient": "gradient", "pullback": "vjp", "pushforward": "jvp"}
+"""The names that `verify` has for derivatives whose mistakes have names."""
+
+
+def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
+    """The certificate with the names of mistakes in refuted entries of a derivative."""
+    claim = comparison.derivative
+    if claim is None or claim.kind not in KINDS:
+        return certificate
+    inputs = tuple(n for n in comparison.right.input_nodes if n not in (*claim.v, *claim.w))
+    function = Graph(inputs, claim.function)
+    return named_formula(certificate, KINDS[claim.kind], function, claim.wrt, comparison, None)
 
 
 def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None) -> list[Entry]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -58,6 +60,15 @@ def check(text: str, did: str, folder: Path) -> str:
     with suppress(SymadError):
         read.to_coq(folder / "f.v")
     return again.status
+
+
+@pytest.fixture(autouse=True)
+def without_older_objects() -> Iterator[None]:
+    """To collect what other tests left takes seconds in a long process; no certificate is to blame for it."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def run(texts: dict[str, str], count: int, seed: int, folder: Path) -> None:

@@ -196,6 +196,18 @@ def test_a_right_backward_pass_is_not_refuted(name):
     assert verified(name, "").status == "measured"
 
 
+RECHECKED = [("solve", "transpose"), ("RNN", "slope"), ("silu", "first term")]
+
+
+@pytest.mark.parametrize("case", RECHECKED, ids=", ".join)
+def test_a_certificate_that_is_rechecked_has_the_names(case):
+    """They are found again: what a file says about a refuted entry is not believed."""
+    certificate = verified(*case, formula=True)
+    again = Certificate.from_json(certificate.to_json()).recheck()
+    assert_named(case, again)
+    assert names_in(again) == names_in(certificate)
+
+
 def test_the_certificate_shows_the_name():
     certificate = verified("gelu", "product rule")
     assert "the path through `t` is missing" in str(certificate).splitlines()[0]
