@@ -172,6 +172,9 @@ class Replayed:
 
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
+        if not self.limits.work:  # to write claims out would take most of the time
+            self.reasons.append(EXHAUSTED)
+            return
         self._ask(wanted, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
 
     def matrices(self, wanted: Sequence[Goal]) -> None:

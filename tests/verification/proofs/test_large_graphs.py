@@ -16,7 +16,7 @@ from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Derivative
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
-from symad.verification.proof import with_proofs
+from symad.verification.proof import whole_proofs, with_proofs
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.whole_proofs import find
 from symad.verification.proof.with_proofs import claims_of
@@ -73,6 +73,15 @@ def test_two_modes_of_the_hessian_of_a_block_agree_and_a_changed_one_does_not():
     held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
     assert held.status in ("proved", "tested"), str(held)
     assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
+
+
+def test_nothing_is_written_out_for_the_checker_where_no_steps_are_left_for_proofs(monkeypatch):
+    asked = []
+    monkeypatch.setattr(whole_proofs, "written", lambda *claim: asked.append(claim))
+    x, y = symbols("x y", real=True)
+    held = symad.equal((x + y) ** 2, x**2 + 2 * x * y + y**2, seed=1, budget=Budget(proof_steps=0))
+    assert (held.status, held.unchecked) == ("tested", ("the work allowed was used up",))
+    assert not asked
 
 
 def test_the_gradient_and_all_hessians_of_a_block_are_proved():
