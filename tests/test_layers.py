@@ -302,6 +302,7 @@ OTHER_TEXT = {
     "numeric/entry_point.py": "the lines that tracebacks show",
     "numeric/pairs/intervals.py": "SymPy's replace",
     "numeric/pairs/pair_functions.py": "SymPy's replace, and names that users give",
+    "numeric/pairs/scalar_formulas.py": "SymPy's replace",
     "numeric/pairs/scores.py": "SymPy's replace",
     "numeric/pairs/stable_sympy.py": "SymPy's replace",
     "numeric/passes/loops/flat_products.py": "subscripts of a contraction",

@@ -51,7 +51,7 @@ from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.attention_printer import numbers_of, tuple_text
-from symad.numeric.numpy_arrays.pairs.sympy_to_numpy import FormulaText
+from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
 from symad.numeric.pairs.scores import LOOPS, score_of
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value

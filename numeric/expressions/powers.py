@@ -19,10 +19,11 @@ Origin: rounding errors, not time.
 
 def multiply_powers(program: Program) -> Program:
     """The program with small powers of values as products. Each statement of the program computes one op."""
-    return program.with_expressions(_multiplied)
+    return program.with_expressions(multiplied)
 
 
-def _multiplied(expression: Expression) -> Expression:
+def multiplied(expression: Expression) -> Expression:
+    """A small power of a value as a product; other expressions unchanged."""
     if not isinstance(expression, Compute) or not isinstance(expression.op, Pow):
         return expression
     base, exponent = expression.args

@@ -24,13 +24,15 @@ from symad.numeric.program.expressions import Expression, Index, Interval, Posit
 from symad.numeric.program.statements import Assign
 from symad.numeric.scheduling.blocks import NodeBlock
 from symad.numeric.scheduling.roles import Roles
-from symad.numeric.targets.target import MatrixProduct, Text
+from symad.numeric.targets.target import MatrixProduct, Target, Text
 from symad.ops.sparse.csr import IntArray
 
 
 class Expressions(Protocol):
     """The writer of expressions in the module, an `ArrayWriter`."""
 
+    target: Target
+    """The array library, as a target."""
     named: dict[Value, str]
     """The names of values."""
 

@@ -17,7 +17,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.numbers.number_domains import as_float
-from symad.numeric.expressions.numbers import is_number
+from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
@@ -279,4 +279,6 @@ def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts
     """``np.where``; of numbers alone it makes integers or doubles, so that the type is stated."""
     text = f"{target.np}.where({', '.join(a.text for a in args)})"
     numbers = all(map(is_number, node.args[1:]))
+    if [literal(value) for value in node.args[1:]] == [1, 0] and not is_number(node.args[0]):
+        text = args[0].inside(Level.ATOM)
     return Text(f"{text}.astype({target.np}.{writer.dtype})" if numbers else text)

@@ -16,12 +16,15 @@ from symad.fused.attention_ops import (
     AttentionSecond,
     AttentionTangent,
 )
-from symad.numeric.numpy_arrays.pairs.sympy_to_numpy import FormulaText
+from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
+from symad.numeric.targets.target import Level
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
     """Tiles of pairs: their rows, columns, positions (b, h, i, j) and which of them take part."""
+    tile = q.shape[0]*q.shape[1]*min(block, q.shape[2])*min(block, k.shape[2])
+    np.empty(min(8*tile, 2**21))  # glibc keeps free memory up to twice the largest block that was given back
     b, h = np.arange(q.shape[0]).reshape(-1, 1, 1, 1), np.arange(q.shape[1]).reshape(-1, 1, 1)
     for first in range(0, q.shape[2], block):
         rows = slice(first, min(first + block, q.shape[2]))
@@ -240,23 +243,25 @@ def score_function(name: str, kind: str, score: Score, printer: Printing) -> str
     loops = [str(loop) for loop in LOOPS]
     arguments = [*loops, *params] if kind == "seen" else [str(S), *loops, *params]
     text = FormulaText(score, printer, set(arguments))
+    checks: list[str] = []
     if kind == "seen":
-        result = text.write(score.mask)
+        (made,) = text.write(score.mask)
+        result = text.keep(str(made)) if score.loads and made.level < Level.ATOM else str(made)
+        checks = reads_checked(score, text, result, printer)
     elif kind == "score":
-        result = text.write(score.value)
+        (result,) = map(str, text.write(score.value))
     elif kind == "second":
-        formulas = (score.value, score.slope, score.curvature)
-        result = ", ".join(text.write(e) for e in formulas)
+        result = ", ".join(map(str, text.write(score.value, score.slope, score.curvature)))
     else:
         real = [p.name for p in score.parameters if not p.integer]
-        head = [text.write(score.value), text.write(score.slope)]
-        partials = []
-        for symbol in score.differentiable:
-            name_, index = text.place(symbol)
-            entry = [str(real.index(name_)), tuple_text(index) if index else "()"]
-            partials.append(f"({', '.join(entry)}, {text.write(score.partial(symbol))})")
-        result = ", ".join([*head, f"[{', '.join(partials)}]"])
-    checks = reads_checked(score, text, result, printer) if kind == "seen" else []
+        places = [text.place(symbol) for symbol in score.differentiable]
+        slopes = (score.slope, *map(score.partial, score.differentiable))
+        value, slope, *partials = map(str, text.write(score.value, *slopes))
+        entries = [
+            f"({real.index(name)}, {tuple_text(index) if index else '()'}, {partial})"
+            for (name, index), partial in zip(places, partials, strict=True)
+        ]
+        result = f"{value}, {slope}, [{', '.join(entries)}]"
     lines = [f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in [*text.lines, *checks])]
     return "\n".join([*lines, f"    return {result}", ""])
 
@@ -269,6 +274,6 @@ def reads_checked(score: Score, text: FormulaText, seen: str, printer: Printing)
         for axis, index in enumerate(load.index):
             if not text.is_checked_by_numpy(index):
                 helper = printer.helper("_inside", INSIDE)
-                position = text.write(index)
+                position = text.integers(index)
                 checks.append(f"{helper}({seen}, {position}, {load.name}.shape[{axis}], {read!r})")
     return checks

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import sympy as sp
 
 from symad.core.graph import Node
 from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
-from symad.numeric.numpy_arrays.pairs.sympy_to_numpy import ExpressionText
+from symad.numeric.numpy_arrays.pairs.formulas import ExpressionText
 from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
+from symad.numeric.targets.target import Level, Text
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s
@@ -23,9 +27,10 @@ BLOCKS = '''def _blocks(x, y):
 
 SUM = """def _pair_sum(x, y, b, params, value_at, reduce):
     out, lse = np.zeros((len(x), b.shape[1]), dtype=x.dtype), np.zeros(len(x), dtype=x.dtype)
+    columns = np.ascontiguousarray(y.T)
     with np.errstate(all="ignore"):
         for rows in _blocks(x, y):
-            k = np.broadcast_to(value_at(x[rows], y, *params), (len(x[rows]), len(y)))
+            k = np.broadcast_to(value_at(x[rows], columns, *params), (len(x[rows]), len(y)))
             if reduce == "sum":
                 out[rows] = k @ b
                 continue
@@ -43,9 +48,10 @@ SUM = """def _pair_sum(x, y, b, params, value_at, reduce):
 BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_at, reduce):
     x_bar, y_bar, b_bar = np.zeros_like(x), np.zeros_like(y), np.zeros_like(b)
     param_bars = [np.zeros_like(np.asarray(p)) for p in params]
+    columns = np.ascontiguousarray(y.T)
     with np.errstate(all="ignore"):
         for rows in _blocks(x, y):
-            k = np.broadcast_to(value_at(x[rows], y, *params), (len(x[rows]), len(y)))
+            k = np.broadcast_to(value_at(x[rows], columns, *params), (len(x[rows]), len(y)))
             bar = out_bar[rows]
             if reduce == "sum":
                 b_bar += k.T @ bar
@@ -58,7 +64,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
                 p = np.exp(k - lse[rows, None])
                 b_bar += p.T @ bar
                 c = p*(bar @ b.T - (bar*out[rows]).sum(axis=1, keepdims=True))
-            partials_at(c, x[rows], y, params, x_bar[rows], y_bar, param_bars)
+            partials_at(c, x[rows], columns, params, x_bar[rows], y_bar, param_bars)
     return x_bar, y_bar, b_bar, *[bar[()] for bar in param_bars]
 """
 
@@ -102,6 +108,10 @@ def functions_of(op: PairOp, node: Node, printer: Printing) -> tuple[str, str]:
     return names
 
 
+Place: TypeAlias = "tuple[sp.Symbol, str, int | None]"
+"""A symbol, the text of its cotangent, and the axis of the pairs over which it is summed; None for both."""
+
+
 class _Writer:
     """Writes a pair function: sums over components as loops, everything else once for all pairs."""
 
@@ -120,7 +130,7 @@ class _Writer:
         names: dict[sp.Basic, str] = {}
         f = self.function
         for k, (a, b) in enumerate(zip(f.x, f.y, strict=True)):
-            names |= {a: f"x[:, {k}, None]", b: f"y[None, :, {k}]"}
+            names |= {a: f"x[:, {k}, None]", b: f"y[{k}]"}
         for p in f.parameters:
             if p.size is None:
                 names[p.symbols[0]] = p.name
@@ -128,8 +138,10 @@ class _Writer:
                 names |= {s: f"{p.name}[{k}]" for k, s in enumerate(p.symbols)}
                 names[p.component] = f"{p.name}[{component}]"
         names |= {s.symbol: self.inner(f"sum_{r}") for r, s in enumerate(f.sums)}
-        names |= {X: f"x[:, {component}, None]", Y: f"y[None, :, {component}]"}
-        return ExpressionText(self.printer, {"x", "y", self.inner("c"), self.inner("k"), *self.params}, names)
+        names |= {X: f"x[:, {component}, None]", Y: f"y[{component}]"}
+        taken = {"x", "y", self.inner("c"), self.inner("k"), *self.params}
+        fixed = {s for p in f.parameters for s in (*p.symbols, p.component)}
+        return ExpressionText(self.printer, taken, names, {s: 1 for s in names if s not in fixed})
 
     def sums(self) -> list[str]:
         """σ_r = Σ_k g_r(x_k, y_k, θ_k)."""
@@ -137,15 +149,15 @@ class _Writer:
         for r, part in enumerate(self.function.sums):
             k, total = self.inner("k"), self.inner(f"sum_{r}")
             text = self.text(k)
-            value = text.write(part.term)
+            (value,) = text.write(part.term)
             lines += [f"{total} = 0", f"for {k} in range({self.function.dimension}):"]
-            lines += _indent([*text.lines, f"{total} = {total} + {value}"])
+            lines += _indent([*text.lines, f"{total} = {total} + {value.inside(Level.PRODUCT)}"])
         return lines
 
     def value(self, name: str) -> str:
-        """The text of the function k(x, y, θ) on a block."""
+        """The text of the function k(x, y, θ) on a block of rows x (N, D); y is transposed, (D, M)."""
         text = self.text(None)
-        result = text.write(self.function.outer)
+        (result,) = text.write(self.function.outer)
         body = [*self.sums(), *text.lines, f"return {result}"]
         return "\n".join([f"def {name}({', '.join(['x', 'y', *self.params])}):", *_indent(body), ""])
 
@@ -155,26 +167,25 @@ class _Writer:
         c, k, params = self.inner("c"), self.inner("k"), self.inner("params")
         if self.params:
             body.insert(0, f"{', '.join(self.params)}{',' if len(self.params) == 1 else ''} = {params}")
-        text, adds = self.text(None), []
+        text = self.text(None)
         x_bar, y_bar = self.inner("x_bar"), self.inner("y_bar")
-        places: list[tuple[sp.Symbol, str, int | None]] = [(f.x[n], f"{x_bar}[:, {n}]", 1) for n in f.loose]
+        places: list[Place] = [(f.x[n], f"{x_bar}[:, {n}]", 1) for n in f.loose]
         places += [(f.y[n], f"{y_bar}[:, {n}]", 0) for n in f.loose]
         places += [(s, place, None) for s, place in self.entries()]
-        for symbol, place, axis in places:
-            slope = f.outer_partial(symbol)
-            if slope != 0:
-                adds.append(_add(place, f"{c}*{text.operand(slope)}", axis))
-        for r, part in enumerate(f.sums):
-            adds.append(f"{self.inner(f'e_{r}')} = {c}*{text.operand(f.outer_partial(part.symbol))}")
-        body += [*text.lines, *adds]
+        places = [place for place in places if f.outer_partial(place[0]) != 0]
+        varied = [*(s for s, _, _ in places), *(s.symbol for s in f.sums)]
+        factors = text.write(*map(f.outer_partial, varied))
+        body += [*text.lines, *_adds(c, places, factors)]
+        for r, factor in enumerate(factors[len(places) :]):
+            body.append(f"{self.inner(f'e_{r}')} = {c}*{factor.inside(Level.SIGN)}")
         for r in range(len(f.sums)):
-            inner, lines, e = self.text(k), [], self.inner(f"e_{r}")
-            sides = (X, f"{x_bar}[:, {k}]", 1), (Y, f"{y_bar}[:, {k}]", 0)
-            for symbol, place, axis in (*sides, *((s, p, None) for s, p in self.entries(k))):
-                slope = f.term_partial(r, symbol)
-                if slope != 0:
-                    lines.append(_add(place, f"{e}*{inner.operand(slope)}", axis))
-            body += [f"for {k} in range({f.dimension}):", *_indent([*inner.lines, *lines])]
+            text = self.text(k)
+            places = [(X, f"{x_bar}[:, {k}]", 1), (Y, f"{y_bar}[:, {k}]", 0)]
+            places += [(s, place, None) for s, place in self.entries(k)]
+            places = [place for place in places if f.term_partial(r, place[0]) != 0]
+            factors = text.write(*(f.term_partial(r, symbol) for symbol, _, _ in places))
+            lines = [*text.lines, *_adds(self.inner(f"e_{r}"), places, factors)]
+            body += [f"for {k} in range({f.dimension}):", *_indent(lines)]
         bars = self.inner("param_bars")
         arguments = f"{c}, x, y, {params}, {x_bar}, {y_bar}, {bars}"
         return "\n".join([f"def {name}({arguments}):", *_indent(body), ""])
@@ -196,6 +207,10 @@ def _indent(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _add(place: str, product: str, axis: int | None) -> str:
-    """Add the sum of c_ij times a partial over j, i or both; the product has the shape of c."""
-    return f"{place} += ({product}).sum({'' if axis is None else f'axis={axis}'})"
+def _adds(c: str, places: Sequence[Place], factors: Sequence[Text]) -> list[str]:
+    """Add the sum of c_ij times a partial over j, i or both to each place; a product has the shape of c."""
+    products = [f"{c}*{factor.inside(Level.SIGN)}" for factor in factors]
+    return [
+        f"{place} += ({product}).sum({'' if axis is None else f'axis={axis}'})"
+        for (_, place, axis), product in zip(places, products, strict=False)
+    ]

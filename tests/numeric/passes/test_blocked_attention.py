@@ -5,10 +5,16 @@ import sys
 import numpy as np
 import pytest
 import sympy as sp
+from scipy import special
 
+from symad.core.formula import Formula
+from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
+from symad.fused.attention_ops import Attention
+from symad.fused.score_functions import S
 from symad.numeric.eager.attention import attention, attention_traffic, attention_vjp
-from symad.numeric.eager.calls import kernel_of
+from symad.numeric.eager.calls import NUMPY, kernel_of
+from symad.ops.basic.sources import input_node
 
 B, H, N, M, D, DV = 2, 4, 37, 53, 8, 5
 LONG = (270, 530)
@@ -383,3 +389,44 @@ def test_against_torch():
     found = attention_vjp(q, k, v, out, lse, out_bar, causal=True)
     for bar, tensor in zip((found.q, found.k, found.v), tensors, strict=True):
         np.testing.assert_allclose(bar, tensor.grad.numpy(), atol=1e-12)
+
+
+EVERY_TARGET = {
+    "a Bessel function": (lambda s, b, h, i, j: sp.besselj(0, s), lambda s: special.jv(0, s)),
+    "powers of integers": (lambda s, b, h, i, j: s * 2 ** (i - j), lambda s: s * 2.0 ** (ROWS - COLUMNS)),
+    "an infinite branch": (
+        lambda s, b, h, i, j: sp.Piecewise((s, j <= i), (-sp.oo, True)),
+        lambda s: np.where(COLUMNS <= ROWS, s, -np.inf),
+    ),
+    "a third power": (lambda s, b, h, i, j: (s - i) ** 3 / 50, lambda s: (s - ROWS) ** 3 / 50),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_TARGET)
+def test_scores_have_the_functions_of_all_lowered_code(name):
+    q, k, v = arrays()
+    score, change = EVERY_TARGET[name]
+    expected, _ = plain(q, k, v, change)
+    np.testing.assert_allclose(attention(q, k, v, score=score), expected, rtol=1e-11, atol=1e-13)
+
+
+def test_a_condition_selects_the_index_of_an_array():
+    q, k, v = arrays()
+    two = np.array([0.5, -0.25])
+    where = lambda i, j: sp.Piecewise((0, j < i), (1, True))  # noqa: E731
+    found = attention(q, k, v, score=lambda s, b, h, i, j, two: s + two[where(i, j)], params={"two": two})
+    expected, _ = plain(q, k, v, lambda s: s + np.where(COLUMNS < ROWS, 0.5, -0.25))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_scores_in_single_precision_stay_there():
+    """The root of a number was in double precision, and then the whole score."""
+    value = sp.sqrt(2) * sp.Max(S, S**2) + sp.Piecewise((1, S > 0), (0, True))
+    op = Attention(Formula(value), Formula(sp.true), (), None, 0)
+    inputs = tuple(input_node(sp.Symbol(f"x{n}"), (1, 1, 4, 4)) for n in range(3))
+    module = {}
+    exec(kernel_of(inputs, (Node.of(op, inputs),), "float32", NUMPY).source, module)
+    s = np.linspace(-2, 2, 9, dtype=np.float32)
+    t = module["_score_1"](s, 0, 0, 0, 0)
+    assert t.dtype == np.float32
+    np.testing.assert_allclose(t, np.sqrt(2) * np.maximum(s, s**2) + (s > 0), rtol=1e-6)
