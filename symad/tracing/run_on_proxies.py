@@ -107,7 +107,12 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
                 f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
                 f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
             ) from error
-        if "ufunc" in str(error) and "no callable" in str(error):
+        if "Proxy'>" in told and ("valid JAX type" in told or "ndarray or scalar arguments" in told):
+            raise TraceError(
+                f"{name} calls a function of JAX with a traced value; use NumPy's functions and those of "
+                f"symad.functions, or make a JAX function of a graph by symad.jax.as_function ({error})"
+            ) from error
+        if "ufunc" in told and "no callable" in told:
             raise TraceError(
                 f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
                 f"such as x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"

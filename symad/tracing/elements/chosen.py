@@ -18,7 +18,7 @@ from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.ops.basic.sources import ArrayConstant, iota
-from symad.tracing.proxies.array_protocol import Function
+from symad.tracing.proxies.array_protocol import Function, function_of_numpy
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.wrapped import Wrapped, is_condition, number
 
@@ -67,7 +67,7 @@ class Chosen(NDArrayOperatorsMixin):
         return np.sum(Proxy(number(np.broadcast_to(self._mask(), self.values.shape))))
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(np, name, None)
+        function = function_of_numpy(name)
         if function in REDUCTIONS:
             return lambda axis=None: self._reduced(function, axis)
         if name in ("shape", "flat", "T", "reshape", "tolist"):

@@ -1,10 +1,11 @@
 """NumPy's constructors while a function is traced, and the few other functions that use no protocol.
 
 ``np.asarray``, ``np.array`` and ``np.isscalar`` do not dispatch on their arguments, as other functions of
-NumPy do; ``np.zeros`` and similar functions have no argument to dispatch on. While a function is traced they
-are replaced in the module numpy: for traced values the functions below compute the result, arrays that the
-user's code makes may be filled with traced values (`symad.tracing.elements.filled`), and sizes may
-be symbols (`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
+NumPy do; ``np.zeros`` and similar functions have no argument to dispatch on; lists of traced values take
+part in no protocol (`symad.tracing.from_numpy.lists`). While a function is traced they are replaced in the
+module numpy: for traced values the functions below compute the result, arrays that the user's code makes may
+be filled with traced values (`symad.tracing.elements.filled`), and sizes may be symbols
+(`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
 
 No other part of symad modifies another module. The names in the traced function could be replaced instead
 (`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by their own names,
@@ -33,7 +34,7 @@ from symad.core.forking import hold_while_forking
 from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
 from symad.tracing.elements.filled import Filled, holds_traced, refilled, unfilled
-from symad.tracing.from_numpy import scipy_stats
+from symad.tracing.from_numpy import lists, scipy_stats
 from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
 from symad.tracing.inlining import inline
 from symad.tracing.proxies.proxy import Proxy
@@ -160,7 +161,8 @@ def constructors_take_proxies() -> Iterator[None]:
         with _LOCK:
             _traces, counted = _traces + 1, True
             if _traces == 1:
-                for place, name, function in (*REPLACED, *_in_scipy(), *scipy_stats.replacements()):
+                others = (*lists.replacements(), *_in_scipy(), *scipy_stats.replacements())
+                for place, name, function in (*REPLACED, *others):
                     _originals.append((place, name, vars(place)[name]))
                     setattr(place, name, function)
         yield

@@ -33,7 +33,7 @@ from symad.tracing.from_numpy.options import cannot_matter, refuse
 from symad.tracing.from_numpy.registry import normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
 from symad.tracing.proxies.arithmetic import floor_divide, plus, remainder, times
-from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS, call_ufunc
+from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS, call_ufunc, function_of_numpy
 from symad.tracing.proxies.proxy import Proxy, elementwise, truth
 from symad.tracing.proxies.wrapped import as_node, broadcast, condition, matrix_product, number
 
@@ -217,7 +217,7 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
         if name == "logaddexp":
             return ("axis", "keepdims")
         known = REDUCTIONS.get(name)
-        return None if known is None else tuple(signature(FUNCTIONS[getattr(np, known)]).parameters)[1:]
+        return None if known is None else tuple(signature(FUNCTIONS[function_of_numpy(known)]).parameters)[1:]
     if method == "accumulate":
         return ("axis",) if name in ("add", "multiply", *RUNNING) else None
     return ("axis", "keepdims") if name == "vecdot" else ()
@@ -226,7 +226,7 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
 def _reduce(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], options: dict[str, Any]) -> Proxy:
     options.setdefault("axis", 0)
     if name != "logaddexp":
-        return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
+        return FUNCTIONS[function_of_numpy(REDUCTIONS[name])](inputs[0], **options)
     node = number(inputs[0])
     axes = normal_axes(options["axis"], len(node.shape))
     kept = [1 if k in axes else d for k, d in enumerate(node.shape)]
@@ -238,7 +238,7 @@ def _accumulate(ufunc: np.ufunc, name: str, inputs: tuple[ArrayLike, ...], optio
     axis = options.get("axis", 0)
     if name in RUNNING:
         return running(RUNNING[name], inputs[0], axis)
-    return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
+    return FUNCTIONS[function_of_numpy("cumsum" if name == "add" else "cumprod")](inputs[0], axis=axis)
 
 
 def _outer(

@@ -21,6 +21,9 @@ Function: TypeAlias = Callable[..., Any]
 FUNCTIONS: dict[Function, Function] = {}
 """NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
 
+REPLACED: dict[Function, Function] = {}
+"""NumPy's functions whose places others take while a function is traced, by the others."""
+
 UFUNCS: dict[np.ufunc | None, Function] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
 
@@ -33,6 +36,12 @@ METHODS = frozenset(
     )
 )
 """Array methods that are the NumPy functions of the same names."""
+
+
+def function_of_numpy(name: str) -> Any:
+    """The function of NumPy of this name, also while another one takes its place; None if there is none."""
+    found = getattr(np, name, None)
+    return REPLACED.get(found, found) if callable(found) else found
 
 
 def _no_rule(array: ArrayLike, question: str) -> NoReturn:

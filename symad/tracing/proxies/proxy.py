@@ -31,6 +31,7 @@ from symad.tracing.proxies.array_protocol import (
     UFUNCS,
     call_function,
     call_ufunc,
+    function_of_numpy,
     read_elements,
     write_elements,
 )
@@ -58,8 +59,8 @@ class Proxy(Valueless):
     """A value of the graph being traced, with the interface of a NumPy array."""
 
     __slots__ = ()
-    __array_priority__ = 1000.0
-    _op_priority = 1000.0  # SymPy's operators leave the operation to ours
+    __array_priority__ = _op_priority = 1000.0  # operators of SymPy and of pandas leave the operation to ours
+    __pandas_priority__ = 5000
     __hash__ = None  # type: ignore[assignment]  # says that there is none
 
     def __init__(self, node: Node) -> None:
@@ -159,8 +160,8 @@ class Proxy(Valueless):
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
-            return partial(self._function, getattr(np, name))
-        ufunc = getattr(np, name, None) if not name.startswith("_") else None
+            return partial(self._function, function_of_numpy(name))
+        ufunc = None if name.startswith("_") else getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS and ufunc.nin == 1:
             return partial(ufunc, self)  # NumPy calls these on the entries of arrays of objects
         raise AttributeError(f"a traced value has no attribute {name!r}")
@@ -183,8 +184,7 @@ class Proxy(Valueless):
         self._value = node
 
     def _is_slice(self, array: Proxy, key: Index) -> bool:
-        """True if this is ``array[key]``; see `symad.tracing.elements.slices`."""
-        return False
+        return False  # True for ``array[key]``; see `symad.tracing.elements.slices`
 
     def _in_place(self, operator: str, new: Proxy) -> Proxy:
         """``y += x`` and similar: every name of this value refers to the new one, as in NumPy."""

@@ -34,7 +34,7 @@ class Valueless(Wrapped):
         self._no_value(
             "the truth value",
             "replace an if, and, or, not, min or max that depends on data by np.where(condition, a, b), "
-            "np.logical_and, np.minimum or np.maximum",
+            "np.logical_and, np.minimum or np.maximum, and give functions of NumPy arrays, not lists",
         )
 
     @classmethod

@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import sympy
 
-from symad.core.arrays import ArrayLike
-from symad.core.dims import Shape, broadcast_shapes
+from symad.core.arrays import Array, ArrayLike
+from symad.core.dims import Shape, broadcast_shapes, format_shape
 from symad.core.graph import Node, op_of
-from symad.errors import ShapeError
+from symad.core.users_line import users_line
+from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.stacking import stack
 from symad.ops.basic.contraction import Einsum, matmul
@@ -55,7 +56,29 @@ _CONVERTIBLE = (
 
 def convertible(value: ArrayLike) -> bool:
     """True if a value can be an operand beside a proxy."""
-    return isinstance(value, _CONVERTIBLE)
+    return isinstance(value, _CONVERTIBLE) or is_foreign_array(value)
+
+
+def is_foreign_array(value: object) -> bool:
+    """True for arrays of other libraries that NumPy converts by ``__array__``, such as tensors of PyTorch."""
+    return hasattr(type(value), "__array__") and hasattr(type(value), "shape")
+
+
+def _of_foreign_array(value: Any) -> Array:
+    """The numbers of an array of another library.
+
+    Raises:
+        TraceError: it is no constant, as a tensor that requires a gradient or a value that JAX traces.
+    """
+    try:
+        return np.asarray(value)
+    except Exception as error:  # each library has its own
+        name = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
+        raise TraceError(
+            f"{name} of shape {format_shape(tuple(value.shape))} beside a traced value{users_line()}: it has "
+            f"no constant value in NumPy ({str(error).splitlines()[0]}); pass it as an input of the traced "
+            "function, or convert it to an array of NumPy first"
+        ) from error
 
 
 def as_node(value: ArrayLike) -> Node:
@@ -82,7 +105,7 @@ def as_node(value: ArrayLike) -> Node:
         return node_of_expression(value)
     if (refuse := getattr(value, "_refuse", None)) is not None:  # elements chosen by a condition
         refuse("a value")
-    return constant(value)
+    return array_constant(_of_foreign_array(value)) if is_foreign_array(value) else constant(value)
 
 
 def _stacked(values: Iterable[ArrayLike]) -> Node:

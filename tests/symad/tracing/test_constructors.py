@@ -1,10 +1,11 @@
-"""NumPy's constructors are replaced while a function is traced, and only then."""
+"""NumPy's functions that use no protocol are replaced while a function is traced, and only then."""
 
 import os
 import threading
 
 import numpy as np
 import pytest
+import sympy
 
 import symad
 from symad.tracing.from_numpy import making
@@ -97,3 +98,48 @@ def test_the_child_of_a_fork_has_numpys_own_constructors():
         leave.set()
         thread.join()
     assert now() == ORIGINALS
+
+
+A, B = np.array([1.0, 4.0]), np.array([2.0, 3.0])
+
+OF_LISTS = {
+    "sum": lambda x, y: np.sum([x, y], axis=0),
+    "mean": lambda x, y: np.mean([x, y]),
+    "std": lambda x, y: np.std((x, y), axis=0),
+    "max": lambda x, y: np.max([x, y], axis=0),
+    "all": lambda x, y: 1.0 * np.all([x > 1, y > 1], axis=0),
+    "nanmax": lambda x, y: np.nanmax([x, y]),
+    "sort": lambda x, y: np.sort([[x[1], 2.0, y[0]], [1, 0, y[1]]]),
+    "median": lambda x, y: np.median([x[0], y[0], x[1]]),
+    "det": lambda x, y: np.linalg.det([x, y]),
+    "inv": lambda x, y: np.linalg.inv([[x[0], 1], [0, y[1]]]),
+    "norm": lambda x, y: np.linalg.norm([x, y]),
+}
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_functions_of_lists_compute_what_numpy_computes(name):
+    f = OF_LISTS[name]
+    np.testing.assert_allclose(symad.trace(f, [(2,), (2,)])(A, B), f(A, B), rtol=1e-14)
+    assert now() == ORIGINALS
+
+
+def test_lists_of_arrays_of_symbolic_size():
+    n = sympy.Symbol("n", integer=True, positive=True)
+    graph = symad.trace(lambda x, y: np.sum([x, y], axis=0) * np.max([x, y]), [(n,), (n,)])
+    assert np.array_equal(graph(A, B), 4 * (A + B))
+
+
+def test_lists_of_different_lengths_are_named():
+    with pytest.raises(symad.errors.ShapeError, match=r"the shapes \(2,\), \(1, 2\) differ"):
+        symad.trace(lambda x, y: np.sum([x, [y]]), [(2,), (2,)])
+    with pytest.raises(symad.errors.TraceError, match="give functions of NumPy arrays, not lists"):
+        symad.trace(lambda x, y: np.maximum([x, y], 0), [(), ()])
+
+
+def test_series_of_pandas_are_constants():
+    pandas = pytest.importorskip("pandas")
+    series, frame = pandas.Series(A), pandas.DataFrame({"a": A, "b": B})
+    graph = symad.trace(lambda x: (series * x + x / series, frame - x, np.multiply(series, x)), [(2,)])
+    for found, expected in zip(graph(B), (A * B + B / A, np.stack([A, B], axis=1) - B, A * B), strict=True):
+        assert np.array_equal(found, expected)
