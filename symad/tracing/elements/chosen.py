@@ -67,8 +67,7 @@ class Chosen(NDArrayOperatorsMixin):
         return np.sum(Proxy(number(np.broadcast_to(self._mask(), self.values.shape))))
 
     def __getattr__(self, name: str) -> Any:
-        function = function_of_numpy(name)
-        if function in REDUCTIONS:
+        if hasattr(np, name) and (function := function_of_numpy(name)) in REDUCTIONS:
             return lambda axis=None: self._reduced(function, axis)
         if name in ("shape", "flat", "T", "reshape", "tolist"):
             self._refuse(f"the attribute {name!r}")

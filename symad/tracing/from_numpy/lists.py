@@ -6,14 +6,15 @@ summed one by one, or refused. While a function is traced, such a list is conver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, wraps
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.tracing.elements.filled import holds_traced, unfilled
-from symad.tracing.proxies.array_protocol import FUNCTIONS, REPLACED
+from symad.tracing.proxies.array_protocol import FUNCTIONS, REPLACED, Function
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import is_tracing
 from symad.tracing.proxies.wrapped import as_node
@@ -31,12 +32,12 @@ NAMES = {
 
 
 @cache
-def replacements() -> tuple[tuple[Any, str, Any], ...]:
+def replacements() -> tuple[tuple[ModuleType, str, Function], ...]:
     """For each function its module, its name, and its form for lists, as `making.REPLACED`."""
     return tuple(_replacements())
 
 
-def _replacements() -> Iterator[tuple[Any, str, Any]]:
+def _replacements() -> Iterator[tuple[ModuleType, str, Function]]:
     for module, names in NAMES.items():
         for name in names:
             original = getattr(module, name, None)
@@ -46,9 +47,9 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
                 yield module, name, made
 
 
-def _of_lists(original: Callable[..., Any]) -> Callable[..., Any]:
+def _of_lists(original: Function) -> Function:
     @wraps(original)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: ArrayLike, **options: ArrayLike) -> object:
         if args and isinstance(args[0], (list, tuple)) and is_tracing() and holds_traced(args[0]):
             args = (Proxy(as_node(unfilled(args[0]))), *args[1:])
         return original(*args, **options)

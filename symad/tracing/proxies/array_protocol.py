@@ -38,10 +38,10 @@ METHODS = frozenset(
 """Array methods that are the NumPy functions of the same names."""
 
 
-def function_of_numpy(name: str) -> Any:
-    """The function of NumPy of this name, also while another one takes its place; None if there is none."""
-    found = getattr(np, name, None)
-    return REPLACED.get(found, found) if callable(found) else found
+def function_of_numpy(name: str) -> Function:
+    """The function of NumPy of this name, also while another one takes its place."""
+    found: Function = getattr(np, name)
+    return REPLACED.get(found, found)
 
 
 def _no_rule(array: ArrayLike, question: str) -> NoReturn:
