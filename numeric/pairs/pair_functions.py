@@ -9,7 +9,6 @@ outside of such sums remain as they are, at a cost that grows with their number.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,6 +16,7 @@ from functools import cached_property, lru_cache
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
+from symad.fused.users_call import call_by_name
 from symad.numeric.pairs.stable_sympy import (
     children,
     derivative,
@@ -155,8 +155,6 @@ def _parameter(name: str, size: int | None) -> PairParameter:
 
 def _from_function(f: Callable[..., object], dimension: int, sizes: Mapping[str, int | None]) -> sp.Expr:
     """The result of a function, called with reads of indexed symbols as points and parameters."""
-    if not callable(f):
-        raise TraceError(f"f is {f!r}; give a function of (x, y) or a SymPy expression")
     reserved = [name for name in sizes if name in ("x", "y")]
     if reserved:
         raise TraceError(f"a parameter is called {reserved[0]}, like the points; give it another name")
@@ -164,19 +162,8 @@ def _from_function(f: Callable[..., object], dimension: int, sizes: Mapping[str,
         name: sp.Symbol(name, real=True) if size is None else _column(name, size)
         for name, size in sizes.items()
     }
-    accepted = inspect.signature(f).parameters
-    if not any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-        extra = [n for n in given if n not in accepted]
-        if extra:
-            raise TraceError(f"params holds {extra[0]}, but f takes only {', '.join(accepted)}")
-        required = [
-            n for n, p in list(accepted.items())[2:] if p.default is p.empty and n not in given
-        ]
-        if required:
-            raise TraceError(
-                f"f asks for parameter {required[0]}; params holds {', '.join(given) or 'nothing'}"
-            )
-    value = f(_column("x", dimension), _column("y", dimension), **given)
+    points = {name: _column(name, dimension) for name in "xy"}
+    value = call_by_name("f", f, points, given, every=True)
     return sp.ImmutableMatrix(value) if isinstance(value, sp.MatrixBase) else value
 
 

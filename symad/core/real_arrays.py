@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from inspect import signature
 from numbers import Real
+from types import FunctionType
 from typing import TypeGuard
 
 import numpy as np
@@ -60,12 +62,20 @@ def numbers_only(function: str, call: Callable[..., Array], **arguments: object)
         ) from error
 
 
-def check_callable(function: str, argument: str, value: object) -> None:
-    """Refuse what is no function.
+def check_callable(function: str, argument: str, value: object, *takes: str) -> None:
+    """Refuse what is no function, and a Python function that cannot be called with the values ``takes``.
 
     Raises:
-        TraceError: the value cannot be called.
+        TraceError: the value cannot be called, or not with so many arguments.
     """
+    if isinstance(value, FunctionType) and takes:
+        try:
+            signature(value).bind(*takes)
+        except TypeError as error:
+            raise TraceError(
+                f"{function}: {argument} is {value.__name__}{signature(value)}: {error}; give a function of "
+                f"({', '.join(takes)})"
+            ) from None
     if not callable(value) or isinstance(value, type):
         raise TraceError(
             f"{function}: {argument} is {brief(value)} of type {type(value).__name__}; give a function"

@@ -13,7 +13,6 @@ they are mathematics, so derivatives, intervals and kernels follow from one expr
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from sympy.logic.boolalg import Boolean
 
 from symad.core.arrays import Array
 from symad.errors import ShapeError, TraceError
+from symad.fused.users_call import call_by_name
 
 S = sp.Symbol("s", real=True)
 B, H, I, J = sp.symbols("b h i j", integer=True, nonnegative=True)  # noqa: E741
@@ -83,8 +83,9 @@ def call_functions(
         if p.name in reserved:
             raise TraceError(f"a parameter is called {p.name}, like a position; give it another name")
     symbols = {p.name: parameter_symbol(p) for p in parameters}
-    value = S if score is None else _call(score, (S, B, H, I, J), symbols)
-    allowed: sp.Basic = sp.true if mask is None else _call(mask, LOOPS, symbols)
+    loops = {str(symbol): symbol for symbol in LOOPS}
+    value = S if score is None else call_by_name("score", score, {"s": S, **loops}, symbols)
+    allowed = sp.true if mask is None else call_by_name("mask", mask, loops, symbols)
     value, allowed = _scalar(value, "score"), _boolean(allowed)
     return value, sp.And(allowed, J <= I) if causal else allowed
 
@@ -111,25 +112,6 @@ def extract_reads(
     refuse_unknown("score function", value, known, parameters)
     refuse_unknown("mask", allowed, known - {S}, parameters)
     return value, allowed, scalars, tuple(loads.found.values())
-
-
-def _call(
-    function: Callable[..., Array], loops: tuple[sp.Symbol, ...], symbols: Mapping[str, sp.Expr]
-) -> list[sp.Symbol] | sp.Basic:
-    if not callable(function):
-        raise TraceError(
-            f"score and mask are functions of (s, b, h, i, j) and (b, h, i, j), not {function!r}"
-        )
-    accepted = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-        return function(*loops, **symbols)
-    missing = [n for n in list(accepted)[len(loops) :] if n not in symbols]
-    missing = [n for n in missing if accepted[n].default is inspect.Parameter.empty]
-    if missing:
-        raise TraceError(
-            f"{function} asks for parameter {missing[0]}; params holds {', '.join(symbols) or 'nothing'}"
-        )
-    return function(*loops, **{n: s for n, s in symbols.items() if n in accepted})
 
 
 def _scalar(value: list[sp.Symbol] | sp.Expr, what: str) -> sp.Expr:

@@ -85,7 +85,7 @@ def associative_scan(
         ShapeError: no elements, elements of different or symbolic length, or a product of another shape.
     """
     several = isinstance(elements, (tuple, list))
-    check_callable("associative_scan", "combine", combine)
+    check_callable("associative_scan", "combine", combine, "earlier", "later")
     given = tuple(
         real_array("associative_scan", "elements", e) for e in (elements if several else (elements,))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from symad.core.real_arrays import real_array
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.fused.pair_sum import NUMBER, PairSum, pair_evaluate
+from symad.fused.users_call import call_by_name
 from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.basic.sources import constant
 from symad.tracing.proxies.proxy import Proxy
@@ -96,8 +96,6 @@ def _at(op: PairSum, args: tuple[Node, ...]) -> Any:
 
 def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
     """The expression of f at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
-    if not callable(f) or isinstance(f, type):
-        raise TraceError(f"pairwise: f is {f!r}; give a function f(x, y, **params)")
     points = [
         sp.ImmutableMatrix([sp.IndexedBase(name, real=True)[k] for k in range(dimension)]) for name in "xy"
     ]
@@ -108,16 +106,7 @@ def _formula(f: Traceable, dimension: int, parameters: tuple[tuple[str, int], ..
         base = sp.IndexedBase(name, real=True)
         entries = [base[k] for k in range(max(size, 0))]
         given[name] = sp.Symbol(name, real=True) if size == NUMBER else sp.ImmutableMatrix(entries)
-    accepted = inspect.signature(f).parameters
-    missing = [
-        n for n in list(accepted)[2:] if n not in given and accepted[n].default is inspect.Parameter.empty
-    ]
-    missing = [n for n in missing if accepted[n].kind not in (inspect.Parameter.VAR_KEYWORD,)]
-    if missing:
-        raise TraceError(
-            f"pairwise: f asks for parameter {missing[0]}; params holds {', '.join(given) or 'nothing'}"
-        )
-    value = f(*points, **given)
+    value = call_by_name("pairwise: f", f, dict(zip("xy", points, strict=True)), given, every=True)
     if isinstance(value, sp.MatrixBase) and value.shape == (1, 1):
         value = value[0, 0]
     value = sp.sympify(value, strict=True) if isinstance(value, (int, float)) else value

@@ -72,7 +72,7 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
 def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    check_callable("scan" if history else "fold", "step", step)
+    check_callable("scan" if history else "fold", "step", step, "state", "inputs of the step")
     for name, parts in (("initial", initial), ("inputs", inputs)):
         for part in parts if isinstance(parts, (tuple, list)) else (parts,):
             real_array("scan" if history else "fold", name, part)
