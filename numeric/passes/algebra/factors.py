@@ -24,8 +24,11 @@ from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float
 
-MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
-"""Factors are joined while their magnitude is between these: none overflows, also in single precision."""
+MIN_FACTOR, MAX_FACTOR = 1e-10, 1e10
+"""Factors are joined and moved while their magnitude is between these; others stay where they are written.
+
+Origin: `sums_of_products.MAX_FACTOR`.
+"""
 
 MAX_INTEGER = 10**7
 """Fractions with a larger numerator or denominator are not treated as factors.

@@ -40,13 +40,16 @@ MAX_INTEGER = 10**7
 Origin: not recorded; single precision represents all integers up to 2²⁴.
 """
 
-MIN_FACTOR, MAX_FACTOR = 1e-30, 1e30
-"""Numbers are moved and multiplied while their magnitude is between these, also in single precision."""
+MIN_FACTOR, MAX_FACTOR = 1e-10, 1e10
+"""Numbers are moved and multiplied while their magnitude is between these; others stay where they are.
+
+Origin: values within 1e±28 stay in the range of single precision when such a number moves.
+"""
 
 MAX_BITS = 100
-"""These limits for fractions: 2¹⁰⁰ is 1.3e30.
+"""Exact fractions up to 2¹⁰⁰, 1.3e30, are moved, too: factorials of series become one number.
 
-Origin: `MAX_FACTOR`.
+Origin: the range of single precision, in which their product with values up to 1e8 is a number.
 """
 
 
@@ -146,6 +149,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     factor: Number = 1
     rest: list[tuple[int, Node]] = []
     divisors = op.powers.count(-1)
+    as_written = any(map(_extreme, args))  # 1e-25·(x·y) is not 1e-25·x·y where x·y overflows
     for power, arg, alone in zip(op.powers, args, single, strict=True):
         number, base = split(arg)
         if number == 0:
@@ -159,7 +163,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         if base is None:
             continue
         inner = base.op
-        if alone and isinstance(inner, Mul) and base.shape == node.shape:
+        if alone and not as_written and isinstance(inner, Mul) and base.shape == node.shape:
             flat = [(power * p, a) for p, a in zip(inner.powers, base.args, strict=True)]
             more = sum(p == -1 for p, _ in flat) - (power == -1)
             if (more <= 0 or divisors + more <= 1) and not any(_extreme(a) for a in base.args):
@@ -169,7 +173,9 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         rest.append((power, base))
     if not rest:
         return _number(factor)
-    return _small_side(factor, rest) if node.shape else scaled(factor, signed_product(rest))
+    if node.shape and not as_written:
+        return _small_side(factor, rest)
+    return scaled(factor, signed_product(rest))
 
 
 def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
