@@ -314,7 +314,7 @@ OTHER_TEXT = {
     "numeric/listing.py": "cells of a table in Markdown",
     "numeric/targets/pasting.py": "names of modules",
     "numeric/targets/target.py": "names of modules",
-    "gpu/sympy_to_cuda/printer.py": "SymPy's replace",
+    "gpu/device_formulas.py": "SymPy's replace",
 }
 """Modules that look into text which is no printed code, and into what."""
 

@@ -16,7 +16,7 @@ import sympy as sp
 
 from symad.gpu.attention_kernels.score_layout import Field
 from symad.gpu.attention_kernels.score_text import macros, score_text
-from symad.gpu.sympy_to_cuda.operands import Style
+from symad.gpu.device_formulas import Device
 from symad.numeric.pairs.scores import B, H, I, J, Load, Reduction, S, Score
 
 
@@ -85,5 +85,5 @@ def compile_score(
         tuple(groups[Reduction.DIAGONAL]),
         tuple(groups[Reduction.PAIR]),
     )
-    text, fields = score_text(score, symbols, Style(real, fast))
+    text, fields = score_text(score, symbols, Device(real, fast))
     return CompiledScore(score, text, *symbols, macros(score, symbols), fields, real)

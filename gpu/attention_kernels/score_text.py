@@ -33,8 +33,7 @@ from symad.gpu.attention_kernels.score_layout import (
     extreme_key,
     tiled_axis,
 )
-from symad.gpu.sympy_to_cuda.operands import Style, Variable, Variables
-from symad.gpu.sympy_to_cuda.printer import HELPERS, kind_of, statements
+from symad.gpu.device_formulas import Device, Variable, Variables, kind_of
 from symad.numeric.pairs.intervals import Interval
 from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score
 from symad.numeric.pairs.stable_sympy import children, rebuild, topological
@@ -52,15 +51,15 @@ _CTYPES = {"real": "Real", "int": "int", "bool": "bool"}
 Groups = tuple[tuple[sp.Symbol, ...], ...]
 
 
-def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[Field, ...]]:
+def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple[Field, ...]]:
     """The C text of a score and the fields of its arguments.
 
     Args:
         score: the traced functions.
         groups: symbols whose partials go to row, column, diagonal and pair, in order.
-        style: the precision, and the approximations allowed.
+        device: the precision, and the approximations allowed.
     """
-    levels = _Levels(score, style)
+    levels = _Levels(score, device)
     value = levels.hoisted(score.value)
     slope = levels.hoisted(score.slope)
     partials = [
@@ -70,9 +69,9 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[F
     ]
     curvature = levels.hoisted(score.curvature)
     mask = levels.hoisted(score.mask)
-    tile = _tile_functions(score, levels, style)  # before the structs, because it may add fields
+    tile = _tile_functions(score, levels, device)  # before the structs, because it may add fields
     fields = args_fields(score)
-    lines = [HELPERS, args_struct(fields)]
+    lines = [args_struct(fields)]
     lines += [_struct(_STRUCTS[level], levels.fields[level].values()) for level in range(3)]
     lines += [levels.fill(level) for level in range(3)]
     body = levels.pair_body([("const Real t", value)], "return t;")
@@ -84,7 +83,7 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, tuple[F
     lines += [_function(signature, body)]
     body = levels.pair_body([("const bool allowed", mask)], "return allowed;")
     lines += [_function("bool mask_mod(const ScorePair& at)", body)]
-    return "\n".join([*lines, *tile, ""]), fields
+    return "\n".join([device.preamble(), *lines, *tile, ""]), fields
 
 
 def macros(score: Score, groups: Groups) -> str:
@@ -110,12 +109,12 @@ class _Levels:
 
     Attributes:
         score: the traced functions.
-        style: the format of numbers.
+        device: the precision, and the functions called so far.
         fields: the fields of the head, row and column structs, by symbol.
     """
 
     score: Score
-    style: Style
+    device: Device
     fields: tuple[dict[sp.Symbol, _Field], ...] = field(default_factory=lambda: ({}, {}, {}))
     names: dict[sp.Basic, sp.Symbol] = field(default_factory=dict)
     indices: dict[sp.Symbol, tuple[sp.Expr, ...]] = field(default_factory=dict)
@@ -239,7 +238,7 @@ class _Levels:
         position = ""
         for axis, index in enumerate(self.indices[load.symbol]):
             name = f"{tag}_{axis}"
-            lines += statements([(f"const int {name}", index)], variables, self.style, f"{name}w")
+            lines += self.device.statements([(f"const int {name}", index)], variables, f"{name}w")
             size = f"{args}n_{axis}_{load.name}"
             clamped = f"symad_clamp({name}, {size})"
             position = f"({position}) * {size} + {clamped}" if position else f"(long long){clamped}"
@@ -254,7 +253,7 @@ class _Levels:
                 body += self.read(f.source, f"out.{f.name}", variables, "args.", f"i{f.name}")
             else:
                 target = (f"out.{f.name}", f.source)
-                body += statements([target], variables, self.style, f"{f.name}w")
+                body += self.device.statements([target], variables, f"{f.name}w")
         if not self.fields[level]:
             body.append("out.unused = 0;")
         return _function(_FILL[level], [*body, "return out;"])
@@ -270,7 +269,7 @@ class _Levels:
                 kind = "int" if load.symbol.is_integer else "Real"
                 lines += self.read(load, f"const {kind} {name}", variables, "at.args.", f"i{name}")
                 variables[load.symbol] = Variable(name, kind.lower(), PAIR)
-        lines += statements(targets, variables, self.style)
+        lines += self.device.statements(targets, variables)
         return [*lines, end] if end else lines
 
 
@@ -280,7 +279,7 @@ def _trivial(expr: sp.Basic) -> bool:
     return small and isinstance(expr, (sp.Add, sp.Mul)) and bool(expr.is_integer)
 
 
-def _tile_functions(score: Score, levels: _Levels, style: Style) -> list[str]:
+def _tile_functions(score: Score, levels: _Levels, device: Device) -> list[str]:
     """The functions score_tile, score_k_range and score_q_range."""
     known = corners()
     preludes: dict[sp.Symbol, list[str]] = {}
@@ -302,7 +301,7 @@ def _tile_functions(score: Score, levels: _Levels, style: Style) -> list[str]:
     def body(targets: list[tuple[str, sp.Basic]], end: str) -> list[str]:
         used = set().union(*(e.free_symbols for _, e in targets))
         loops = dict.fromkeys("\n  ".join(preludes[s]) for s in preludes if s in used)
-        return [*loops, *statements(targets, variables, style), end]
+        return [*loops, *device.statements(targets, variables), end]
 
     truth = tile_truth(score.mask, known)
     lines = body(

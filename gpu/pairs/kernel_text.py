@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from symad.gpu.sympy_to_cuda.operands import Style, Variable
-from symad.gpu.sympy_to_cuda.printer import HELPERS, statements
+from symad.gpu.device_formulas import Device, Variable
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 THREADS = 128
@@ -88,7 +87,7 @@ def plan(function: PairFunction, columns: int, real: str) -> PairPlan:
     return PairPlan(chunk, tile, forward, backward)
 
 
-def pair_text(function: PairFunction, sizes: PairPlan, reduce: str, style: Style) -> str:
+def pair_text(function: PairFunction, sizes: PairPlan, reduce: str, device: Device) -> str:
     """The macros and device functions that pair_sum.cu needs."""
     small = function.dimension * sizes.forward.rows <= 16
     macros = {
@@ -107,15 +106,15 @@ def pair_text(function: PairFunction, sizes: PairPlan, reduce: str, style: Style
         "BACKWARD_LANES": sizes.backward.lanes,
     }
     lines = [f"#define {name} {value}" for name, value in macros.items()]
-    return "\n".join([*lines, HELPERS, *_term_functions(function, style),
-                      *_outer_functions(function, style), ""])  # fmt: skip
+    functions = [*_term_functions(function, device), *_outer_functions(function, device)]
+    return "\n".join([*lines, device.preamble(), *functions, ""])
 
 
 _SUMS, _OWN = "const Real* sigma, ", "const Real* x, const Real* y, const Real* p"
 _TERM = "Real x, Real y, const Real* p, int k, "
 
 
-def _term_functions(function: PairFunction, style: Style) -> list[str]:
+def _term_functions(function: PairFunction, device: Device) -> list[str]:
     """The functions pair_terms and pair_term_partials."""
     variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
     variables |= {X: Variable("x", level=1), Y: Variable("y", level=1)}
@@ -129,7 +128,7 @@ def _term_functions(function: PairFunction, style: Style) -> list[str]:
     cotangents = [sp.Dummy(f"e{r}", real=True) for r in range(len(function.sums))]
     variables |= {s: Variable(f"e[{r}]", level=1) for r, s in enumerate(cotangents)}
     terms = [(f"const Real t{r}", part.term) for r, part in enumerate(function.sums)]
-    body = statements(terms, variables, style)
+    body = device.statements(terms, variables)
     body += [f"sigma[{r}] += t{r};" for r in range(len(terms))]
 
     def total(symbol: sp.Symbol) -> sp.Expr:
@@ -141,7 +140,7 @@ def _term_functions(function: PairFunction, style: Style) -> list[str]:
     wanted = [(place, expr) for place, expr in wanted if expr != 0]
     targets = [("dx", total(X)), ("dy", total(Y))]
     targets += [(f"const Real q{at}", expr) for at, (_, expr) in enumerate(wanted)]
-    partial_body = statements(targets, variables, style)
+    partial_body = device.statements(targets, variables)
     partial_body += [f"dp[{place}] += q{at};" for at, (place, _) in enumerate(wanted)]
     return [
         _function(f"void pair_terms({_TERM}Real* sigma)", body),
@@ -152,7 +151,7 @@ def _term_functions(function: PairFunction, style: Style) -> list[str]:
     ]
 
 
-def _outer_functions(function: PairFunction, style: Style) -> list[str]:
+def _outer_functions(function: PairFunction, device: Device) -> list[str]:
     """The functions pair_value and pair_partials."""
     variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
     variables |= {part.symbol: Variable(f"sigma[{r}]", level=1)
@@ -165,13 +164,13 @@ def _outer_functions(function: PairFunction, style: Style) -> list[str]:
     wanted += [(f"dp[{at}]", s) for at, s in enumerate(function.entries)]
     partials = [(place, function.outer_partial(symbol)) for place, symbol in wanted]
     partials = [(place, expr) for place, expr in partials if expr != 0]
-    value = statements([("const Real f", function.outer)], variables, style)
+    value = device.statements([("const Real f", function.outer)], variables)
     targets = [("f", function.outer), *partials]
     return [
         _function(f"Real pair_value({_SUMS}{_OWN})", [*value, "return f;"]),
         _function(
             f"void pair_partials({_SUMS}{_OWN}, Real& f, Real* ds, Real* dx, Real* dy, Real* dp)",
-            statements(targets, variables, style),
+            device.statements(targets, variables),
         ),
     ]
 

@@ -12,12 +12,12 @@ from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, part
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
+from symad.gpu.device_formulas import Device
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.gpu.settings import current
-from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.pairs.pair_functions import PairFunction
 
@@ -142,7 +142,7 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
     """The traced function, its plan, and the text that precedes pair_sum.cu."""
     function, real = traced(op, node), real_type(dtype)
     chosen = plan(function, int(node.args[2].shape[1]), real)
-    return function, chosen, pair_text(function, chosen, op.reduce, Style(real, current().fast))
+    return function, chosen, pair_text(function, chosen, op.reduce, Device(real, current().fast))
 
 
 def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:

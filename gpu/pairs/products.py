@@ -19,8 +19,8 @@ import sympy as sp
 
 from symad.gpu.attention_kernels.plan import ELEMENTS as ELEMENT_TYPES
 from symad.gpu.compile import kernel_text
+from symad.gpu.device_formulas import Device
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text
-from symad.gpu.sympy_to_cuda.operands import Style
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 MIN_COMPONENTS, MAX_COMPONENTS = 32, 128
@@ -60,7 +60,7 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
             "#define SYMAD_REAL float",
             f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}",
             kernel_text("prims.h", "tile.h", "matrix.h", "product.h"),
-            pair_text(function, sizes, reduce, Style("float", False)),
+            pair_text(function, sizes, reduce, Device("float")),
             f"typedef {element.name} E;",
             f"constexpr int DEPTH = {_depth(function.dimension, kind)};",
             f"constexpr int PRODUCT_COLUMNS = {payload_columns(function.dimension, sizes.columns, kind)};",

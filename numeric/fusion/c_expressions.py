@@ -7,7 +7,7 @@ promoted to double. Bodies avoid the names that CuPy reserves: ``n``, ``i``, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,19 +95,24 @@ class Body:
         self.helpers[name] = None
         return f"symad_{name}"
 
-    def expression(self, node: Node, args: Iterable[str]) -> str:
+    def expression(self, node: Node, args: Sequence[str]) -> str:
         """The C expression of an elementwise node; the arguments are names or literals."""
+        return self.written(node, self.target, [Text(a) for a in args])
+
+    def written(self, node: Node, target: C, args: Sequence[Text]) -> str:
+        """The C expression of a node in a target."""
         found = [Compute(a.op, (), ()) if isinstance(a.op, Constant) else NOWHERE for a in node.args]
         writer: Any = self  # it has the part of a `Writer` that the rules for C use
-        made: Text = write(
-            node.op, self.target, Compute(node.op, tuple(found), ()), tuple(map(Text, args)), writer
-        )
+        made: Text = write(node.op, target, Compute(node.op, tuple(found), ()), tuple(args), writer)
         return made.text
+
+    def type_of(self, node: Node) -> str:
+        """The C type of a node's value."""
+        return "bool" if isinstance(node.op, Condition) else self.real
 
     def declare(self, name: str, node: Node, args: Sequence[str]) -> str:
         """The statement that computes a node."""
-        kind = "bool" if isinstance(node.op, Condition) else self.real
-        return f"const {kind} {name} = {self.expression(node, args)};"
+        return f"const {self.type_of(node)} {name} = {self.expression(node, args)};"
 
     def add(self, name: str, node: Node, args: Sequence[str]) -> None:
         """Add that statement to the body."""

@@ -7,18 +7,19 @@ loops. Exact numbers of a product become one factor in front.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import sympy as sp
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
+from symad.errors import LoweringError
 from symad.numbers.number_domains import as_float
 from symad.numeric.pairs.stable_sympy import FloorDivide, Share
 from symad.ops.basic.arithmetic import Add, Mul, add, div
-from symad.ops.basic.sources import Constant, Input, constant
+from symad.ops.basic.sources import Constant, Input, constant, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select, equal, indicator, select
@@ -96,7 +97,7 @@ class ScalarFormulas:
         closed = closed or (isinstance(op, Mul) and -1 not in op.powers)
         if isinstance(op, Pow) and isinstance(node.args[1].op, Constant):
             closed = node.args[1].op.value in range(1, MAX_INTEGER_POWER + 1)
-        whole = all(self.kinds[v] == "int" or _is_integer(v) for v in values)
+        whole = all(self.kinds[v] == "int" or is_integer(v) for v in values)
         return "int" if closed and whole and "int" in kinds else "real"
 
     def _made(self, node: Node, args: Nodes) -> Node:
@@ -160,7 +161,19 @@ def _complete(expression: sp.Basic) -> sp.Basic:
     )
 
 
-def _is_integer(node: Node) -> bool:
+def check_known(nodes: Sequence[Node], known: Collection[Node]) -> None:
+    """Check that the inputs of some nodes are known.
+
+    Raises:
+        LoweringError: one of them is not; it may be an undefined function.
+    """
+    for node in topological(nodes):
+        if isinstance(node.op, Input) and node not in known:
+            names = ", ".join(sorted(str(symbol_of(n)) for n in known if isinstance(n.op, Input)))
+            raise LoweringError(f"unknown symbol {node.op.symbol}: the expression may use {names}")
+
+
+def is_integer(node: Node) -> bool:
     """Whether a node is an integer number."""
     value = node.op.value if isinstance(node.op, Constant) else None
     return isinstance(value, int) and not isinstance(value, bool)

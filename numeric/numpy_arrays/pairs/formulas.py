@@ -16,7 +16,7 @@ import sympy as sp
 from symad.core.graph import Node, topological
 from symad.numeric.expressions.powers import multiplied
 from symad.numeric.numpy_arrays.printing import Printing
-from symad.numeric.pairs.scalar_formulas import ScalarFormulas
+from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known
 from symad.numeric.pairs.scores import LOOPS, Load, S, Score
 from symad.numeric.pairs.stable_sympy import FloorDivide
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
@@ -63,6 +63,7 @@ class ExpressionText:
     def write(self, *expressions: sp.Basic) -> list[Text]:
         """The texts of the expressions once `lines` have run."""
         nodes = self.formulas.traced(expressions)
+        check_known(nodes, self.values)
         order = topological(nodes)
         uses = Counter([*nodes, *(a for n in order for a in n.args)])
         uses.update(n.args[0] for n in order if isinstance(n.op, Pow) and n.args[1] in REPEATING)
