@@ -26,25 +26,24 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.sources import Input, constant_value, symbol_of
-from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
 from symad.verification.fields.integer_inputs import all_choices, integer_inputs
 from symad.verification.fields.prime_fields import Array
-from symad.verification.random_fields.cut_radicands import cuts_at_radicands, has_roots_of_sums
+from symad.verification.random_fields.cut_radicands import has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
+from symad.verification.random_fields.ways import Way, first_ways, has_domain, is_root_or_sign, ways_of
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_exponentials import by_exponentials
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
+from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import rewrite
-from symad.verification.terms.discontinuities import SIGNS
 from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.values.scouting import have_values, visibly_different
 
@@ -69,9 +68,6 @@ class Result:
     """Why nothing better was found."""
 
 
-Way = Callable[[Sampler], "list[PairResult]"]
-
-
 @without_collecting
 def compare_nodes(
     pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, meter: Meter | None = None
@@ -88,8 +84,8 @@ def compare_nodes(
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
     rng, meter = Random(seed), meter or Meter(budget)
-    best = [_nothing(a) for a, _ in pairs]
     search = _Search()
+    best = [_by_one_element(pair, search, rng, meter) for pair in pairs]
     for split, absolutes, whole in BASES:
         rest = [k for k, found in enumerate(best) if not _is_done(found)]
         if absolutes:
@@ -113,6 +109,19 @@ def compare_nodes(
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter: Meter) -> PairResult:
+    """Arrays or sums of which all elements are one function, which contains signs."""
+    sides = by_one_element(pair)
+    basis = Basis()
+    made = rewrite(sides, basis) if sides is not None and not _visible(*sides) else ()
+    if not any(is_root_or_sign(n) for n in topological(made)) or integer_inputs(made):
+        return _nothing(pair[0])
+    (found,) = search.compare(made, basis, rng, meter)
+    shape = pair[0].shape
+    equal, defined = (np.full(shape, bool(each)) for each in (found.equal, found.defined))
+    return replace(found, equal=equal, defined=defined)
 
 
 def _by_elements(
@@ -150,7 +159,7 @@ def _written_out(
     made = rewrite([side for pair in pairs for side in pair], basis)
     sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
-    return search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
+    return search.improve(nothing, sampler, [("free", Sampler.free), *ways_of(made)])
 
 
 def _by_exponentials(
@@ -230,7 +239,7 @@ def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> S
 
 def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
     """Whether there is a root or a logarithm of a product or a quotient."""
-    return any(_has_domain(n) and isinstance(n.args[0].op, Mul) for n in topological(pair))
+    return any(has_domain(n) and isinstance(n.args[0].op, Mul) for n in topological(pair))
 
 
 def _is_done(found: PairResult) -> bool:
@@ -252,16 +261,16 @@ class _Search:
         self.ranges = integer_inputs(made)
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
-        best = self._together(best, made, basis, rng, meter, _first_ways)
+        best = self._together(best, made, basis, rng, meter, first_ways)
         if not basis.split:
             return best
         if sum(not _is_done(found) for found in best) > 1:
-            best = self._together(best, made, basis, rng, meter, lambda shared: _ways(shared)[:1])
+            best = self._together(best, made, basis, rng, meter, lambda shared: ways_of(shared)[:1])
         for k, found in enumerate(best):
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]
                 alone = _sampler(pair, basis, rng, meter)
-                ways = _ways(pair)
+                ways = ways_of(pair)
                 if len(made) > 2 and alone.positive > together.positive:
                     ways.insert(0, ("free", Sampler.free))
                 (best[k],) = self.improve([found], alone, ways)
@@ -307,40 +316,6 @@ class _Search:
             if all(map(_is_done, best)):
                 break
         return best
-
-
-def _first_ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
-    """What is quick where there are roots."""
-    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs) else []
-
-
-def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
-    """The ways, after the free one, that can find something in these graphs."""
-    found: list[tuple[str, Way]] = []
-    nodes = topological(outputs)
-    if any(_is_root_or_sign(n) for n in nodes):
-        found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
-    if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
-        found.append(("related", Sampler.related))
-    if any(_has_domain(n) for n in nodes):
-        found.append(("inside", Sampler.inside))
-        if ("related", Sampler.related) in found:
-            found.append(("inside, related", Sampler.inside_related))
-    return found
-
-
-def _has_domain(node: Node) -> bool:
-    """Whether a node is defined for positive arguments only."""
-    return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
-        _is_root_or_sign(node) and not isinstance(node.op, Apply)
-    )
-
-
-def _is_root_or_sign(node: Node) -> bool:
-    if isinstance(node.op, Pow):
-        value = constant_value(node.args[1])
-        return isinstance(value, (float, Fraction))
-    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
 
 
 def _nothing(node: Node) -> PairResult:

@@ -154,6 +154,10 @@ class Sampler:
         sampling = Sampling(SMALL, LANES, self.odd_roots, coins=support)
         return self._exactly(self._one_run, sampling, "exact")
 
+    def exact_related(self) -> list[PairResult]:
+        """As `exact` and `related` together: exp(max(a, b)) is exp(a) or exp(b)."""
+        return self._exactly(partial(self._regions, related=True), self._common(), "exact")
+
     def inside(self) -> list[PairResult]:
         """As `exact`, in the regions where arguments of roots and logarithms are positive only."""
         return self._exactly(partial(self._regions, domains=True), self._rooted(), "inside")

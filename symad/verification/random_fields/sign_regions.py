@@ -8,9 +8,10 @@ are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from random import Random
 from typing import Any
@@ -32,6 +33,10 @@ MAX_LINKED_SIGNS = 40
 
 SCALES = (Fraction(1), Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 3))
 """By which known arguments are multiplied: x > 1/2 implies 2x > 0."""
+
+PARTS = (1, 2, 3, 4, 6, 8)
+MULTIPLES = tuple(sorted({Fraction(n, d) for n in PARTS for d in PARTS}))
+"""By which known arguments are multiplied in sums of two: a − max(b, c, d) comes as 4 times itself."""
 
 MAX_SIGNS_OF_AN_ELEMENT = 8
 """The maximum number of signs that are kept for an element; beyond it counts as depending on all."""
@@ -87,25 +92,52 @@ class Regions:
             (a, truths) for b, plus in self.settled for a, truths in ((b, plus), (self.field.neg(b), ~plus))
         ]
         for truth, target in ((True, column), (False, self.field.neg(column))):
-            for k, (a, above) in enumerate(signed):
+            for a, above in signed:
                 if any(self._exceeds(target, a, scale) for scale in SCALES):
                     _set(known, positive, above, truth)
-                    continue
-                rest = self.field.sub(target, a)  # target = a + rest, where a > 0
-                for b, also in signed[: k + 1]:
-                    if self.field.is_zero(self.field.sub(rest, b)).all():
-                        _set(known, positive, above & also, truth)
+            for scale, k, other, j in self._sums(target, signed):
+                (a, above), (b, also) = signed[k], signed[j]
+                rest = self.field.sub(target, self._scaled(scale, a))
+                if self.field.is_zero(self.field.sub(rest, self._scaled(other, b))).all():
+                    _set(known, positive, above & also, truth)
         return known, positive
+
+    def _sums(
+        self, target: Array, signed: Sequence[tuple[Array, Array]]
+    ) -> Iterator[tuple[Fraction, int, Fraction, int]]:
+        """The sums c a + d b of two known arguments that an argument is in the first lane: (c, a, d, b)."""
+        p, whole = self.field.primes[0], int(target.flat[0])
+        found: dict[int, list[tuple[Fraction, int]]] = {}
+        for k, (a, _) in enumerate(signed):
+            first = int(a.flat[0])
+            multiples = [(scale, first * over % p) for scale, over in self._multiples]
+            for scale, value in multiples:
+                found.setdefault(value, []).append((scale, k))
+            for scale, value in multiples:
+                for other, j in found.get((whole - value) % p, ()):
+                    yield scale, k, other, j
+
+    @cached_property
+    def _multiples(self) -> list[tuple[Fraction, int]]:
+        """The multiples that are tried, with their residues in the first lane."""
+        p = self.field.primes[0]
+        return [(scale, scale.numerator * pow(scale.denominator, -1, p) % p) for scale in MULTIPLES]
+
+    def _first(self, scale: Fraction, a: Array) -> int:
+        """The residue of a multiple of an argument in the first lane."""
+        p = self.field.primes[0]
+        return int(a.flat[0]) * scale.numerator * pow(scale.denominator, -1, p) % p
+
+    def _scaled(self, scale: Fraction, a: Array) -> Array:
+        return a if scale == 1 else self.field.mul(self.field.constant(scale), a)
 
     def _exceeds(self, target: Array, a: Array, scale: Fraction) -> bool:
         """Whether an argument is a multiple of another plus a positive number; one lane is asked first."""
         p = self.field.primes[0]
-        first, other = int(target.flat[0]), int(a.flat[0])
-        alone = (first - other * scale.numerator * pow(scale.denominator, -1, p)) % p
+        alone = (int(target.flat[0]) - self._first(scale, a)) % p
         if min(alone, p - alone) > WHOLE and reconstruct(alone, p) is None:
             return False
-        scaled = a if scale == 1 else self.field.mul(self.field.constant(scale), a)
-        gap = small_rational(self.field.sub(target, scaled), self.field)
+        gap = small_rational(self.field.sub(target, self._scaled(scale, a)), self.field)
         return gap is not None and gap > 0
 
     def _small_numbers(self, column: Array, known: Array, positive: Array) -> None:

@@ -1,0 +1,56 @@
+"""The ways to compare graphs in random prime fields that can find something, by what the graphs contain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.ops.basic.sources import constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.linalg.cholesky import Cholesky
+from symad.verification.random_fields.cut_radicands import cuts_at_radicands
+from symad.verification.random_fields.runs import PairResult, Sampler
+from symad.verification.terms.discontinuities import SIGNS
+
+Way = Callable[[Sampler], "list[PairResult]"]
+
+
+def first_ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+    """What is quick where there are roots."""
+    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs) else []
+
+
+def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+    """The ways, after the free one, that can find something in these graphs."""
+    found: list[tuple[str, Way]] = []
+    nodes = topological(outputs)
+    if any(is_root_or_sign(n) for n in nodes):
+        found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
+    if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
+        found.append(("related", Sampler.related))
+        if any(isinstance(n.op, Apply) and n.op.head in SIGNS for n in nodes):
+            found.append(("exact, related", Sampler.exact_related))
+    if any(has_domain(n) for n in nodes):
+        found.append(("inside", Sampler.inside))
+        if ("related", Sampler.related) in found:
+            found.append(("inside, related", Sampler.inside_related))
+    return found
+
+
+def has_domain(node: Node) -> bool:
+    """Whether a node is defined for positive arguments only."""
+    return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
+        is_root_or_sign(node) and not isinstance(node.op, Apply)
+    )
+
+
+def is_root_or_sign(node: Node) -> bool:
+    """Whether a node has a value of its own in each region: a root, a factor of Cholesky's, or a sign."""
+    if isinstance(node.op, Pow):
+        value = constant_value(node.args[1])
+        return isinstance(value, (float, Fraction))
+    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
