@@ -89,7 +89,10 @@ class Writer:
         Raises:
             LoweringError: always, in this class.
         """
-        raise LoweringError(f"the op {type(op).__name__} has no form for target {self.target.name!r}")
+        raise LoweringError(
+            f"the op {type(op).__name__} has no form for target {self.target.name!r}; register one by "
+            "symad.numeric.targets.scalars.write, or use another backend"
+        )
 
     def text(self, expression: Expression) -> Text:
         """An expression with its precedence."""
