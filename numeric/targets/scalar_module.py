@@ -17,12 +17,6 @@ from symad.numeric.targets.module import docstring, libraries
 from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
 from symad.numeric.targets.statements import indented, lines_of
 
-MAX_INPUTS_COMPARED = 12
-"""The types of up to this many arguments are compared one by one; the types of more are compared as a set.
-
-Origin: not recorded, and not measured.
-"""
-
 
 def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str, str]:
     """The entry point's name and the source of the module.
@@ -109,9 +103,8 @@ def _entry(
 
 
 def _all_floats(inputs: Sequence[str]) -> str:
-    if len(inputs) <= MAX_INPUTS_COMPARED:
-        return " is ".join([*(f"type({name})" for name in inputs), "float"])
-    return "{" + ", ".join(f"type({name})" for name in inputs) + "} == {float}"
+    """The condition that all arguments are floats; a set of the types takes longer for any number of them."""
+    return " is ".join([*(f"type({name})" for name in inputs), "float"])
 
 
 def _display(table: dict[str, str]) -> str:

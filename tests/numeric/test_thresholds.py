@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MEASURED = ("bench_thresholds.py", "bench_pairwise.py", "before_after.py", "Set by eye", "on a device")
+MEASURED = (
+    "bench_thresholds.py",
+    "bench_scalar_thresholds.py",
+    "bench_pairwise.py",
+    "before_after.py",
+    "Set by eye",
+    "on a device",
+)
 """Words of a docstring that tells the origin in a sentence of its own."""
 
 
