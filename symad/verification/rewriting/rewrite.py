@@ -44,6 +44,7 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
+from symad.verification.rewriting.identities.at_numbers import at_numbers
 from symad.verification.rewriting.identities.elementary import exponential, is_zero, step
 from symad.verification.rewriting.identities.extremes import largest
 from symad.verification.rewriting.identities.functions import alias
@@ -231,7 +232,8 @@ def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Rew
 
 @in_basis.dispatch
 def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Rewritten:
-    return alias(y, args, basis)
+    known = at_numbers(y)
+    return alias(y, args, basis) if known is None else known
 
 
 @in_basis.dispatch
