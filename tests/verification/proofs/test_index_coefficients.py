@@ -6,7 +6,7 @@ from sympy import Integer, binomial, ceiling, exp, factorial, fibonacci, floor, 
 
 import symad
 
-SIZE = 5
+SIZE = 4
 i = sp.Symbol("i", integer=True)
 t = sp.Symbol("t", real=True)
 x = sp.IndexedBase("x", shape=(SIZE,), real=True)
@@ -14,11 +14,11 @@ x = sp.IndexedBase("x", shape=(SIZE,), real=True)
 TERMS = {
     "index": lambda k: k * x[k] * t,
     "factorial": lambda k: x[k] * t**k / factorial(k),
-    "binomial": lambda k: binomial(SIZE - 1, k) * x[k] * t**k,
+    "binomial": lambda k: binomial(SIZE - 1, k) * x[k] * t,
     "Fibonacci": lambda k: fibonacci(k) * x[k] * t,
     "gamma": lambda k: gamma(k + 1) * x[k] * t,
     "floor": lambda k: floor(k / 2) * x[k] * t,
-    "ceiling": lambda k: ceiling((k - 2) / Integer(3)) * x[k] * t,
+    "ceiling": lambda k: ceiling(k / 2) * x[k] * t,
     "remainder": lambda k: sp.Mod(k, 3) * x[k] * t,
     "of an array": lambda k: exp(-(k + 1) * t * x[k] / factorial(k)),
     "roots": lambda k: sqrt(k + 1) * x[k] * t,
