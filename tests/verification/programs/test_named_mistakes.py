@@ -275,3 +275,18 @@ def test_a_rounded_constant_is_no_missing_factor():
     certificate = verified("gelu", "", formula=True)
     assert certificate.status == "refuted"
     assert not any("factor" in name for name in names_in(certificate).values())
+
+
+def test_names_of_jacobians_and_hessians_are_kept():
+    """Whole matrices that are transposed, or have another sign, are named again when they are rechecked."""
+    vector = symad.trace(lambda a: np.tanh(a) * a.sum(), [(3,)])
+    turned = symad.trace(lambda a: (np.diag((1 - np.tanh(a) ** 2) * a.sum()) + np.tanh(a)[:, None]).T, [(3,)])
+    cubes = symad.trace(lambda a: (a**3).sum(), [(3,)])
+    negative = symad.trace(lambda a: np.diag(-6 * a), [(3,)])
+    for certificate, name in (
+        (symad.verify(vector, "a", jacobian=turned), "transposed"),
+        (symad.verify(cubes, "a", hessian=negative), "wrong sign"),
+    ):
+        for each in (certificate, symad.Certificate.from_json(certificate.to_json()).recheck()):
+            refuted = [e for e in each.entries if e.status == "refuted"]
+            assert refuted and {e.blame.mistake for e in refuted} == {name}
