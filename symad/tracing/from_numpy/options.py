@@ -77,6 +77,44 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
+@cache
+def _plain_calls(
+    function: Callable[..., object], answer: Callable[..., object]
+) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    """The leading parameters that both have, the common keywords, and what a call has to give."""
+    given, own = signature_of(function), signature_of(answer)
+    if given is None or own is None or any(p.kind is p.VAR_POSITIONAL for p in given.parameters.values()):
+        return (), frozenset(), frozenset({""})  # "" is never given
+    leading = []
+    for theirs, ours in zip(given.parameters.values(), own.parameters.values(), strict=False):
+        if theirs.name != ours.name or {theirs.kind, ours.kind} != {theirs.POSITIONAL_OR_KEYWORD}:
+            break
+        leading.append(theirs.name)
+    keywords = {
+        p.name for p in own.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    }
+    required = {p.name for p in given.parameters.values() if p.default is p.empty}
+    return tuple(leading), frozenset(keywords & set(given.parameters)), frozenset(required)
+
+
+def _is_plain(
+    function: Callable[..., object],
+    answer: Callable[..., object],
+    args: tuple[ArrayLike, ...],
+    options: Mapping[str, ArrayLike],
+) -> bool:
+    """True if the implementation takes a call as it is; most calls are of this kind, and `bind` is slow."""
+    leading, keywords, required = _plain_calls(function, answer)
+    first = leading[: len(args)]
+    return (
+        len(args) <= len(leading)
+        and required.issubset((*first, *options))
+        and keywords.issuperset(options)
+        and not any(name in options for name in first)
+        and not any(value is np._NoValue for value in (*args, *options.values()))
+    )
+
+
 def bound(
     function: Callable[..., Any],
     answer: Callable[..., Any],
@@ -91,6 +129,8 @@ def bound(
         TraceError: an option was given that the implementation does not support.
         TypeError: the arguments do not fit the function, as in NumPy.
     """
+    if _is_plain(function, answer, args, options):
+        return list(args), dict(options)
     own = signature_of(answer)
     assert own is not None  # a function in Python
     known, given = own.parameters, signature_of(function)
