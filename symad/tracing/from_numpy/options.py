@@ -87,14 +87,16 @@ def _plain_calls(
         return (), frozenset(), frozenset({""})  # "" is never given
     leading = []
     for theirs, ours in zip(given.parameters.values(), own.parameters.values(), strict=False):
-        if theirs.name != ours.name or {theirs.kind, ours.kind} != {theirs.POSITIONAL_OR_KEYWORD}:
+        same = theirs.name == ours.name and theirs.kind is theirs.POSITIONAL_OR_KEYWORD
+        if not (same or theirs.kind is theirs.POSITIONAL_ONLY) or ours.kind is not ours.POSITIONAL_OR_KEYWORD:
             break
         leading.append(theirs.name)
-    keywords = {
-        p.name for p in own.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-    }
+    keywords = [
+        {p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        for signature in (given, own)
+    ]
     required = {p.name for p in given.parameters.values() if p.default is p.empty}
-    return tuple(leading), frozenset(keywords & set(given.parameters)), frozenset(required)
+    return tuple(leading), frozenset(keywords[0] & keywords[1]), frozenset(required)
 
 
 def _is_plain(

@@ -10,6 +10,7 @@ import textwrap
 
 import numpy as np
 import pytest
+import sympy
 
 import symad
 from symad.errors import TraceError
@@ -335,3 +336,19 @@ def test_derivatives_of_sums_of_chosen_elements():
     graph = symad.trace(lambda a: np.sum(a**2, where=M) + np.max(a, initial=-1.0, where=M), [A])
     wanted = np.where(M, 2 * A, 0) + (np.max(A) == A)
     assert np.array_equal(symad.gradient(graph)(A)[0], wanted)
+
+
+def test_common_calls_bind_no_signature(monkeypatch):
+    """Binding takes longer than all else that tracing such a call does."""
+
+    def f(x, y):
+        return np.sum(x, axis=0) + np.max(x) + np.mean(x, 0, keepdims=True) + np.where(y > 0, y, 0.0)
+
+    def refused(*args, **options):
+        raise AssertionError("a signature was bound")
+
+    inputs = [sympy.MatrixSymbol("x", 2, 3), sympy.MatrixSymbol("y", 1, 3)]
+    symad.trace(f, inputs)
+    monkeypatch.setattr("symad.tracing.run_on_proxies._parameter_names", lambda f, inputs: ["x", "y"])
+    monkeypatch.setattr("inspect.Signature.bind", refused)
+    symad.trace(f, inputs)
