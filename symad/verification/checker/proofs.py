@@ -159,9 +159,8 @@ def written(claims: Sequence[Claim], chosen: Sequence[int], sweeps: str) -> tupl
     """Some claims written out, and the two sides of each goal."""
     writing, goals = Writing(Terms()), dict[Goal, Sides]()
     for k in chosen:
-        pairs = sides(*claims[k], writing, sweeps)  # it refuses large arrays
-        places = [(k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape))]
-        goals |= zip(places, pairs, strict=True)
+        places = ((k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape)))
+        goals |= zip(places, sides(*claims[k], writing, sweeps), strict=True)
     return writing, goals
 
 

@@ -21,8 +21,7 @@ Poly: TypeAlias = dict[Monomial, int]
 Factor: TypeAlias = frozenset[tuple[Monomial, int]]
 MAX_TERMS, MAX_PRODUCTS, MAX_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
 MAX_WORK, MAX_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
-ZERO: Poly = {}
-ONE: Poly = {(): 1}
+ZERO, ONE = Poly(), Poly({(): 1})
 NONE: Mapping[Factor, int] = {}
 
 
@@ -128,8 +127,7 @@ class Quotients:
     def __init__(self) -> None:
         """``relations`` g: (L, p) say g^L = p, L > 1, in earlier generators, or for L = 2 linear in g."""
         self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
-        self.known = dict[int, bool]()  # whether generators are 0 on no open set
-        self.irreducible = dict[int, set[Monomial]]()  # what so many relations leave as it is
+        self.known, self.irreducible = dict[int, bool](), dict[int, set[Monomial]]()  # `nonzero`, `reduced`
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
@@ -241,8 +239,7 @@ class Quotients:
 
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""
-        odd = all(self._sign(dict(f)) for f, m in a.under.items() if m % 2)
-        return self._sign(a.over) if odd else ""
+        return self._sign(a.over) if all(self._sign(dict(f)) for f, m in a.under.items() if m % 2) else ""
 
     def _sign(self, p: Poly) -> str:
         """Of a sum of products of squares and of positive generators, with positive coefficients."""

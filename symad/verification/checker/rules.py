@@ -12,7 +12,8 @@ of real numbers. Every other rule is used where a step of the proof says so. A s
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
 each rule is a true statement about these values; so is their conclusion. Solutions of systems, Cholesky
 factors and log det A have values only where A⁻¹ has, which their derivatives need. Branches that are not
-taken are why `select` is replaced by arithmetic only if both branches have values everywhere.
+taken, and other goals, have none: so parts and earlier values are used only where they are seen to `exist`,
+and `select` is replaced by arithmetic only if both branches have values everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +36,11 @@ class Values:
 
     def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
-        self._steps, self.unused, self.count = steps, set(steps), 0
+        self._steps, self.unused, self.count, self.partial = steps, set(steps), 0, 0
         self.field, self.values, self.names = Quotients(), dict[Term, Quotient](), dict[int, Quotient]()
-        self.numbered = dict[int, Quotient]()  # the values by the numbers of terms
+        self.numbered, self._total = dict[int, Quotient](), dict[Term, bool]()  # by the numbers of terms
         self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()  # a of exp, u of log
-        self.atoms, self._total = dict[tuple[Any, ...], Quotient](), dict[Term, bool]()
+        self.atoms, self.divisors = dict[tuple[Any, ...], Quotient](), dict[poly.Factor, int]()  # see `needs`
 
     def equal(self, a: Term, b: Term) -> bool:
         """Whether two terms are equal wherever both are defined."""
@@ -68,11 +69,25 @@ class Values:
         """The generator of a function of values, one for equal arguments; it is 0 only where ``zeros`` is."""
         key = (name, *[a.key for a in args])
         if key not in self.atoms:
-            used = {k for a in args for p in (a.over, *map(dict, a.under)) for m in p for k in m}
-            inputs = reduce(or_, (self.field.generators[k].inputs for k in used), 0)
-            made = Generator(inputs, sign, False, poly.ONE if sign == "positive" else zeros)
-            self.atoms[key] = self.field.generator(made)
+            bits, choice = reduce(or_, map(self.needs, args), 0), name == "select"
+            bits &= ~(self.partial * choice)  # a branch that is not taken need not have a value
+            own = (choice or name not in {"name", *table.TOTAL}) << 2 * len(self.field.generators)
+            made = Generator(own | bits, sign, False, poly.ONE if sign == "positive" else zeros)
+            self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
         return self.atoms[key]
+
+    def needs(self, a: Quotient) -> int:
+        """What a value needs as bits: inputs, divisors, and functions that do not have values everywhere."""
+        for f in a.under.keys() - self.divisors:
+            self.divisors[f] = (self.field.sign(Quotient(dict(f))) != "positive") << 2 * len(self.divisors) + 1
+            self.partial |= self.divisors[f]
+        used = {k for p in (a.over, *map(dict, a.under)) for m in p for k in m}
+        parts = [self.field.generators[k].inputs for k in used]
+        return reduce(or_, [*parts, *[self.divisors[f] for f in a.under]], 0)
+
+    def exists(self, a: Quotient, where: Quotient) -> bool:
+        """Whether a value is seen to exist where another one does."""
+        return not self.needs(a) & self.partial & ~self.needs(where)
 
     def named(self, value: Quotient, term: int | None = None, *hidden: int) -> Quotient:
         """A generator that stands for a value, or that of an earlier term if it is equal, without names."""
@@ -81,8 +96,9 @@ class Values:
             self.names[made.generator] = value
             return made
         first = self.numbered[term]
-        if reduce(self.without, hidden, self.field.gap(self.names.get(first.generator, first), value)):
-            raise Refused("two values that a step calls the same are not")
+        gap = reduce(self.without, hidden, self.field.gap(self.names.get(first.generator, first), value))
+        if gap or not self.exists(first, value):
+            raise Refused("two values that a step calls the same are not, or one may not be there")
         return first
 
     def without(self, p: Poly, name: int) -> Poly:
@@ -95,7 +111,7 @@ class Values:
         known = [kind for kind in ("positive", "nonnegative") if getattr(symbol, f"is_{kind}", None) is True]
         if getattr(symbol, "is_zero", None) is True:
             return self.field.number(0)
-        free, bit = getattr(symbol, "is_integer", None) is not True, 1 << len(self.field.generators)
+        free, bit = getattr(symbol, "is_integer", None) is not True, 1 << 2 * len(self.field.generators)
         return self.field.generator(Generator(bit, (*known, "")[0], free, poly.ONE if free else poly.ZERO))
 
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
@@ -170,13 +186,12 @@ class Values:
         return self._total[term]
 
     def checked(self, argument: Quotient, parts: Parts, product: int) -> Parts:
-        """The argument as Σ k a, or as Π f^k. What a part divides by is not 0: the argument divides by it."""
+        """The argument as Σ k a, or as Π f^k, where the parts have values."""
         total = self.field.number(product)
         for k, f in parts:
-            own = frozenset(f.over.items()) in argument.under or self.field.sign(f) == "positive"
-            if any(divisor not in argument.under for divisor in f.under) or (product and k < 0 and not own):
-                raise Refused("a step divides by what may be 0")
             power = self.field.power(f, k) if product else self.field.times(f, k)
+            if not self.exists(f, argument) or not self.exists(power, argument):
+                raise Refused("a step divides by what may be 0, or a part may have no value")
             total = self.field.multiply(total, power) if product else self.field.add(total, power)
         if self.field.gap(total, argument):
             raise Refused("the argument is not what the step says")
@@ -212,8 +227,7 @@ class Values:
         for k, a in parts:
             if abs(k) > MAX_ROOT_ORDER:
                 raise Refused(f"{k} times an angle")
-            cosine, sine = self.turn(a)
-            sine = times(sine, -1) if k < 0 else sine
+            cosine, sine = map(times, self.turn(a), (1, 1 if k > 0 else -1))
             for _ in range(abs(k)):
                 minus = times(multiply(s, sine), -1)
                 c, s = add(multiply(c, cosine), minus), add(multiply(s, cosine), multiply(c, sine))
@@ -226,8 +240,8 @@ class Values:
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
-        minus = self.field.times(cosine, -1).over
-        self.field.relations[sine.generator] = (2, poly.convolved((poly.ONE, poly.ONE), (cosine.over, minus)))
+        square = self.field.power(cosine, 2)
+        self.field.relations[sine.generator] = (2, self.field.gap(self.field.number(1), square))
         return cosine, sine
 
     def logarithm(self, parts: Parts) -> Quotient:
@@ -263,7 +277,6 @@ class Values:
             return f if self.field.sign(f) else minus
         if f.scale != 1 or f.under:
             raise Refused("the absolute value of a quotient is taken by its factors")
-        f = f if poly.content(f.over) > 0 else minus
-        value = self.atom("abs", [f], "nonnegative", f.over)
+        value = self.atom("abs", [f if poly.content(f.over) > 0 else minus], "nonnegative", f.over)
         self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value

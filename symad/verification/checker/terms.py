@@ -174,8 +174,7 @@ _NAMES = {
 }  # fmt: skip
 HEADS: dict[object, str] = {getattr(m, name): name for m in _NAMES for name in _NAMES[m].split()} | {
     sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.Sqrt: "sqrt", logaddexp: "logaddexp",
-}  # fmt: skip
-"""The functions of graphs, by identity: a user's function of the same name is another one."""
+}  # fmt: skip  # by identity: a user's function of the same name is another one
 
 HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal", "real")
 
@@ -205,7 +204,7 @@ def slope_of_matrix(term: Term, p: int, q: int) -> Term:
     return a[0].table.sum(parts) * of_matrix("inverse", j, q, low)
 
 
-DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
+DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {  # by each argument, where f is smooth
     "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
     "cos": lambda x: (-1 * call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
     "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
@@ -222,9 +221,8 @@ DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
     **dict.fromkeys(FLAT, lambda *x: (x[0] * 0,) * len(x)),
 }  # fmt: skip
-"""∂f/∂x for each argument, on the open set where f is smooth; None is not known."""
 
-ALWAYS: dict[str, Callable[..., Term]] = {
+ALWAYS: dict[str, Callable[..., Term]] = {  # f is only short for this when a graph is written out
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
     "sec": lambda x: call("cos", x) ** -1, "csc": lambda x: call("sin", x) ** -1, "sqrt": lambda x: x**HALF,
     "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2, "coth": lambda x: call("tanh", x) ** -1,
@@ -240,9 +238,8 @@ ALWAYS: dict[str, Callable[..., Term]] = {
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
     "gelu": lambda x: x * (1 + call("erf", x * x.table.term(2) ** -HALF)) / 2,
 }  # fmt: skip
-"""Functions that are only short for others: they are replaced when a graph is written out."""
 
-DEFINITIONS: dict[str, Callable[..., Term]] = {
+DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the conditions in `rules`
     "tanh": lambda x: 1 - 2 * (call("exp", 2 * x) + 1) ** -1, "equal": lambda x, y: x.table.term(0),
     "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF), "sign": lambda x: call("abs", x) / x,
     "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
@@ -252,7 +249,6 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {
     "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
     "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "real": lambda x: x.table.term(1),
 }  # fmt: skip
-"""f = definition, used where a step of the proof asks for it; `rules` has their conditions."""
 
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
 POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}  # these are 0 or 1

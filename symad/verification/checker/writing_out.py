@@ -137,12 +137,8 @@ def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
         axes = [list(map([*op.output, *summed].index, labels)) for labels in op.inputs]
         w.kept["plan", node] = [d[label] for label in summed], list(zip(x, axes, strict=True))
     sizes, factors = w.kept["plan", node]
-
-    def term(*inner: int) -> Term:
-        place = (*at, *inner)
-        return w.terms.product([a(tuple([place[k] for k in axes])) for a, axes in factors])
-
-    return w.total(sizes, term)
+    return w.total(sizes, lambda *inner: w.terms.product(
+        [a(tuple([(*at, *inner)[k] for k in axes])) for a, axes in factors]))  # fmt: skip
 
 
 def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
@@ -243,7 +239,7 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return t.call("log", made) if isinstance(node.op, solve_det.LogDeterminant) else made
 
 
-FOR_ALL_SIZES: dict[type[Op], Rule] = {
+FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
@@ -273,4 +269,3 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     cholesky.Triangle: lambda w, node, x, at: x[0](at) * (
         exact(node.op.diagonal, w.terms) if at[-1] == at[-2] else int(at[-2] > at[-1])),
 }  # fmt: skip
-"""What each op computes."""

@@ -158,7 +158,7 @@ class Cuts:
             return value, []
         gap = values.field.gap(first, value)
         hidden = hidden_names(gap, values, self.point(values))
-        if hidden is not None:
+        if hidden is not None and values.exists(first, value):
             return made, [("name", [number, *hidden])]
         self.without |= {self.named[g] for m in gap for g in m if g in self.named} or {k}
         self.gave_up = True

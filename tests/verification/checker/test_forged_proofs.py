@@ -17,7 +17,8 @@ from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, sides_for_all_sizes, written
-from symad.verification.checker.quotients import Generator, Quotients
+from symad.verification.checker.quotients import Generator, Quotient, Quotients
+from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
@@ -97,6 +98,35 @@ def test_a_step_that_lies_is_refused(name):
     left, right, kind, rule, data = FORGED_PARTS[name]
     claim = claim_of(left, right)
     refused(claim, [number_of(claim, kind), rule, data])
+
+
+def test_parts_have_values_where_the_argument_has() -> None:
+    """r² = x for r = √x does not make |x| = x for x < 0, where a branch or another element has √x."""
+    root = sp.Piecewise((sp.sqrt(x), x > 0), (0, True))
+    branch = claim_of(root + sp.Abs(x), root + x)
+    step = [number_of(branch, "call", "abs"), "factors", [[2, generator(2)]]]
+    assert "may have no value" in refused(branch, step)
+    r = sp.sqrt(x)
+    beside = claim_of(sp.Matrix([r * (x + 1), sp.Abs(x)]), sp.Matrix([r * x + r, x]))
+    step = [number_of(beside, "call", "abs"), "factors", [[2, generator(1)]]]
+    with pytest.raises(Refused, match="may have no value"):
+        replay([beside], Proof((0,), ((0, 0, 0), (0, 0, 1)), (step,), 0))
+
+
+def test_an_earlier_value_has_a_value_where_its_name_is_used() -> None:
+    """x (x + |x|)/(x + |x|) is x, and |x| too, but has no value for x < 0."""
+    values = Values({})
+    number = values.variable(x)
+    size = values.size(number)
+    both = {(number.generator,): 1, (size.generator,): 1}
+    above = {tuple(sorted((number.generator, *m))): c for m, c in both.items()}
+    values.numbered[0] = Quotient(above, 1, {frozenset(both.items()): 1})
+    assert not values.field.gap(values.numbered[0], size) and not values.field.gap(values.numbered[0], number)
+    for value in (number, size):
+        with pytest.raises(Refused, match="may not be there"):
+            values.named(value, 0)
+    values.numbered[1] = values.field.multiply(number, number)
+    assert values.named(values.field.multiply(size, size), 1) == values.numbered[1]
 
 
 def test_exp_of_a_logarithm_keeps_its_number():
