@@ -19,16 +19,16 @@ from symad.numeric.lowering import lower
 if TYPE_CHECKING:
     from symad.numeric.eager.attention import attention
     from symad.numeric.eager.pairwise import pairwise
-    from symad.numeric.entries.c_file import c_file
     from symad.numeric.fixed_inputs import given
     from symad.numeric.solvers.least_squares import least_squares
     from symad.numeric.solvers.minimize import minimize
+    from symad.numeric.standalone_c import c_file
 
 __all__ = ["Kernel", "attention", "c_file", "given", "least_squares", "lower", "minimize", "pairwise"]
 
 _LATER = {
     "attention": "symad.numeric.eager.attention",
-    "c_file": "symad.numeric.entries.c_file",
+    "c_file": "symad.numeric.standalone_c",
     "given": "symad.numeric.fixed_inputs",
     "least_squares": "symad.numeric.solvers.least_squares",
     "minimize": "symad.numeric.solvers.minimize",

@@ -257,8 +257,8 @@ class Kernel:
     def save(self, path: str | Path) -> None:
         """Write the source to a file that does not need symad.
 
-        Backend "c" writes C to files named .c or .h, with arrays written out in scalars (see
-        `symad.numeric.c_file`); to a .py file it writes array code that imports symad to compile its loops.
+        Backend "c" writes C to files named .c or .h, with arrays written out in scalars as `c_file` does;
+        to a .py file it writes array code that imports symad to compile its loops.
 
         Raises:
             LoweringError: a .c or .h file is asked for, and the kernel has no C; or the kernel calls a user's

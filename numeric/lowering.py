@@ -142,7 +142,7 @@ def listing(graph: Graph, form: str) -> str:
 
 def standalone(graph: Graph) -> tuple[str, str]:
     """A graph as standalone C: source and header."""
-    from symad.numeric.entries.c_file import c_file  # loaded on use
+    from symad.numeric.standalone_c import c_file  # loaded on use
 
     made = c_file(graph)
     return made.source, made.header

@@ -190,7 +190,8 @@ class _Groups:
     def _fusable(self, node: Node) -> bool:
         if isinstance(node.op, Broadcast):
             return not node.args[0].shape and bool(self.users[node])
-        return isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
+        known = isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
+        return known and len(set(node.args)) <= MAX_LEAVES
 
     def _fits(self, node: Node, group: _Group) -> bool:
         """Whether the kernel stays small, and the node has the shape of its results or is a scalar."""
@@ -202,9 +203,7 @@ class _Groups:
         self.of[node] = group
         group.members.add(node)
         group.leaves.discard(node)
-        group.leaves |= {
-            a for a in node.args if a not in group.members and not isinstance(a.op, Constant)
-        }
+        group.leaves |= {a for a in node.args if a not in group.members and not isinstance(a.op, Constant)}
 
     def _returns(self, node: Node, group: _Group) -> bool:
         """Whether a path leaves ``group`` through ``node`` and returns to it, so that it cannot join."""
@@ -241,8 +240,10 @@ class _Groups:
                     del self.of[node]
                 arrays = [node for node in members if node.shape and not isinstance(node.op, Broadcast)]
                 for part in (arrays, [node for node in members if not node.shape]):
+                    last: _Group | None = None
                     for node in part:
-                        self._join(node, self.of.get(part[0]) or _Group(part[0]))
+                        last = last if last is not None and self._fits(node, last) else _Group(node)
+                        self._join(node, last)
 
     def rebuilt(self, opened: Opened) -> Nodes:
         """The outputs, computed by `Fused` nodes."""
@@ -282,9 +283,7 @@ class _Groups:
             g is None or (g is not group and node not in self.again.get(g.root, ())) for g in readers
         )
 
-    def _kernel(
-        self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]
-    ) -> dict[Node, Node]:
+    def _kernel(self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
         """The `Fused` nodes of one group; members that no result needs are left out."""
         results = [m for m in members if self.of.get(m) is group and self._is_read(m)]
         needed = set(results)
@@ -294,10 +293,7 @@ class _Groups:
         members = [m for m in members if m in needed]
         inside = set(members)
         leaves = dict.fromkeys(
-            a
-            for m in members
-            for a in m.args
-            if a not in inside and not isinstance(a.op, Constant)
+            a for m in members for a in m.args if a not in inside and not isinstance(a.op, Constant)
         )
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         inner = dict(local)

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.graph import Graph
+from symad.core.contents import inner_graphs
+from symad.core.graph import Graph, Node
+from symad.core.questions import evaluate
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
-from symad.numeric.compiler.c_compiler import compile_c, native_options
+from symad.numeric.compiler.c_compiler import compile_c, compiler, native_options
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import Layout, layout_of
+from symad.numeric.entries.in_scalars import TooLarge, in_scalars
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
@@ -31,8 +34,29 @@ from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
+from symad.ops.basic.sources import Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.stable import with_logistic
+
+MAX_DATA = 64
+"""The most entries other than 0 of a constant array in a function of numbers that is written out in scalars.
+
+Origin: it bounds what may be a matrix of coefficients. Other arrays are data, which compiled loops read.
+"""
+
+MAX_WRITTEN_OUT = 200_000
+"""The most operations of a function of numbers whose arrays are written out in scalars; otherwise NumPy
+computes the arrays.
+
+Origin: writing out takes 20 µs an operation, so that this bounds it to 4 s.
+"""
+
+MAX_COMPILED = 16_000
+"""The most operations of such a function that are compiled; the kernel of backend "runs" executes more.
+
+Origin: gcc 12 compiles 4,000 operations a second at -O1, so that this bounds it to 4 s. The Jacobian of M⁻¹F
+for 11 links has 38,000: compiled, in 20 s, it takes 21 µs, by "runs" 39, in NumPy 2,300.
+"""
 
 MAX_OPERATIONS = 100_000
 """The most operations of a compiled function; larger ones are executed by the kernel of backend "runs".
@@ -42,7 +66,10 @@ Origin: it bounds the time of compilation, not that of calls.
 
 
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
-    """Print, compile and bind a scalar graph; a line for each pass is appended to ``report``.
+    """Print, compile and bind a graph; a line for each pass is appended to ``report``.
+
+    A graph of numbers whose arrays are matrices of formulas is written out in scalars, linear systems by
+    elimination; others with arrays become NumPy code with compiled kernels.
 
     The NumPy form is used if there is no compiler, if C lacks a function (Bessel functions, polygamma, ...),
     or if a result is a truth value, because this C returns numbers only.
@@ -52,20 +79,31 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     """
     if any(node.shape for node in graph.input_nodes):
         return lower_arrays.lower(graph, dtype, report)
-    prepared = prepare(with_logistic(graph))
+    scalars, prepared = graph, prepare(with_logistic(graph))
     if not is_scalar(prepared):
-        return lower_arrays.lower(graph, dtype, report)
+        if dtype != "float64" or compiler() is None or not _has_small_arrays(graph):
+            return lower_arrays.lower(graph, dtype, report)
+        try:
+            scalars = in_scalars(graph, MAX_WRITTEN_OUT, report)
+            prepared = prepare(with_logistic(scalars))
+        except TooLarge:  # kernels for chains of a few numbers would take minutes to compile
+            return lower_numpy.lower(graph, dtype, packed, report)
+        except LoweringError:  # an op has no form in scalars
+            return lower_arrays.lower(graph, dtype, report)
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
+    plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
+    if scalars is not graph and len(prepared.nodes) > MAX_COMPILED:
+        runs = lower_runs.lower(scalars, dtype, packed)
+        return plain() if runs.native is None else replace(runs, plain=plain)
     layout = layout_of(prepared.input_nodes, prepared, roles_of(graph, inner=False).labels)
     try:
         name, source = print_c(prepared, layout, report)
     except NotInC:
-        return lower_numpy.lower(graph, dtype, packed)
+        return plain()
     header = print_header(name, layout)
     if len(prepared.nodes) > MAX_OPERATIONS:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
-    plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
     library = None if returns_truth(prepared, packed) else compile_c(source, native_options())
     if library is None:
         return replace(plain(), c_source=source, c_header=header)
@@ -84,6 +122,16 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     return Kernel(
         title, "", function, {}, source, header, packed=packed, native=native, plain=plain, quick=quick
     )
+
+
+def _has_small_arrays(graph: Graph) -> bool:
+    """Whether arrays are made from numbers, as the matrices of a formula are: no data, no loops."""
+    return not any(inner_graphs(node.op) or _is_data(node) for node in graph.nodes)
+
+
+def _is_data(node: Node) -> bool:
+    known = isinstance(node.op, Source) and not isinstance(node.op, Input) and bool(node.shape)
+    return known and int(np.count_nonzero(evaluate(node.op, ()))) > MAX_DATA
 
 
 def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = None) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from symad.models.sequences.lstm import LSTM
 from symad.models.transformers.attention import attention, causal_mask
 from symad.numeric import c_file, lower
 from symad.numeric.compiler import c_compiler
-from symad.numeric.entries.c_file import CFile
+from symad.numeric.standalone_c import CFile
 from symad.numeric.targets.c_functions import SCALAR_C
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import dimension, input_node
