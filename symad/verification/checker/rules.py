@@ -79,8 +79,8 @@ class Values:
     def needs(self, a: Quotient) -> int:
         """What a value needs as bits: inputs, divisors, and functions that do not have values everywhere."""
         for f in a.under.keys() - self.divisors:
-            self.divisors[f] = (self.field.sign(Quotient(dict(f))) != "positive") << 2 * len(self.divisors) + 1
-            self.partial |= self.divisors[f]
+            known = self.field.sign(Quotient(dict(f))) == "positive"
+            self.partial |= self.divisors.setdefault(f, 0 if known else 2 << 2 * len(self.divisors))
         used = {k for p in (a.over, *map(dict, a.under)) for m in p for k in m}
         parts = [self.field.generators[k].inputs for k in used]
         return reduce(or_, [*parts, *[self.divisors[f] for f in a.under]], 0)
