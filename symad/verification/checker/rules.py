@@ -69,10 +69,10 @@ class Values:
         """The generator of a function of values, one for equal arguments; it is 0 only where ``zeros`` is."""
         key = (name, *[a.key for a in args])
         if key not in self.atoms:
-            bits, choice = reduce(or_, map(self.needs, args), 0), name == "select"
-            bits &= ~(self.partial * choice)  # a branch that is not taken need not have a value
-            own = (choice or name not in {"name", *table.TOTAL}) << 2 * len(self.field.generators)
-            made = Generator(own | bits, sign, False, poly.ONE if sign == "positive" else zeros)
+            choice, sure = name == "select", sign == "positive"  # a branch not taken may have no value
+            bits = reduce(or_, map(self.needs, args), 0) & ~(self.partial * choice)  # `needs` comes first
+            own = (choice or not (sure or name in {"name", *table.TOTAL})) << 2 * len(self.field.generators)
+            made = Generator(own | bits, sign, False, poly.ONE if sure else zeros)
             self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
         return self.atoms[key]
 
