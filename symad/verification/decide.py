@@ -43,7 +43,7 @@ from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
-from symad.verification.without_values import Valued, without_function
+from symad.verification.without_values import Valued, too_large, without_function
 from symad.version import __version__
 
 
@@ -89,7 +89,7 @@ def _decided(
     """The entries of each pair, and the primes of the last identity test."""
     found, at = dict[int, Verdict](), dict[int, Sizes]()
     groups: dict[Sizes, list[int]] = {(): []}
-    nothing = judge.within(partial(without_function, pairs), dict[int, Verdict]())
+    nothing = too_large(pairs) or judge.within(partial(without_function, pairs), dict[int, Verdict]())
     same, lefts, indexed = list[Goal](), dict[tuple[int, int], Node](), dict[int, Verdict]()
     for k, pair in enumerate(pairs):
         if k in nothing:

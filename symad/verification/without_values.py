@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import prod
 
 import numpy as np
 import sympy
@@ -37,6 +38,9 @@ from symad.verification.verdicts import Pair, Verdict
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
 
 NO_LEFTS: Mapping[int, Node] = {}
+
+MAX_ELEMENTS = 1 << 18
+"""The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
 
 BALL_POINTS = 9
 """The number of points at which balls are tried: a value that exists may overflow in floats."""
@@ -214,9 +218,22 @@ def without_function(pairs: Sequence[Pair]) -> dict[int, Verdict]:
     return {k: _nothing(pair, why) for k, pair in enumerate(pairs) if (why := reasons[pair.function])}
 
 
+def too_large(pairs: Sequence[Pair]) -> dict[int, Verdict]:
+    """Claims none of which is decided, if arrays are too large: a single operation on them takes too long."""
+    sides = {node for pair in pairs if pair.left is not pair.right for node in (pair.left, pair.right)}
+    most = max((prod(n.shape) for n in topological(sides) if is_fixed(n)), default=0)
+    reason = f"it has an array of {most:,} elements, and arrays of at most {MAX_ELEMENTS:,} are evaluated"
+    return {k: _nothing(pair, reason) for k, pair in enumerate(pairs)} if most > MAX_ELEMENTS else {}
+
+
+def is_fixed(node: Node) -> bool:
+    """Whether the sizes of a node are numbers."""
+    return all(isinstance(d, int) for d in node.shape)
+
+
 def _nowhere_defined(function: tuple[Node, ...]) -> str:
     """Why a function of known sizes has no value; empty where it may have one."""
-    if not function or any(not all(isinstance(d, int) for d in n.shape) for n in topological(function)):
+    if not function or not all(map(is_fixed, topological(function))):
         return ""
     claim = Claimed((*function, *function), len(function))
     (found,) = with_values([claim])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd
+from math import gcd, log10
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,7 +31,7 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.errors import ShapeError
+from symad.errors import ShapeError, TraceError
 from symad.numbers.number_domains import divide
 from symad.ops.basic.shaping import broadcast_axes, broadcast_to
 from symad.ops.basic.sources import EXACT, Constant, constant, described
@@ -209,6 +209,9 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
 LARGEST, BITS, SINGLE = 1 << 1000, 1000, 1 << 120
 """Integers up to the first are floats, with some room, and up to the last in single precision, too."""
 
+MAX_BITS = 1 << 17
+"""The maximum number of bits of an exact factor: the time of its division grows as the square of it."""
+
 
 def _is_large_sum(node: Node) -> bool:
     """Whether a sum has a number that is no float: what it divides may have one, too, and both cancel."""
@@ -223,7 +226,14 @@ def _scaled(product: Node, factor: Fraction) -> Node:
 
     As one number, 1/180! would be 0, and x¹⁸⁰/180! too: the factor is divided into parts that are floats.
     """
-    bits = factor.numerator.bit_length() - factor.denominator.bit_length()
+    over, under = factor.numerator.bit_length(), factor.denominator.bit_length()
+    if max(over, under) > MAX_BITS:
+        digits, most = (int(bits * log10(2)) for bits in (max(over, under), MAX_BITS))
+        raise TraceError(
+            f"a factor has about {digits:,} digits; exact factors of at most {most:,} digits are kept: "
+            "divide the expression by it, or take the logarithm"
+        )
+    bits = over - under
     count = abs(bits) // BITS
     part = Fraction(2) ** (bits // (count + 1))
     for number in [part] * count + [factor / part**count]:

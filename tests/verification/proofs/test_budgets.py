@@ -6,9 +6,26 @@ import time
 
 import numpy as np
 import pytest
-from sympy import Matrix, MatrixSymbol, Rational, Trace, cos, eye, gamma, sin, sqrt, symbols, sympify, zeta
+from sympy import (
+    Integer,
+    Matrix,
+    MatrixSymbol,
+    Rational,
+    Sum,
+    Symbol,
+    Trace,
+    cos,
+    eye,
+    gamma,
+    sin,
+    sqrt,
+    symbols,
+    sympify,
+    zeta,
+)
 
 import symad
+from symad.errors import TraceError
 from symad.verification import Budget
 from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.time_guard import Guard, resident_memory
@@ -182,3 +199,22 @@ def test_what_is_no_budget_is_refused(budget):
     ):
         with pytest.raises(TypeError, match=r"budget is a symad\.verification\.Budget"):
             call()
+
+
+@pytest.mark.parametrize("count", [10**6, 10**8])
+def test_arrays_too_large_to_be_evaluated_are_undecided_with_the_reason(count):
+    k = Symbol("k", integer=True)
+    held = symad.equal(Sum(x**k, (k, 0, count)), x, seed=1)
+    assert held.status == "undecided"
+    assert f"an array of {count + 1:,} elements" in str(held).replace("\n    ", " ")
+
+
+def test_two_sides_that_are_one_graph_are_proved_however_large():
+    k = Symbol("k", integer=True)
+    f = symad.trace(Sum(x**k, (k, 0, 10**6)))
+    assert symad.equal(f, f, seed=1).status == "proved"
+
+
+def test_exact_factors_of_a_million_digits_are_refused():
+    with pytest.raises(TraceError, match=r"a factor has about 1,000,000 digits; .* at most 39,456 digits"):
+        symad.trace(Integer(10) ** (10**6) * x)
