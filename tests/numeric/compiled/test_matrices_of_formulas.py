@@ -52,7 +52,7 @@ def test_long_ones_are_executed_without_compilation_or_stay_in_numpy(monkeypatch
 
 def test_single_precision_has_arrays():
     kernel = lower(symad.jacobian(solution(), X), backend="c", dtype="float32")
-    np.testing.assert_allclose(kernel(*POINT), expected(), rtol=1e-4)
+    np.testing.assert_allclose(kernel(*POINT), expected(), rtol=2e-6, atol=1e-6)
 
 
 def test_data_are_read_by_loops():

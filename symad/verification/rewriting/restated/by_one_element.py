@@ -20,13 +20,15 @@ from symad.verification.rewriting.rewrite import expand_definitions
 def by_one_element(outputs: Sequence[Node]) -> list[Node] | None:
     """Two scalars: if they are equal, so are two arrays or sums. None where no element stands for all."""
     a, b = _inside(*expand_definitions(outputs))
+    if not a.shape or 0 in a.shape:
+        return None
     made: dict[Node, Node] = {}
     for node in topological([a, b]):
         found = _at_first(node, made, a) if node.shape else _scalar(node)
         if found is None:
             return None
         made[node] = found
-    return [made[a], made[b]] if a.shape else None
+    return [made[a], made[b]]
 
 
 def _inside(a: Node, b: Node) -> tuple[Node, Node]:
