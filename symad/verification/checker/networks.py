@@ -12,12 +12,12 @@ from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import Dim, same_dim
-from symad.verification.checker.terms import FREE, MAX_POWER, Refused, Term, bounded, needed
+from symad.verification.checker.terms import BOUND, MAX_POWER, Refused, Term, bounded, needed
 
 Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
-ONE, DELTA, AXIS, FRESH = Fraction(1), 0, 30_000, 40_000  # [i = j]; axes of atoms; what products bind
+ONE, DELTA, AXIS, NEW = Fraction(1), 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what products bind
 MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
@@ -66,7 +66,7 @@ class Networks:
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
-        self.forms, self.fresh, self.atoms = dict[Term, Form](), count(FRESH), {DELTA: Atom("delta", None)}
+        self.forms, self.fresh, self.atoms = dict[Term, Form](), count(NEW, -2), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer of the proof to the next question; None if it has none."""
@@ -146,7 +146,7 @@ class Networks:
     def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
         found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
-        axes = sorted(i for i in found if i >= FREE)
+        axes = sorted(i for i in found if i < 0)
         inner = {axis: AXIS + k for k, axis in enumerate(axes)}
         number, order = self.known(Atom(kind, data, tuple(moved(f, inner) for f in forms)), len(axes))
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})

@@ -118,7 +118,7 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
         case "call", (_, _, _):
             return bar * slope_of_matrix(term, *divmod(k, isqrt(len(args))))
         case "call", (_, _, _, p, q, n):  # Σ over new r and s of slope_rs Σ [p = r] [q = s] bar
-            r, s = (FREE * FREE + 2 * len(terms.known) + c for c in (0, 1))
+            r, s = (c - FREE**4 - 2 * len(terms.known) for c in (0, 1))
             bar = terms.made("total", ((p, n), (q, n)), bar * terms.delta(p, r) * terms.delta(q, s))
             return terms.made("total", ((r, n), (s, n)), slope_of_matrix(term, r, s) * bar)
         case _, "select":  # the branch that is not taken gets nothing

@@ -21,7 +21,7 @@ from symad.sympy_functions import scalar_functions as own
 
 Operand: TypeAlias = "Term | Fraction | int"
 MAX_TERMS, MAX_WORK, MAX_BITS, MAX_POWER = 200_000, 5_000_000, 20_000, 1000  # more are refused
-FREE, BOUND = 10_000, 20_000  # positions are below; index symbols begin here, and those that sums bind
+FREE, BOUND = -10_000, -30_000  # positions are 0 and up; index symbols from here up, and from here down
 
 
 class Refused(Exception):
@@ -147,7 +147,8 @@ class Terms:
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""
-        return self.term(i == j) if i == j or max(i, j) < FREE else self.made("delta", (min(i, j), max(i, j)))
+        known = i == j or (type(i + j) is int and min(i, j) >= 0)  # positions in symbols may be equal
+        return self.term(i == j) if known else self.made("delta", (min(i, j), max(i, j)))
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""

@@ -1,8 +1,7 @@
 """Graphs written out: what each op computes, as a formula for each element of its value.
 
-There is one rule for each op: a function of the node, of the elements of its arguments, and of an index. It
-holds positions where sizes are numbers, and index symbols, integers from `FREE` on (0 for axes of length 1),
-where they are symbols; only the rules in `FOR_ALL_SIZES` may meet these.
+There is one rule for each op: a function of the node, of its arguments' elements, and of positions or index
+symbols for all sizes: these are negative (0 for axes of length 1), and only `FOR_ALL_SIZES` may get them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from symad.ops.arrays import gathering, positions, softmax, stacking
 from symad.ops.basic import arithmetic, contraction, shaping, sources
 from symad.ops.elementwise import apply, powers, selection
 from symad.ops.linalg import cholesky, solve_det
-from symad.verification.checker.terms import ALWAYS, BOUND, FREE, HEADS, Refused, Term, Terms, of_matrix
+from symad.verification.checker.terms import ALWAYS, BOUND, HEADS, Refused, Term, Terms, of_matrix
 
 Index: TypeAlias = tuple[int, ...]
 Element: TypeAlias = Callable[[Index], Term]
@@ -36,7 +35,7 @@ class Writing:
 
     def __init__(self, terms: Terms, given: Given = None, symbolic: bool = False) -> None:
         """Nothing is written yet."""
-        self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND)
+        self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND, -2)
         self.made, self.kept = dict[tuple[Node, Index], Term](), dict[Any, Any]()  # what is needed again
 
     def elements(self, outputs: Iterable[Node]) -> list[Term]:
@@ -53,7 +52,7 @@ class Writing:
         """One element."""
         if (made := self.made.get(key := (node, at))) is None:
             kind, given, rule = type(node.op), self.given.get(node), RULES.get(type(node.op))
-            if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at))):
+            if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i < 0 for i in at))):
                 raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
             if (args := self.kept.get(node)) is None:
@@ -166,7 +165,7 @@ def reshaped(w: Writing, node: Node, x: list[Element], at: Index) -> Term:
     if same_shape([d for d in old if d != 1], [d for d in new if d != 1]):
         rest = iter([i for i, d in zip(at, new, strict=True) if d != 1])
         return x[0](tuple(0 if d == 1 else next(rest) for d in old))
-    if any(i >= FREE for i in at) or prod(old) != prod(new):
+    if any(i < 0 for i in at) or prod(old) != prod(new):
         raise Refused("a reshape joins or splits axes")
     return x[0](tuple(map(int, np.unravel_index(np.ravel_multi_index(at, new), old))))
 

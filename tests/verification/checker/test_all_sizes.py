@@ -1,11 +1,16 @@
 """Derivatives and identities for all sizes: conditions, selections, slices and gathered rows included."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import sympy as sp
 
 import symad
 from symad.models.sequences import ar
+from symad.verification.checker.proofs import Claim, Derivative
+from symad.verification.equality import with_inputs_of
+from symad.verification.proof.find_isomorphism import find_for_all_sizes
 
 n, d, k = sp.symbols("n d k", integer=True, positive=True)
 
@@ -129,3 +134,21 @@ def test_a_shift_by_the_largest_element_makes_no_difference(name):
 def test_a_mistaken_shift_is_refuted(name):
     left, right, shape = MISTAKEN[name]
     assert symad.equal(*[symad.trace(f, [shape]) for f in (left, right)], seed=1).status == "refuted"
+
+
+MANY = 50_000
+CONFUSED = {
+    "each element": (lambda x, p: x, lambda x, p: np.broadcast_to(x[p], (MANY,))),
+    "each function": (lambda x, p: np.exp(x), lambda x, p: np.broadcast_to(np.exp(x[p]), (MANY,))),
+    "a sum": (lambda x, p: (x * x).sum(), lambda x, p: (x * x[p]).sum()),
+    "a sum of functions": (lambda x, p: np.exp(x + x).sum(), lambda x, p: np.exp(x + x[p]).sum()),
+}
+
+
+@pytest.mark.parametrize("name", CONFUSED)
+@pytest.mark.parametrize("position", [0, 10_000, 20_000, 30_000, 40_000])
+def test_a_position_is_no_index_symbol_however_large(name, position):
+    left, right = (symad.trace(partial(f, p=position), [(MANY,)]) for f in CONFUSED[name])
+    for one, other in ((left, left), (left, right)):
+        claim = Claim(Derivative("value", one.output_nodes), with_inputs_of(one, other).output_nodes)
+        assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).goals) == (one is other)
