@@ -28,6 +28,7 @@ from symad.ops.basic.sources import constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal
+from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.whole_proofs import MAX_GOALS_CUT
 from symad.verification.proof.with_proofs import (
@@ -43,7 +44,7 @@ from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
-from symad.verification.without_values import Valued, too_large, without_function
+from symad.verification.without_values import Valued, without_function
 from symad.version import __version__
 
 
@@ -73,6 +74,7 @@ def decide(
     budget = budget or Budget()
     meter = meter or Meter(budget)
     judge = Judge(budget, meter)
+    comparisons = [part for whole in comparisons for part in one_by_one(whole)]
     pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
     known = Replayed(comparisons, budget)
     entries, primes = _decided(pairs, seed, judge, known)
@@ -89,9 +91,13 @@ def _decided(
     """The entries of each pair, and the primes of the last identity test."""
     found, at = dict[int, Verdict](), dict[int, Sizes]()
     groups: dict[Sizes, list[int]] = {(): []}
-    nothing = too_large(pairs) or judge.within(partial(without_function, pairs), dict[int, Verdict]())
+    large = without_elements(pairs, known)
+    rest = {k: pair for k, pair in enumerate(pairs) if k not in large}
+    nothing = judge.within(partial(without_function, rest), dict[int, Verdict]())
+    for k, verdict in large.items():
+        (found if (verdict.status == "proved").all() else nothing)[k] = verdict
     same, lefts, indexed = list[Goal](), dict[tuple[int, int], Node](), dict[int, Verdict]()
-    for k, pair in enumerate(pairs):
+    for k, pair in rest.items():
         if k in nothing:
             continue
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
@@ -119,7 +125,9 @@ def _decided(
             else:
                 found[k], at[k] = verdict, sizes
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
-    valued = Valued(known.comparisons, lefts)
+    unclear = {pairs[k].place[0] for k in range(len(pairs)) if k in nothing}
+    unclear -= {pairs[k].place[0] for k in found}
+    valued = Valued(known.comparisons, lefts, unclear)
     found = {k: valued.verdict(pairs[k].place, verdict) for k, verdict in found.items()} | nothing
     return [entries_of(pair, found[k], _size_texts(at.get(k, ()))) for k, pair in enumerate(pairs)], primes
 

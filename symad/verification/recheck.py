@@ -59,8 +59,9 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
-    valued = Valued(comparisons)
-    whole = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved) and valued.everywhere(k)]
+    replayed = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
+    valued = Valued(comparisons, without=set(range(count)).difference(replayed))
+    whole = [k for k in replayed if valued.everywhere(k)]
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(

@@ -6,11 +6,10 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from math import prod
 
 import numpy as np
 import sympy
@@ -22,11 +21,14 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.verification.certificate.certificate import Comparison, Entry
 from symad.verification.depending import depending
 from symad.verification.fields.prime_fields import Array
+from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, nothing_known
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.values.find_values import (
+    MOST_ELEMENTS,
     Place,
     TooLarge,
     is_small,
+    is_too_large,
     may_lack_values,
     nowhere,
     places,
@@ -38,9 +40,6 @@ from symad.verification.verdicts import Pair, Verdict
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
 
 NO_LEFTS: Mapping[int, Node] = {}
-
-MAX_ELEMENTS = 1 << 18
-"""The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
 
 BALL_POINTS = 9
 """The number of points at which balls are tried: a value that exists may overflow in floats."""
@@ -118,17 +117,25 @@ def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
     lacking = depending((n for c in claims for n in c.nodes), may_lack_values)
     waiting = [k for k, c in enumerate(claims) if not lacking.isdisjoint(c.nodes)]
     total: list[list[Array] | None] = [None] * len(claims)
-    for k in waiting:
-        total[k] = claims[k].nothing()
-    for place, precisely in _tried([n for k in waiting for n in claims[k].nodes]):
+    large = [k for k in waiting if largest(claims[k].nodes) > MAX_ELEMENTS]
+    for group in [[k for k in waiting if k not in large], *([k] for k in large)]:
+        for k, found in _searched({k: claims[k] for k in group}):
+            total[k] = found
+    return total
+
+
+def _searched(claims: Mapping[int, Claimed]) -> Iterator[tuple[int, list[Array]]]:
+    """The elements of some claims that have values at one of the points that are tried for all of them."""
+    total = {k: claim.nothing() for k, claim in claims.items()}
+    waiting = list(claims)
+    for place, precisely in _tried([n for claim in claims.values() for n in claim.nodes]):
         chosen = {k: claims[k] for k in waiting if not precisely or is_small(claims[k].nodes)}
         for k, found in _at(place, chosen, precisely):
-            here, before = claims[k].combined(found), total[k] or ()
-            total[k] = [t | f for t, f in zip(before, here, strict=True)]
+            total[k] = [t | f for t, f in zip(total[k], claims[k].combined(found), strict=True)]
         waiting = [k for k in waiting if not _all_have(total[k])]
         if not waiting:
             break
-    return total
+    yield from total.items()
 
 
 def _all_have(flags: Sequence[Array] | None) -> bool:
@@ -162,6 +169,8 @@ def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[t
 def why(claim: Claimed) -> str:
     """The reason why nothing is claimed."""
     inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
+    if is_too_large(claim.nodes):
+        return f"graphs of more than {MOST_ELEMENTS:,} elements are not evaluated, so that no value is known"
     empty = nowhere(claim.nodes, promised(inputs))
     names = dict.fromkeys(str(n.op.head) if isinstance(n.op, Apply) else "a root" for n in empty)
     return f"{NO_VALUE}; intervals show that {', '.join(names)} has none" if names else NO_VALUE
@@ -174,12 +183,16 @@ class Valued:
     comparisons: Sequence[Comparison]
     lefts: Mapping[tuple[int, int], Node] = field(default_factory=dict)
     """By comparison and output, the nodes that replace left sides in the search for values."""
+    without: Collection[int] = ()
+    """Comparisons that are not looked at."""
 
     @cached_property
     def claims(self) -> list[Claimed]:
         """The claims of the comparisons."""
         return [
-            claimed(c, {o: node for (at, o), node in self.lefts.items() if at == k})
+            Claimed((), 0)
+            if k in self.without
+            else claimed(c, {o: node for (at, o), node in self.lefts.items() if at == k})
             for k, c in enumerate(self.comparisons)
         ]
 
@@ -209,26 +222,13 @@ class Valued:
         return replace(verdict, status=status, reason=reason)
 
 
-def without_function(pairs: Sequence[Pair]) -> dict[int, Verdict]:
+def without_function(pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
     """Which claims are about a derivative of a function that has no value: the function alone is looked at.
 
     The inverse of a singular matrix ends a claim so, before anything is tested.
     """
-    reasons = {f: _nowhere_defined(f) for f in {pair.function for pair in pairs}}
-    return {k: _nothing(pair, why) for k, pair in enumerate(pairs) if (why := reasons[pair.function])}
-
-
-def too_large(pairs: Sequence[Pair]) -> dict[int, Verdict]:
-    """Claims none of which is decided, if arrays are too large: a single operation on them takes too long."""
-    sides = {node for pair in pairs if pair.left is not pair.right for node in (pair.left, pair.right)}
-    most = max((prod(n.shape) for n in topological(sides) if is_fixed(n)), default=0)
-    reason = f"it has an array of {most:,} elements, and arrays of at most {MAX_ELEMENTS:,} are evaluated"
-    return {k: _nothing(pair, reason) for k, pair in enumerate(pairs)} if most > MAX_ELEMENTS else {}
-
-
-def is_fixed(node: Node) -> bool:
-    """Whether the sizes of a node are numbers."""
-    return all(isinstance(d, int) for d in node.shape)
+    reasons = {f: _nowhere_defined(f) for f in {pair.function for pair in pairs.values()}}
+    return {k: nothing_known(pair, why) for k, pair in pairs.items() if (why := reasons[pair.function])}
 
 
 def _nowhere_defined(function: tuple[Node, ...]) -> str:
@@ -238,12 +238,6 @@ def _nowhere_defined(function: tuple[Node, ...]) -> str:
     claim = Claimed((*function, *function), len(function))
     (found,) = with_values([claim])
     return why(claim) if found is not None and not any(f.any() for f in found) else ""
-
-
-def _nothing(pair: Pair, reason: str) -> Verdict:
-    """Every element is undecided."""
-    shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
-    return Verdict(np.full(shape, "undecided", dtype=object), "", 0.0, reason=reason)
 
 
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:

@@ -143,6 +143,11 @@ def is_small(outputs: Sequence[Node]) -> bool:
         return False
 
 
+def is_too_large(outputs: Sequence[Node]) -> bool:
+    """Whether outputs are evaluated nowhere."""
+    return bool(sum(size(n.shape) for n in topological(outputs)) > MOST_ELEMENTS)
+
+
 TOTAL_OPS = (
     Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select, ExponentialOp, Triangle, Determinant,
     DeterminantSign, Adjugate, AdjugateTangent, RandomOp, CompressedRows, Positions, SortingPositions,
@@ -237,7 +242,7 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
     nodes = topological(outputs)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
     integers = integer_inputs(nodes)
-    if sum(size(n.shape) for n in nodes) > MOST_ELEMENTS:
+    if is_too_large(outputs):
         raise TooLarge(f"graphs of more than {MOST_ELEMENTS} elements are not evaluated")
     if sum(size(n.shape) for n in inputs) > MOST_INPUTS:
         yield from (Place(point, False) for point in _large_points(inputs, integers))

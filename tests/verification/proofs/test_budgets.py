@@ -215,6 +215,35 @@ def test_two_sides_that_are_one_graph_are_proved_however_large():
     assert symad.equal(f, f, seed=1).status == "proved"
 
 
+LARGE = Sum(x ** Symbol("k", integer=True), (Symbol("k", integer=True), 0, 10**6))
+SQUARE = x**2 + 2 * x * y + y**2
+
+
+@pytest.mark.parametrize(
+    ("sides", "statuses"),
+    [
+        (([LARGE, (x + y) ** 2], [x, SQUARE]), ["undecided", "proved"]),
+        (([LARGE, (x + y) ** 2], [x, SQUARE + 1]), ["undecided", "refuted"]),
+        (([(x + y) ** 2, LARGE, x], [SQUARE, LARGE, x]), ["proved", "proved", "proved"]),
+    ],
+)
+def test_a_large_array_leaves_other_outputs_decided(sides, statuses):
+    certificate = symad.equal(*sides, seed=1)
+    assert [e.status for e in certificate.entries] == statuses, str(certificate)
+    assert [e.status for e in certificate.recheck(seed=1).entries] == statuses
+
+
+@pytest.mark.parametrize(("slope", "status"), [(2 * y, "proved"), (3 * y, "refuted")])
+def test_derivatives_without_a_large_array_of_the_function_are_decided(slope, status):
+    assert symad.verify(LARGE + y**2, y, gradient=slope, seed=1).status == status
+
+
+def test_large_matrices_are_compared_as_a_whole():
+    A, B = MatrixSymbol("A", 1000, 1000), MatrixSymbol("B", 1000, 1000)
+    assert symad.equal(Trace(A.T * B), Trace(B * A.T), seed=1).status == "proved"
+    assert symad.equal(Trace(A.T * B), Trace(A * B), seed=1).status == "undecided"
+
+
 def test_exact_factors_of_a_million_digits_are_refused():
     with pytest.raises(TraceError, match=r"a factor has about 1,000,000 digits; .* at most 39,456 digits"):
         symad.trace(Integer(10) ** (10**6) * x)
