@@ -319,7 +319,7 @@ def functions(body: MakesBody, prepared: Callable[[Graph], Graph], sparse: bool 
 
 def loops_alone(places: Sequence[Value | None], body: MakesBody) -> tuple[ProgramPass, ...]:
     """The first program passes for CuPy, which allocates the result of each statement; see `in_place`."""
-    run = partial(put_results, places=places, parts=False)
+    run = partial(put_results, places=places, parts="none")
     put = ProgramPass("put", run, "", "results are copied to the memory where they stay")
     run = partial(open_loops, body=body, kept=False)
     return LAY_OUT, put, ProgramPass("loops", run, "lay out", "loops are statements", LOOPS)

@@ -1,7 +1,7 @@
 """Compiled loops as C: matrix products by BLAS, the rest as loops over arrays.
 
 All sizes except the number of steps are numbers, so that views cost nothing and inner loops become vector
-code. The statements of a step say where each value is computed (`step_places`); a value without a place is
+code. The statements of a step say where each value is computed (`put_results`); a value without a place is
 computed in scratch memory. The state is read from where the previous step wrote it.
 """
 
@@ -39,9 +39,10 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, assignments
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
+from symad.numeric.program_passes.memory.result_places import parts_of
 from symad.numeric.scheduling.blocks import number_of
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import Constant
 
 
@@ -109,7 +110,7 @@ class LoopText:
         if isinstance(expression, Read):
             return self.view[expression.value]
         if isinstance(expression, Index):
-            return _indexed(self._of(expression.array), expression)
+            return _indexed(self._of(expression.array), expression.places)
         assert isinstance(expression, Compute)
         op, shape = expression.op, _ints(expression.shape)
         if isinstance(op, Slice):
@@ -128,6 +129,8 @@ class LoopText:
     def _statement(self, statement: Statement) -> None:
         if isinstance(statement, Allocate):
             self.view[statement.value] = self._new(_ints(statement.value.shape), self.dtype)
+            if statement.zeros:
+                self._fill(self.view[statement.value], "0.0")
             return
         made = assignments(statement)
         first, found = made[0], made[0].expression
@@ -137,12 +140,16 @@ class LoopText:
             made = tuple(sorted(made, key=lambda each: numbers[each.value]))
             outputs = tuple(body.output_nodes[numbers[each.value]] for each in made)
             self._chain(Graph(body.input_nodes, outputs), found.args, made)
-        elif first.over is not None and (number := self._number(found)):
-            self._fill(self._place(first), number)
-        elif (seen := self._seen(found)) is not None and first.over is not None:
-            self._copy(seen, self._place(first))
-        elif seen is not None:
+        elif first.over is not None and (self._number(found) or self._seen(found) is not None):
+            self._bring(found, self._place(first))
+        elif (seen := self._seen(found)) is not None:
             self.view[first.value] = seen
+        elif parts := parts_of(found):
+            made_here = self._place(first)
+            if isinstance(op_in(found), Pad):
+                self._fill(made_here, "0.0")
+            for part, places in parts:
+                self._bring(part, _indexed(made_here, places))
         elif isinstance(found, Compute) and isinstance(found.op, Einsum):
             self._contraction(found.op, found.args, self._place(first))
         else:
@@ -216,6 +223,14 @@ class LoopText:
 
     # ---- copies ----------------------------------------------------------------------------------
 
+    def _bring(self, given: Expression, target: View) -> None:
+        """Write loops that copy a value, or fill an array with a number."""
+        number = self._number(given)
+        if number:
+            self._fill(target, number)
+        else:
+            self._copy(self._of(given), target)
+
     def _copied(self, source: View) -> View:
         """A copy of an array whose elements are adjacent."""
         made = self._new(source.shape, source.type)
@@ -250,12 +265,12 @@ def _ints(values: Sequence[Dim]) -> Ints:
     return tuple([int(v) for v in values])
 
 
-def _indexed(array: View, index: Index) -> View:
+def _indexed(array: View, places: Sequence[Place]) -> View:
     """The view of some places of an array."""
-    sides = [(p.offset, 1, 1) if isinstance(p, Position) else _side(p) for p in index.places]
+    sides = [(p.offset, 1, 1) if isinstance(p, Position) else _side(p) for p in places]
     start, count, step = (_ints([side[k] for side in sides]) for k in range(3))
     part = array.sliced(start, count, step)
-    kept = [k for k, place in enumerate(index.places) if isinstance(place, Interval)]
+    kept = [k for k, place in enumerate(places) if isinstance(place, Interval)]
     shape, strides = (tuple(side[k] for k in kept) for side in (part.shape, part.strides))
     return replace(part, shape=shape, strides=strides)
 

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 import sympy
 
 from symad.core.dims import Shape, plus
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
 from symad.numeric.passes.loop import pieces
 from symad.numeric.program.expressions import (
     Compute,
@@ -43,8 +43,9 @@ from symad.numeric.program_passes.loops.loop_layout import (
     rows_read,
     states_of,
 )
-from symad.numeric.program_passes.loops.step_places import compiled_step
-from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.program_passes.memory.boxes import put_together
+from symad.numeric.program_passes.memory.result_places import put_results
+from symad.numeric.scheduling.blocks import block_of, number_of
 from symad.ops.basic.shaping import Broadcast
 
 Compiles: TypeAlias = Callable[[Value], bool]
@@ -244,10 +245,8 @@ class _Opened:
         given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
         kept = [k for k, array in enumerate(arrays) if k < states_of(op) or array is not None]
         wanted = [results[k] for k in kept]
-        if self.compiled:
-            made = compiled_step(wanted, given, [rooms.get(k) for k in kept])
-        else:
-            made = body(wanted, given, [rooms[k].value if k in rooms else None for k in kept])
+        places = [rooms[k].value if k in rooms else None for k in kept]
+        made = (compiled_step if self.compiled else body)(wanted, given, places)
         new = dict(zip(kept, made.results, strict=True))
         initial, moving, fixed = pieces(op, layout.args)
         read = rows_read(op, layout.beside)
@@ -284,6 +283,14 @@ class _Opened:
             tuple(constant),
             self.compiled,
         )
+
+
+def compiled_step(
+    results: Sequence[Node], given: Mapping[Node, Value], places: Sequence[Value | None]
+) -> Program:
+    """The program of a compiled step: one statement for each op or kernel; see `MakesBody`."""
+    program = block_of(topological(results), results, given).program
+    return put_results(put_together(program, in_steps=True), places, "all")
 
 
 def _from_the_end(array: Value) -> tuple[Place, ...]:

@@ -27,9 +27,8 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Together, assignments
-from symad.numeric.program_passes.lines.by_twos import steps
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_view
-from symad.numeric.program_passes.memory.result_places import IN_PLACE, is_computed_anywhere
+from symad.numeric.program_passes.memory.result_places import first_of_chain
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Pad, Reshape
 
@@ -66,6 +65,7 @@ class _Work:
         self.made = {made.value: made for made in every}
         self.position = {made.value: k for k, made in enumerate(every)}
         self.shared = {value for group in program.shared for value in group}
+        self.overwrites = any(made.over is not None for made in every)
         self.before: dict[Value, list[Statement]] = {}
         self.instead: dict[Value, list[Statement]] = {}
         self.over: dict[Value, Value] = {}
@@ -106,7 +106,7 @@ class _Work:
         if len(pads) < len(made.expression.args) or len({*args}) < len(args):
             return
         found = boxes_of(made.expression.op, pads)
-        if found is None or any(self.reads[value] > 1 for value in args):
+        if found is None or any(value in self.instead for value in args):
             return
         array = Value("", made.value.shape)
         places = [self._fill(array, *pair) for pair in zip(args, pads, found, strict=True)]
@@ -127,38 +127,31 @@ class _Work:
         here = self.behind(inner)
         alone = reshaped is None or self.reads[reshaped] == 1
         alone = alone and here is not None and not isinstance(here.op, Pad) and not is_view(here)
-        self.instead[padded] = []
-        if reshaped is not None and self.reads[reshaped] == 1:
+        kept: list[Statement] = [self.made[padded]] if self.reads[padded] > 1 else []
+        self.instead[padded] = kept
+        if reshaped is not None and self.reads[reshaped] == 1 and not kept:
             self.instead[reshaped] = []
         if alone and isinstance(inner, Read) and self._is_free(inner.value):
             return self._computed(inner.value, array, places, self.in_steps)
-        self.instead[padded] = self._copied(inner, array, places)
+        self.instead[padded] = [*kept, *self._copied(inner, array, places)]
         return padded
 
     def _is_free(self, value: Value) -> bool:
-        """Whether a value is read once and can be computed in another array."""
-        return self.reads[value] == 1 and value not in self.shared and value not in self.instead
+        """Whether a value can be computed in another array, which later values may overwrite."""
+        alone = self.reads[value] == 1 or not self.overwrites
+        return alone and value not in self.shared and value not in self.instead
 
     def _computed(self, value: Value, array: Value, places: Sequence[Place], back: bool) -> Value:
         """Compute a value in a part of an array. Returns the first value that is computed there.
 
         If ``back``, so are the values that it overwrites.
         """
-        while back and (earlier := self._over(value)) is not None:
-            value = earlier
+        value = first_of_chain(value, self.made, self._is_free) if back else value
         view = Assign(Value("", value.shape), Index(Read(array), tuple(places)))
-        *first, last = steps(self.made[value])
         self.over[value] = view.value
-        self.instead[value] = [*first, replace(last, over=view.value)]
+        self.instead[value] = [replace(self.made[value], over=view.value)]
         self.before[value] = [view]
         return value
-
-    def _over(self, value: Value) -> Value | None:
-        """The value that a value overwrites, if it can be computed in another array, too; else None."""
-        over, op = self.made[value].over, getattr(self.made[value].expression, "op", None)
-        if over is None or over not in self.made or not isinstance(op, IN_PLACE) or not self._is_free(over):
-            return None
-        return over if is_computed_anywhere(self.made[over].expression) else None
 
     def _copied(self, given: Expression, array: Value, places: Sequence[Place]) -> list[Statement]:
         """The statements that copy a value to a part of an array."""
@@ -197,7 +190,7 @@ class _Work:
         here = self.behind(first)
         if here is not None and is_fresh(here) and first.shape != whole.shape:
             assert isinstance(first, Read)
-            if self._is_free(first.value):
+            if self.reads[first.value] == 1 and self._is_free(first.value):  # the others are added there
                 at = self._computed(first.value, array, (place,), True)
                 self.before[at] = [*opened, *self.before[at]]
                 return []

@@ -16,8 +16,10 @@ from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.scheduling.blocks import block_of
-from symad.ops.arrays.stacking import Stack
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Pad, Reshape
 from symad.ops.elementwise.apply import Apply
 from symad.tracing import trace
 
@@ -115,6 +117,65 @@ def test_a_part_that_is_written_over_after_the_stack_is_copied():
     assert [s.over for s in written if s.writes == (c,)] != [None]
 
 
+def test_a_part_with_a_view_that_is_written_over_is_copied():
+    """exp overwrites a view of the part; in its row, it would change the stack."""
+    a, b = names(2)
+    whole, view, c, d = Value("s", (2, 3)), Value("r", (3, 1)), Value("c", (3, 1)), Value("d", (1,))
+    column = Compute(Reshape((3, 1)), (Read(a),), (3, 1))
+    sums = Compute(Einsum(((0, 1),), (1,)), (Read(c),), (1,))
+    made = [Assign(a, function(sp.sin, x)), Assign(b, function(sp.cos, x)), Assign(whole, stacked(a, b))]
+    _, written = put(
+        [*made, Assign(view, column), Assign(c, function(sp.exp, view)), Assign(d, sums)], whole, d
+    )
+    assert [s.over for s in written if s.writes == (c,)] == [view]
+
+
+def test_a_part_of_two_assembled_values_is_computed_in_one_and_copied_to_the_other():
+    a, b, c = names(3)
+    first, second = Value("s", (2, 3)), Value("s", (2, 3))
+    made = [Assign(v, function(head, x)) for v, head in ((a, sp.sin), (b, sp.cos), (c, sp.exp))]
+    _, written = put([*made, Assign(first, stacked(a, b)), Assign(second, stacked(c, a))], first, second)
+    assert [s.expression for s in written if s.over and isinstance(s.expression, Read)] == [Read(a)]
+
+
+def test_parts_of_a_concatenation_are_computed_where_they_stand():
+    a, b = names(2)
+    whole = Value("s", (6,))
+    joined = Compute(Concatenate(0), (Read(a), Read(b)), (6,))
+    (place,), written = put(
+        [Assign(a, function(sp.sin, x)), Assign(b, function(sp.cos, x)), Assign(whole, joined)], whole
+    )
+    views = {s.value: s.expression for s in written if isinstance(s.expression, Index)}
+    assert [view.array for view in views.values()] == [Read(place)] * 2
+    assert {s.over for s in written} - {None} == {*views}
+
+
+@pytest.mark.parametrize("parts", ["rows", "all"])
+def test_parts_in_parts_are_computed_in_the_place(parts):
+    """[[0, sin x, 0], [cos x, y]]: only y is copied, and zeros are written once."""
+    a, b = names(2)
+    padded, joined, whole = Value("p", (6,)), Value("j", (6,)), Value("s", (2, 6))
+    statements = [
+        Assign(a, function(sp.sin, x)),
+        Assign(b, function(sp.cos, x)),
+        Assign(padded, Compute(Pad((1,), (1,), (6,)), (Read(a),), (6,))),
+        Assign(joined, Compute(Concatenate(0), (Read(b), Read(y)), (6,))),
+        Assign(whole, stacked(padded, joined)),
+    ]
+    program = Program("f", (x, y), tuple(statements), (Read(whole),), None)
+    place = Value("", (2, 6))
+    written = put_results(program, [place], parts)
+    check_program(written)
+    array = np.full((2, 6), np.nan)
+    run_program(written, [*POINT, array])
+    zero = np.zeros(6)
+    zero[1:4] = np.sin(POINT[0])
+    np.testing.assert_array_equal(array, [zero, [*np.cos(POINT[0]), *POINT[1]]])
+    assert [s.value for s in written.statements if s.over is not None and s.expression == Read(y)]
+    joins = {type(getattr(s.expression, "op", None)) for s in written.statements}
+    assert joins & {Stack, Concatenate, Pad} == (set() if parts == "all" else {Pad})
+
+
 def test_nothing_is_done_without_places():
     program = Program("f", (x,), (), (Read(x),), None)
     assert put_results(program, ()) is program
@@ -168,3 +229,19 @@ def test_steps_of_a_loop_write_their_rows():
     rng = np.random.default_rng(0)
     point = [rng.normal(size=s) for s in ((4, 4), (4,), (5, 4))]
     np.testing.assert_allclose(lower(graph)(*point), graph(*point), rtol=1e-12)
+
+
+def test_joined_states_are_computed_in_their_rows():
+    """No step joins arrays: the parts of the next state are computed in its row."""
+
+    def step(h, x):
+        return np.concatenate([np.tanh(h[2:] + x), h[:2] * x])
+
+    graph = trace(lambda h, xs: scan(step, h, xs), [(4,), (5, 2)])
+    kernel = lower(graph)
+    assert "concatenate" not in kernel.source
+    rng = np.random.default_rng(0)
+    first, xs = rng.normal(size=4), rng.normal(size=(5, 2))
+    h = first
+    expected = [h := step(h, x) for x in xs]
+    np.testing.assert_allclose(kernel(first, xs), expected, rtol=1e-14)
