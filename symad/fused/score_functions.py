@@ -3,8 +3,8 @@
 A score function is called with the scaled score s = scale ⟨q_i, k_j⟩, the integers b (batch),
 h (query head), i (query position), j (key position), and the learned parameters by name.
 Scalar parameters arrive as real symbols, arrays as indexed symbols: ``slope[h]``,
-``bias[h, i, j]``, ``table[i - j + N - 1]``, ``doc[i]`` (integer arrays may index other arrays). A
-mask is a SymPy Boolean of b, h, i, j and the parameters it names; a pair takes part if it is
+``bias[h, i, j]``, ``table[i - j + N - 1]``, ``doc[i]`` (integer arrays may index other arrays; s may
+not). A mask is a SymPy Boolean of b, h, i, j and the parameters it names; a pair takes part if it is
 true.
 
 FlexAttention (Dong et al. 2024, arXiv 2412.05496) has the same two functions in tensor code; here
@@ -73,7 +73,8 @@ def call_functions(
     """The expressions that ``score(s, b, h, i, j, **params)`` and ``mask(b, h, i, j, **params)`` return.
 
     Each function receives the parameters it names (all of them if it takes ``**kwargs``). Without a
-    function the score is s, and every pair takes part. ``causal`` adds the condition j ≤ i.
+    function the score is s, and every pair takes part. ``causal`` adds the condition j ≤ i. A pair where a
+    piece of the score, or of one of its terms, is −∞ does not take part.
 
     Raises:
         TraceError: a function does not return a scalar expression (a Boolean for the mask).
@@ -87,7 +88,27 @@ def call_functions(
     value = S if score is None else call_by_name("score", score, {"s": S, **loops}, symbols)
     allowed = sp.true if mask is None else call_by_name("mask", mask, loops, symbols)
     value, allowed = _scalar(value, "score"), _boolean(allowed)
+    if value.has(sp.S.NegativeInfinity):
+        value, finite = _finite(value)
+        allowed = sp.And(allowed, finite)
     return value, sp.And(allowed, J <= I) if causal else allowed
+
+
+def _finite(value: sp.Expr) -> tuple[sp.Expr, sp.Basic]:
+    """A score without the pieces −∞ of its terms, and the condition that none of them is chosen."""
+    terms, finite = [], sp.true
+    for term in sp.Add.make_args(value):
+        before, kept = sp.false, []
+        for piece, condition in term.args if isinstance(term, sp.Piecewise) else ():
+            if piece == sp.S.NegativeInfinity:
+                finite = sp.And(finite, sp.Or(before, sp.Not(condition)))
+            else:
+                kept.append((piece, condition))
+            before = sp.Or(before, condition)
+        if kept and before == sp.true:
+            kept[-1] = (kept[-1][0], sp.true)
+        terms.append(sp.Piecewise(*kept) if kept else term)
+    return sp.Add(*terms), finite
 
 
 def parameter_symbol(p: Parameter) -> sp.Expr:
@@ -166,6 +187,11 @@ class Loads:
         for index in read.indices:
             if not index.is_integer:
                 raise TraceError(f"index {index} of {read} is not an integer expression")
+            if index.has(S):
+                raise TraceError(
+                    f"index {index} of {read} contains the scaled product s; give an index of b, h, i, j, "
+                    "integer parameters and integer arrays"
+                )
         assumption = {"integer": True} if known.integer else {"real": True}
         symbol = sp.Dummy(f"{name}_{len(self.found)}", **assumption)
         self.found[read] = Load(symbol, name, tuple(read.indices))

@@ -6,7 +6,7 @@ the score's slopes and one for its second derivative. The helpers below iterate 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from symad.core.graph import Node
 from symad.fused.attention_ops import (
@@ -249,14 +249,15 @@ def score_function(name: str, kind: str, score: Score, printer: Printing) -> str
         result = text.keep(str(made)) if score.loads and made.level < Level.ATOM else str(made)
         checks = reads_checked(score, text, result, printer)
     elif kind == "score":
-        (result,) = map(str, text.write(score.value))
+        (result,) = for_all_pairs(score, map(str, text.write(score.value)), printer)
     elif kind == "second":
-        result = ", ".join(map(str, text.write(score.value, score.slope, score.curvature)))
+        made = map(str, text.write(score.value, score.slope, score.curvature))
+        result = ", ".join(for_all_pairs(score, made, printer))
     else:
         real = [p.name for p in score.parameters if not p.integer]
         places = [text.place(symbol) for symbol in score.differentiable]
         slopes = (score.slope, *map(score.partial, score.differentiable))
-        value, slope, *partials = map(str, text.write(score.value, *slopes))
+        value, slope, *partials = for_all_pairs(score, map(str, text.write(score.value, *slopes)), printer)
         entries = [
             f"({real.index(name)}, {tuple_text(index) if index else '()'}, {partial})"
             for (name, index), partial in zip(places, partials, strict=True)
@@ -264,6 +265,12 @@ def score_function(name: str, kind: str, score: Score, printer: Printing) -> str
         result = f"{value}, {slope}, [{', '.join(entries)}]"
     lines = [f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in [*text.lines, *checks])]
     return "\n".join([*lines, f"    return {result}", ""])
+
+
+def for_all_pairs(score: Score, texts: Iterable[str], printer: Printing) -> list[str]:
+    """The texts of a score and of its derivatives; a score without s is repeated for all pairs."""
+    value, *others = texts
+    return [value if score.value.has(S) else f"{printer.np}.broadcast_to({value}, {S}.shape)", *others]
 
 
 def reads_checked(score: Score, text: FormulaText, seen: str, printer: Printing) -> list[str]:

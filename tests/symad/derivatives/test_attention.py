@@ -38,9 +38,7 @@ def window(b, h, i, j):
 
 
 def heads(q, k, v, slope):
-    return attention(
-        q, k, v, score=alibi_with_cap, mask=window, params={"slope": slope}, return_lse=True
-    )
+    return attention(q, k, v, score=alibi_with_cap, mask=window, params={"slope": slope}, return_lse=True)
 
 
 def loss(q, k, v, slope):
@@ -122,9 +120,7 @@ def test_products_at_fixed_parameters_use_tiles_only(graph):
 def test_lowered_code_walks_over_tiles(graph):
     rng = np.random.default_rng(4)
     q, k, v = (rng.normal(size=(1, 2, 600, 4)) for _ in range(3))
-    kernel = lower(
-        symad.trace(lambda q, k, v: attention(q, k, v, causal=True), [a.shape for a in (q, k, v)])
-    )
+    kernel = lower(symad.trace(lambda q, k, v: attention(q, k, v, causal=True), [a.shape for a in (q, k, v)]))
     expected = blocked(q, k, v, causal=True)
     np.testing.assert_allclose(kernel(q, k, v), expected, rtol=1e-12, atol=1e-15)
     assert "(1, 2, 600, 600)" not in kernel.source
@@ -238,7 +234,62 @@ def test_what_does_not_fit():
         symad.trace(
             lambda q, k, v: attention(q, k, v, score=lambda s, *_: s * sp.Symbol("gain")), [(5, 3)] * 3
         )
+    with pytest.raises(
+        TraceError, match=r"index floor\(s\) of t\[floor\(s\)\] contains the scaled product s"
+    ):
+        attention(*[np.ones((5, 3))] * 3, score=lambda s, *_, t: s + t[sp.floor(s)], params={"t": np.ones(5)})
     with pytest.raises(TraceError, match="a parameter is called h, like a position"):
         symad.trace(lambda q, k, v: attention(q, k, v, params={"h": 1.0}), [(5, 3)] * 3)
     with pytest.raises(TraceError, match="return a SymPy Boolean"):
         symad.trace(lambda q, k, v: attention(q, k, v, mask=lambda *_: 1.0), [(5, 3)] * 3)
+
+
+ROWS, COLUMNS = np.arange(5)[:, None], np.arange(6)
+SCORES = {
+    "0": (lambda s, b, h, i, j: sp.Integer(0), lambda s: 0 * s),
+    "of i": (lambda s, b, h, i, j: i**2, lambda s: 0 * s + ROWS**2),
+    "of i and j": (lambda s, b, h, i, j: -abs(i - j), lambda s: 0 * s - abs(ROWS - COLUMNS)),
+    "0 or -oo": (
+        lambda s, b, h, i, j: sp.Piecewise((0, j <= i), (-sp.oo, True)),
+        lambda s: np.where(COLUMNS <= ROWS, 0, -np.inf),
+    ),
+    "-oo first": (
+        lambda s, b, h, i, j: sp.Piecewise((-sp.oo, i < j), (2 * s, j > 1), (-sp.oo, j > 0), (s, True)),
+        lambda s: np.select(
+            [ROWS < COLUMNS, COLUMNS > 1, COLUMNS > 0], [-np.inf + 0 * s, 2 * s, -np.inf + 0 * s], s
+        ),
+    ),
+    "s + 0 or -oo": (
+        lambda s, b, h, i, j: s + sp.Piecewise((0, j <= i), (-sp.oo, True)),
+        lambda s: np.where(COLUMNS <= ROWS, s, -np.inf),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_without_products_and_scores_of_minus_infinity(name):
+    """Values, gradients and Hessian-vector products against torch, on the whole score matrix."""
+    score, whole = SCORES[name]
+    shapes = [(5, 3), (6, 3), (6, 2)]
+    rng = np.random.default_rng(1)
+    point, v = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
+    values = [torch.tensor(a, requires_grad=True) for a in point]
+
+    def loss(q, k, v):
+        s = q @ k.T / 3**0.5
+        zero = whole(0 * s.detach().numpy())
+        with np.errstate(invalid="ignore"):
+            slope = torch.tensor(np.nan_to_num(whole(1 + 0 * s.detach().numpy()) - zero))  # affine in s
+        return ((torch.softmax(torch.tensor(zero) + slope * s, -1) @ v) ** 2).sum()
+
+    first = torch.autograd.grad(loss(*values), values, create_graph=True)
+    dot = sum((g * torch.tensor(a)).sum() for g, a in zip(first, v, strict=True))
+    second = torch.autograd.grad(dot, values, allow_unused=True)
+    zeros = [np.zeros(shape) if a is None else a.numpy() for a, shape in zip(second, shapes, strict=True)]
+    graph = symad.trace(lambda q, k, v: (attention(q, k, v, score=score) ** 2).sum(), shapes)
+    gradient, product = symad.gradient(graph), symad.hvp(graph)
+    for call in (lambda g: g, lower, lambda g: lower(g, backend="c")):
+        for made, right in zip(call(gradient)(*point), first, strict=True):
+            np.testing.assert_allclose(made, right.detach().numpy(), rtol=1e-10, atol=1e-12)
+        for made, right in zip(call(product)(*point, *v), zeros, strict=True):
+            np.testing.assert_allclose(made, right, rtol=1e-10, atol=1e-12)
