@@ -66,7 +66,7 @@ def c_file(
 
     Arrays are written out in scalars, so that all sizes must be numbers and the code has no loops; linear
     systems are solved by elimination with partial pivoting. Where NumPy raises an error in a call, as for a
-    singular matrix or an index out of range, the result here is NaN or infinite.
+    singular matrix or an index out of range, the result here is NaN.
 
     Args:
         f: a function, in any form that `symad.trace` takes.

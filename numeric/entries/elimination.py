@@ -15,14 +15,15 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
-from symad.core.questions import Array, Values
-from symad.evaluation.node_numbers import NodeNumber
+from symad.core.questions import Array, Values, evaluate
+from symad.evaluation.node_numbers import NodeNumber, as_numbers
 from symad.higher_order.adjugate import Adjugate, polynomial_adjugate
 from symad.numeric.entries.rules import NAN, Evaluator, add_all, entries
 from symad.ops.basic.arithmetic import div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.selection import compare, equal, select
+from symad.ops.elementwise.selection import compare, equal, logic, select
+from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 
@@ -84,7 +85,7 @@ def _numbers(rows: Rows) -> Array:
 
 
 def solved(a: Rows, b: Rows) -> Rows:
-    """X with A X = B; infinite or NaN if A is singular."""
+    """X with A X = B; NaN if a pivot is 0, where LAPACK reports a singular matrix."""
     n = len(a)
     rows = [[*left, *right] for left, right in zip(a, b, strict=True)]
     eliminate(rows, n)
@@ -93,7 +94,17 @@ def solved(a: Rows, b: Rows) -> Rows:
         for j, right in enumerate(rows[i][n:]):
             known = add_all(mul(rows[i][k], x[k][j]) for k in range(i + 1, n))
             x[i].append(div(sub(right, known), rows[i][i]))
-    return x
+    singular = logic("or", *(equal(rows[k][k], ZERO) for k in range(n)))
+    return [[select(singular, NAN, entry) for entry in row] for row in x]
+
+
+def definite(factor: Rows) -> Rows:
+    """A Cholesky factor; NaN unless all its pivots are positive, as LAPACK asks."""
+    valid = logic("and", *(compare("<", ZERO, factor[k][k]) for k in range(len(factor))))
+    return [
+        [select(valid, entry, NAN) if j <= i else entry for j, entry in enumerate(row)]
+        for i, row in enumerate(factor)
+    ]
 
 
 def _pivots(a: Rows) -> tuple[Node, list[Node]]:
@@ -124,6 +135,11 @@ def log_determinant(a: Rows) -> Node:
 @entries.dispatch
 def solve_entries(op: Solve, y: Node, values: Values, inside: Evaluator) -> Array:
     return over_stack(solved, y.shape, *values)
+
+
+@entries.dispatch
+def cholesky_entries(op: Cholesky, y: Node, values: Values, inside: Evaluator) -> Array:
+    return over_stack(definite, y.shape, as_numbers(evaluate(op, values)))
 
 
 @entries.dispatch

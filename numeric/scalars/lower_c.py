@@ -36,6 +36,8 @@ from symad.numeric.targets.c_functions import SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
 from symad.ops.basic.sources import Input, Source
 from symad.ops.elementwise.apply import Apply
+from symad.ops.linalg.cholesky import Cholesky
+from symad.ops.linalg.solve_det import Solve
 from symad.stable import with_logistic
 
 MAX_DATA = 64
@@ -95,7 +97,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
     if scalars is not graph and len(prepared.nodes) > MAX_COMPILED:
         runs = lower_runs.lower(scalars, dtype, packed)
-        return plain() if runs.native is None else replace(runs, plain=plain)
+        return plain() if runs.native is None else raising(replace(runs, plain=plain), graph)
     layout = layout_of(prepared.input_nodes, prepared, roles_of(graph, inner=False).labels)
     try:
         name, source = print_c(prepared, layout, report)
@@ -119,9 +121,51 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         )  # fmt: skip
 
     title, function = identifier(graph.name), quick(slow)
-    return Kernel(
+    made = Kernel(
         title, "", function, {}, source, header, packed=packed, native=native, plain=plain, quick=quick
     )
+    return made if scalars is graph else raising(made, graph)
+
+
+def raising(kernel: Kernel, graph: Graph) -> Kernel:
+    """The kernel with NumPy's errors for singular matrices, and for those that are not positive definite.
+
+    Elimination in scalars gives NaN there, and so do calls at a batch of points.
+    """
+    if not any(isinstance(node.op, (Solve, Cholesky)) for node in graph.nodes):
+        return kernel
+    plain, quick, fast = kernel.plain, kernel.quick, kernel.function
+    assert plain is not None
+
+    def function(*values: Any) -> Any:
+        found = fast(*values)
+        at_points = not kernel.packed and any(np.ndim(value) for value in values)
+        if not at_points and _has_nan(found):
+            plain().function(*(values[0] if kernel.packed and not plain().packed else values))
+        return found
+
+    def wrapped(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        assert quick is not None
+        quickly = quick(otherwise)
+
+        def call(*values: Any, **named: Any) -> Any:
+            found = quickly(*values, **named)
+            return otherwise(*values, **named) if _has_nan(found) else found
+
+        return call
+
+    return replace(kernel, function=function, quick=None if quick is None else wrapped)
+
+
+def _has_nan(result: Any) -> bool:
+    """Whether a number among the results of a call is NaN: the sum of squares is NaN then, and only then."""
+    if isinstance(result, dict):
+        return any(map(_has_nan, result.values()))
+    if isinstance(result, (tuple, list)):
+        return any(map(_has_nan, result))
+    numbers = result.data if hasattr(result, "indptr") else result
+    square = np.vdot(numbers, numbers)
+    return bool(square != square)
 
 
 def _has_small_arrays(graph: Graph) -> bool:

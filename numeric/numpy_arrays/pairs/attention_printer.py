@@ -251,8 +251,8 @@ def score_function(name: str, kind: str, score: Score, printer: Printing) -> str
     elif kind == "score":
         (result,) = for_all_pairs(score, map(str, text.write(score.value)), printer)
     elif kind == "second":
-        made = map(str, text.write(score.value, score.slope, score.curvature))
-        result = ", ".join(for_all_pairs(score, made, printer))
+        texts = map(str, text.write(score.value, score.slope, score.curvature))
+        result = ", ".join(for_all_pairs(score, texts, printer))
     else:
         real = [p.name for p in score.parameters if not p.integer]
         places = [text.place(symbol) for symbol in score.differentiable]

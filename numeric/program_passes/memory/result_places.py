@@ -84,7 +84,9 @@ def parts_of(expression: Expression) -> list[tuple[Expression, tuple[Place, ...]
 
     Each has its places in the whole. There are none in other expressions.
     """
-    op, args, shape = op_in(expression), getattr(expression, "args", ()), expression.shape
+    if not isinstance(expression, Compute):
+        return []
+    op, args, shape = expression.op, expression.args, expression.shape
     if isinstance(op, Stack):
         return [(arg, _at(shape, op.axis, Position(k))) for k, arg in enumerate(args)]
     if isinstance(op, Concatenate):

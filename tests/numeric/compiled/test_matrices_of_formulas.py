@@ -74,3 +74,54 @@ def test_sums_of_more_arrays_than_a_kernel_reads(count):
     numbers = [0.01 * k for k in range(count)]
     wanted = np.ones(4) * sum((k + 1) * np.sin(x) for k, x in enumerate(numbers))
     np.testing.assert_allclose(lower(scaled, backend="c", dtype="float32")(*numbers), wanted, rtol=1e-5)
+
+
+def matrix(*rows):
+    return np.stack([np.stack(row) for row in rows])
+
+
+SINGULAR = {
+    "a solution": (lambda a, b: np.linalg.solve(matrix([a, b], [b, a]), np.array([1.0, 2.0])), 1.0, 1.0),
+    "an entry that has a value": (
+        lambda a, b: np.linalg.solve(matrix([a, 0 * a], [0 * a, b]), np.array([1.0, 2.0]))[1], 0.0, 2.0
+    ),
+    "a reciprocal": (lambda a, b: 1 / np.linalg.inv(matrix([a, b], [b, a])), 1.0, 1.0),
+    "a negative pivot": (lambda a, b: np.linalg.cholesky(matrix([a, b], [b, a]))[0, 0], 1.0, 2.0),
+    "a pivot of 0": (lambda a, b: np.linalg.cholesky(matrix([a, b], [b, a])), 1.0, 1.0),
+    "a tuple": (lambda a, b: (a + b, np.linalg.inv(matrix([a, b], [b, a]))), 1.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [None, 1])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", SINGULAR)
+def test_singular_matrices_raise_as_in_numpy(name, packed, most, monkeypatch):
+    """Elimination had infinite numbers there, and some results were finite: 1, -0, 2."""
+    f, a, b = SINGULAR[name]
+    if most is not None:
+        monkeypatch.setattr(lower_c, "MAX_COMPILED", most)
+    graph = symad.trace(f, [(), ()])
+    kernel = lower(graph, backend="c", packed=packed)
+    assert kernel.native is not None
+    with pytest.raises(np.linalg.LinAlgError):
+        graph(a, b)
+    with pytest.raises(np.linalg.LinAlgError):
+        kernel(np.array([a, b])) if packed else kernel(a, b)
+    if packed:
+        return
+    with pytest.raises(np.linalg.LinAlgError):
+        kernel(**dict(zip(kernel.__signature__.parameters, (a, b), strict=True)))
+    first, second = (np.hstack([np.ravel(r) for r in (v if isinstance(v, tuple) else (v,))])
+                     for v in (kernel(3.0, 1.0), graph(3.0, 1.0)))  # fmt: skip
+    np.testing.assert_allclose(first, second, rtol=1e-14)
+
+
+def test_points_of_a_batch_with_singular_matrices_are_nan():
+    f, *_ = SINGULAR["an entry that has a value"]
+    kernel = lower(symad.trace(f, [(), ()]), backend="c")
+    np.testing.assert_array_equal(kernel(np.array([0.0, 1.0]), np.array([2.0, 2.0])), [np.nan, 1.0])
+
+
+def test_arguments_that_are_nan_give_nan():
+    f, *_ = SINGULAR["a solution"]
+    assert np.isnan(lower(symad.trace(f, [(), ()]), backend="c")(np.nan, 1.0)).all()
