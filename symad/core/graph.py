@@ -139,14 +139,18 @@ class Graph(metaclass=Interned):
         """The same graph with dimension symbols replaced by numbers, or by expressions of other dimensions.
 
         Raises:
-            ShapeError: a number is not an integer, or is negative.
+            ShapeError: a number is not an integer, or is negative, or arrays do not fit at these numbers.
         """
         if not dims:
             return self
         values = {symbol: _length(symbol, number) for symbol, number in dims.items()}
         inside = [n for v in self.variables for n in (v.scope, v.node) if n is not None]
         old = (*self.input_nodes, *self.output_nodes, *inside)
-        made = rebuild(old, {}, lambda node, args: Node.of(bind_op(node.op, values), args))
+        try:
+            made = rebuild(old, {}, lambda node, args: Node.of(bind_op(node.op, values), args))
+        except ShapeError as error:
+            sizes = ", ".join(f"{symbol} = {value}" for symbol, value in values.items())
+            raise ShapeError(f"at {sizes}: {error}") from None
         new = dict(zip(old, made, strict=True))
         return Graph(
             tuple(new[n] for n in self.input_nodes), tuple(new[n] for n in self.output_nodes), self.structure,

@@ -39,7 +39,8 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
             keeps fewer states.
 
     Returns:
-        The states with a leading axis T, in the form of ``initial``: an array, or a tuple of arrays.
+        The states with a leading axis T, in the form of ``initial``: an array, or a tuple of arrays. With
+        symbolic T the values exist for T = 0 as well, the derivatives for T ≥ 1.
 
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
@@ -51,7 +52,7 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
 def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory = "all") -> Any:
     """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), in the form of ``initial``.
 
-    A sum over steps, such as a loss, can be a part of the state.
+    A sum over steps, such as a loss, can be a part of the state. With symbolic T, calls need T ≥ 1.
 
     Args:
         step: see `scan`.

@@ -10,9 +10,11 @@ import sympy as sp
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad import functions
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition
 from symad.derivatives.hessian import MODES
+from symad.errors import ShapeError
 from symad.higher_order.scan import Scan, scan
 from symad.numeric import lower
 from symad.ops.arrays.stacking import concatenate
@@ -199,3 +201,18 @@ def test_errors_name_the_shapes() -> None:
         scan(lambda c, v: v, x, [x])
     with pytest.raises(symad.errors.ShapeError, match="3 and 4 steps"):
         scan(lambda c, a, b: c, x, [x, array("z", 4, 2)])
+
+
+def test_no_steps_have_values_but_no_derivatives():
+    """The errors name the size: a state before the first step would be read by its position from the end."""
+    T = sp.Symbol("T", integer=True, positive=True)
+    shapes, point = [(3,), (T, 3)], [np.ones(3), np.ones((0, 3))]
+    total = symad.trace(lambda h, xs: functions.scan(lambda h, x: np.tanh(h * x), h, xs).sum(), shapes)
+    last = symad.trace(lambda h, xs: functions.fold(lambda h, x: np.tanh(h * x), h, xs), shapes)
+    assert total(*point) == lower(total)(*point) == lower(total, backend="c")(*point) == 0
+    for graph in (last, symad.gradient(total)):
+        with pytest.raises(ShapeError, match="at T = 0: elements -1 to -1 of axis 0 were asked for"):
+            graph(*point)
+        for backend in ("numpy", "c"):
+            with pytest.raises(ValueError, match="arrays are too short: T - 1 is negative at T = 0"):
+                lower(graph, backend=backend)(*point)
