@@ -18,12 +18,16 @@ from rich.table import Table
 import symad
 from symad.cli.console import Output
 from symad.cli.exit_codes import OF_STATUS, worst
+from symad.core.escaping import visible
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
 from symad.load_models import ModelError, load_written
 
 if TYPE_CHECKING:
     from symad.verification.certificate.certificate import Certificate
+
+MAX_CLAIMS = 20
+"""Claims that `recheck` prints for one certificate."""
 
 FORMAT, VERSION = "symad certificates", 1
 
@@ -71,7 +75,7 @@ def check(options: Namespace) -> int:
         document = {"format": FORMAT, "version": VERSION, "models": listed}
         print(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        _show(results)
+        _show(results, "Derivatives, every mode against SymPy's")
     return worst([OF_STATUS[r.status] for r in results])
 
 
@@ -93,6 +97,8 @@ def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: l
 
 def recheck(options: Namespace) -> int:
     """Decide every claim of saved certificates again, from the graphs in them."""
+    from symad.verification.certificate.stated import stated
+
     results = []
     for name, before in _read(Path(options.certificate)).items():
         result = _timed(name, before.recheck)
@@ -102,7 +108,13 @@ def recheck(options: Namespace) -> int:
             was = told.get(entry.name, "not claimed")
             if was != entry.status:
                 print(f"{name}: {entry.name}: was {was}, is {entry.status}")
-    _show(results)
+    _show(results, "Certificates, established again")
+    for r in results:
+        claims = stated(r.certificate)
+        print(f"what {r.name} claims, as its graphs say:")
+        print(visible("\n".join(f"  {claim}" for claim in claims[:MAX_CLAIMS])))
+        if len(claims) > MAX_CLAIMS:
+            print(f"  and {len(claims) - MAX_CLAIMS} more")
     return worst([OF_STATUS[r.status] for r in results])
 
 
@@ -130,10 +142,10 @@ def _read(path: Path) -> dict[str, Certificate]:
         ) from None
 
 
-def _show(results: list[Result]) -> None:
+def _show(results: list[Result], title: str) -> None:
     """Print a table, then the details of the certificates that are not proved or tested."""
     console = Output()
-    table = Table(title="Derivatives, every mode against SymPy's", title_justify="left")
+    table = Table(title=title, title_justify="left")
     for header in ("model", "status", "entries", "chance of error", "seconds"):
         table.add_column(header, justify="left" if header in {"model", "status"} else "right")
     for r in results:

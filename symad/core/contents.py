@@ -6,8 +6,11 @@ through once and not once for each pass.
 
 from __future__ import annotations
 
-from symad.core.graph import Graph, Op
+from collections.abc import Iterable, Iterator
+
+from symad.core.graph import Graph, Node, Op
 from symad.core.interning import field_names
+from symad.core.questions import definition
 
 
 def op_classes(graph: Graph) -> frozenset[type[Op]]:
@@ -36,3 +39,15 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
         found = tuple([value for value in fields_of(op) if isinstance(value, Graph)])
         op.__dict__["_inner_graphs"] = found
     return found
+
+
+def nodes_at_any_depth(outputs: Iterable[Node]) -> Iterator[Node]:
+    """The nodes of a graph, of the graphs that its ops hold, and of what its fused ops stand for."""
+    seen, stack = set[Node](), list(outputs)
+    while stack:
+        if (node := stack.pop()) not in seen:
+            seen.add(node)
+            yield node
+            meaning = definition(node.op, node)
+            stack += [*node.args, *([] if meaning is None else [meaning])]
+            stack += [output for inner in inner_graphs(node.op) for output in inner.output_nodes]

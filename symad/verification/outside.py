@@ -47,6 +47,7 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
     Raises:
         OutsideError: ``f`` has integrals, sums or products with arguments as bounds, or derivatives that are
             not evaluated: their evaluation would use the rules that the certificate is about.
+        TraceError: it has no outputs.
     """
     for part in f if isinstance(f, (list, tuple)) else [f]:
         if isinstance(part, (sympy.Basic, sympy.MatrixBase)):
@@ -54,6 +55,10 @@ def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = N
                 if not is_function_input(derivative):
                     raise OutsideError(f"the unevaluated Derivative {derivative}; call .doit() first")
     graph = as_graph(f, wrt, inputs)
+    if not graph.output_nodes:
+        raise TraceError(
+            f"{graph.name} has no outputs, so there is nothing to certify; return an array or a number"
+        )
     check_decidable(graph)
     return graph
 

@@ -43,7 +43,7 @@ from symad.verification.measuring.references import (
     SympyReference,
     packed,
 )
-from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.restated.by_elements import flat_elements
@@ -107,7 +107,8 @@ def check(
         at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
         comparisons += [_named_at(c, text) for c in at]
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
-    rules = tuple(entries_of_rules([graph]))
+    twice = any(c.derivative is not None and c.derivative.kind in SECOND for c in comparisons)
+    rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice))
     model = Model(f, graph, tuple(symbols))
     return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps), model=model)
 

@@ -22,10 +22,12 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
-from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
+from symad.verification.certificate.assumptions import trusted
+from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Derivative, Goal, Proof, replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, versions
+from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (
@@ -55,7 +57,8 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
 
 
 def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
-    start, comparisons = time.monotonic(), certificate.comparisons
+    start, comparisons = time.monotonic(), tuple(map(_with_trusted, certificate.comparisons))
+    certificate = replace(certificate, comparisons=comparisons)
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
@@ -89,13 +92,43 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
             if k in whole:
                 told.setdefault(name, []).extend(_proved(c, output))
     for entry in _against_own(open_, certificate.title, seed):
-        told[entry.name] = [e for e in told[entry.name] if e.index not in (entry.index, "")] + [entry]
+        same = [e for e in told[entry.name] if e.index in (entry.index, "")]
+        if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
+            continue
+        told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
     names = dict.fromkeys(name for c in comparisons for name in c.names)
     entries = [entry for name in names for entry in told.get(name, [])]
-    made = replace(made, entries=tuple(entries), notes=notes)
+    rules = _rules(comparisons)
+    held = [e for e in certificate.entries if e.name not in names and e.name not in {r.name for r in rules}]
+    made = replace(made, entries=(*entries, *rules, *map(_as_told, held)), notes=notes)
     for comparison in comparisons:
         made = _named(made, comparison)
     return replace(made, seconds=time.monotonic() - start)
+
+
+def _with_trusted(comparison: Comparison) -> Comparison:
+    """The comparison with all that it takes on trust: a file may say less."""
+    claim = comparison.derivative
+    if claim is None or claim.kind == "value":
+        known = trusted(comparison.left, comparison.right, derivatives=False)
+    else:
+        known = trusted(Graph((), claim.function))
+    return replace(comparison, assumes=tuple(dict.fromkeys((*known, *comparison.assumes))))
+
+
+def _rules(comparisons: Sequence[Comparison]) -> list[Entry]:
+    """What is wrong, or not established, about the rules of users in the functions that claims are about."""
+    claims = [c.derivative for c in comparisons if c.derivative is not None and c.derivative.kind != "value"]
+    found = [e for c in claims for e in entries_of_rules(c.function, 1 + (c.kind in SECOND))]
+    return list({entry.name: entry for entry in found}.values())
+
+
+def _as_told(entry: Entry) -> Entry:
+    """An entry of no comparison, such as that of a rule that cannot be loaded: nothing here shows it."""
+    if entry.status not in ("proved", "tested"):
+        return entry
+    reason = f"the certificate calls it {entry.status}, and holds no claim of this name"
+    return replace(entry, status="undecided", bound=1.0, checked=False, reason=reason)
 
 
 KINDS = {"gradient": "gradient", "pullback": "vjp", "pushforward": "jvp"}
@@ -113,13 +146,13 @@ def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
 
 
 def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None) -> list[Entry]:
-    """Where right sides differ from symad's derivative of the function that a file says they are about.
+    """What is known of right sides as derivatives of the function that a file says they are about.
 
     The left sides of a file may be derivatives of something else.
     """
     own = [replace(c, left=left, derivative=None) for c in comparisons if (left := _own_derivative(c))]
     found = decide(title, own, seed).entries if own else ()
-    return [entry for entry in found if entry.status == "refuted"]
+    return [entry for entry in found if entry.status not in ("proved", "tested")]
 
 
 def _own_derivative(comparison: Comparison) -> Graph | None:

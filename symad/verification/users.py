@@ -33,7 +33,7 @@ from symad.verification.claimed_domain import condition_of, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
-from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
@@ -129,7 +129,7 @@ def verify(
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
         assumes = (*assumes, OWN)
-    rules = () if kind == "value" else tuple(entries_of_rules([graph]))
+    rules = () if kind == "value" else tuple(entries_of_rules(graph.output_nodes, 1 + (kind in SECOND)))
     title = f"{kind} of {graph.name}"
     domain = None if where is None else condition_of(whole, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import sympy
 
-from symad.core.graph import Graph, topological
+from symad.core.contents import nodes_at_any_depth
+from symad.core.graph import Graph
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.elementwise.apply import Apply
 
@@ -15,8 +16,9 @@ CHECKED = " (checked against 50-digit differentiation in symad's tests)"
 
 
 def functions_in(graphs: Iterable[Graph]) -> list[sympy.FunctionClass]:
-    """The scalar functions that graphs apply, in order of their names."""
-    found = {n.op.head for g in graphs for n in topological(g.output_nodes) if isinstance(n.op, Apply)}
+    """The scalar functions that graphs apply, in loops and fused ops, too; in order of their names."""
+    outputs = (node for g in graphs for node in g.output_nodes)
+    found = {n.op.head for n in nodes_at_any_depth(outputs) if isinstance(n.op, Apply)}
     return sorted(found, key=lambda head: getattr(head, "__name__", str(head)))
 
 

@@ -300,7 +300,7 @@ def _read_comparison(saved: Any) -> Comparison:
             count = len(names)
             parts = both.output_nodes[:count], both.output_nodes[count : 2 * count]
             derivative = _read_derivative(saved.get("derivative"), both.output_nodes[2 * count :])
-            if len(parts[1]) != count:
+            if len(parts[1]) != count or not count:
                 raise SavingError(f"{title}: {len(both.output_nodes)} outputs for {count} names")
             left, right = (both.with_outputs(p, TupleOf((None,) * count)) for p in parts)
             return Comparison(

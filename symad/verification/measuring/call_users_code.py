@@ -126,7 +126,7 @@ LIBRARIES: dict[str, Callable[[Any], object]] = {
 def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
-    What is masked has no value; sparse matrices of SciPy become dense.
+    What is masked has no value; sparse matrices of SciPy become dense; extended precision becomes float64.
 
     Raises:
         BadReturn: it is complex, no array of numbers, or of another shape.
@@ -155,4 +155,7 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
         raise BadReturn(f"verify: {name}: returned {type(value).__name__}, of dtype {array.dtype}")
     if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
         raise BadReturn(f"verify: {name}: returned shape {array.shape} instead of {shape}")
-    return array.reshape(shape)
+    wide = (
+        array.dtype.kind == "f" and array.dtype.itemsize > 8
+    )  # inputs are float64, and so is what is claimed
+    return (array.astype(np.float64) if wide else array).reshape(shape)

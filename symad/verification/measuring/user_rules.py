@@ -8,26 +8,29 @@ that does not evaluate is an assumption, and what rests on it is at most measure
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import mpmath
 import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.graph import Graph, Node, topological
+from symad.core.contents import nodes_at_any_depth
+from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.errors import SymadError
 from symad.numbers.function_values import IMPLEMENTATIONS
 from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.numbers.values import unchecked
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import Entry
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.values.fifty_digits import evaluate_all
+from symad.verification.values.turning_points import turning_points
 
 DIGITS = 50
 CLOSE = mpmath.mpf(10) ** -12
@@ -44,9 +47,20 @@ POINTS = (*NEAR, *FAR)
 Each argument is moved by a little more than the one before.
 """
 
-LONG, FLAT = Fraction(1, 8), mpmath.mpf(10) ** -6
-"""Steps over which a function is constant that has no other slope than 0, and a slope that would show there
-in the digits of a float."""
+STRIDE = 4
+"""So many points further the next argument is taken from, prime to the number of points."""
+
+BESIDE = Fraction(1, 7 * 10**7)
+"""How far beside a place where a rule turns it is tried: on the boundary itself it says nothing."""
+
+WIDE, SHORT = Fraction(1, 256), Fraction(1, 2**28)
+"""Steps by which a function of few digits is differentiated, and by which it moves unless it has steps."""
+
+STEADY, FAR_OFF, SHOWS = mpmath.mpf("1e-3"), mpmath.mpf("1e-2"), mpmath.mpf("2e-3")
+"""Slopes that agree, rules that contradict them, and what would show in the digits of half precision."""
+
+SECOND = ("hessian", "curvature")
+"""The kinds of derivatives that differentiate rules."""
 
 ENOUGH = 2
 """Points at which the rule has to agree."""
@@ -61,19 +75,35 @@ class Rule:
     witness: Witness | None = None
 
 
-def entries_of_rules(graphs: Sequence[Graph]) -> list[Entry]:
-    """One entry for each function of a user in some graphs whose rule is wrong or cannot be established."""
-    heads: dict[tuple[sympy.FunctionClass, int], None] = {}
-    for graph in graphs:
-        for n in topological(graph.output_nodes):
-            if isinstance(n.op, Apply) and is_users(n.op.head):
-                heads[n.op.head, len(n.args)] = None
-    found = []
-    for head, count in heads:
-        for position in range(count):
-            entry = _entry(_examined(head, count, position))
-            found += [entry] if entry is not None else []
+Use: TypeAlias = tuple["sympy.FunctionClass", int]
+"""A function, and its number of arguments."""
+
+
+def entries_of_rules(outputs: Sequence[Node], order: int) -> list[Entry]:
+    """One entry for each function of a user in a graph whose rule is wrong or cannot be established.
+
+    A second derivative uses the rules of the functions in the first one, too.
+    """
+    found, done, uses = list[Entry](), set[Use](), _uses(outputs)
+    for _ in range(order):
+        slopes: list[Node] = []
+        for head, count in [use for use in uses if use not in done]:
+            done.add((head, count))
+            for position in range(count):
+                rule, slope = _examined(head, count, position)
+                slopes += [slope] if isinstance(slope, Node) else []
+                found += [entry] if (entry := _entry(rule)) is not None else []
+        uses = _uses(slopes)
     return found
+
+
+def _uses(outputs: Sequence[Node]) -> list[Use]:
+    """The functions of users in a graph, in loops and fused ops, too."""
+    found = dict[Use, None]()
+    for node in nodes_at_any_depth(outputs):
+        if isinstance(node.op, Apply) and is_users(node.op.head):
+            found[node.op.head, len(node.args)] = None
+    return list(found)
 
 
 def is_users(head: type[sympy.Basic]) -> bool:
@@ -95,8 +125,8 @@ def _entry(rule: Rule) -> Entry | None:
     return Entry(label, "measured", "not established", 1.0, reason=reason)
 
 
-def _examined(head: type[sympy.Basic], count: int, position: int) -> Rule:
-    """A rule at a few points, as far as the function evaluates there."""
+def _examined(head: type[sympy.Basic], count: int, position: int) -> tuple[Rule, Tangent]:
+    """A rule at a few points, as far as the function evaluates there; and the slope by this rule."""
     import sympy
 
     inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True), ()) for k in range(count))
@@ -106,11 +136,10 @@ def _examined(head: type[sympy.Basic], count: int, position: int) -> Rule:
     try:
         slope = partial(value, position)
     except SymadError:
-        return Rule(name, ENOUGH)  # differentiating it is an error anyhow
+        return Rule(name, ENOUGH), ZERO  # differentiating it is an error anyhow
     if not isinstance(slope, Node):
-        return Rule(name, ENOUGH)
-    for start in POINTS:
-        point = {n: start + Fraction(k, 7) for k, n in enumerate(inputs)}
+        return Rule(name, ENOUGH), slope
+    for point in _points(inputs, slope):
         pair = _both(value, slope, inputs[position], point)
         if pair is None:
             continue
@@ -118,11 +147,23 @@ def _examined(head: type[sympy.Basic], count: int, position: int) -> Rule:
         gap, size = abs(right - given), max(abs(right), abs(given), CLOSE)
         if gap > CLOSE * size:
             where = {f"x{k}" if count > 1 else "x": str(v) for k, v in enumerate(point.values())}
-            return Rule(name, 0, Witness(where, digits_of(right), digits_of(given)))
+            return Rule(name, 0, Witness(where, digits_of(right), digits_of(given))), slope
         if gap > SAME * size:
-            return Rule(name)
+            return Rule(name), slope
         agreed += 1
-    return Rule(name, agreed)
+    return Rule(name, agreed), slope
+
+
+def _points(inputs: Sequence[Node], slope: Node) -> Iterator[dict[Node, Fraction]]:
+    """Where a rule is tried: with arguments of one size, of several sizes and signs, and where it turns."""
+    strides = range(len(inputs)) if len(inputs) > 1 else range(1)
+    for stride in strides:  # argument k is moved by k times as many places
+        for start in range(len(POINTS)):
+            chosen = [POINTS[(start + STRIDE * stride * k) % len(POINTS)] for k in range(len(inputs))]
+            yield {n: x + Fraction(k, 7) for k, (n, x) in enumerate(zip(inputs, chosen, strict=True))}
+    for point in turning_points([slope], {}):
+        if len(point) == len(inputs):
+            yield {n: Fraction(float(point[n])) + BESIDE for n in inputs}
 
 
 def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) -> tuple[Number, Number] | None:
@@ -138,29 +179,43 @@ def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) ->
     with mpmath.workdps(2 * DIGITS):
         h = mpmath.mpf(step.numerator) / step.denominator
         slopes = [(near[3] - near[1]) / (2 * h), (near[4] - near[0]) / (4 * h)]
-        if abs(slopes[0] - slopes[1]) > CLOSE * max(map(abs, slopes)) or near[1] == near[3] != near[2]:
-            return None  # the function has fewer digits than were asked for, or a kink
-        if near[0] == near[2] == near[4] and given != 0:
-            return _where_flat(value, given, moved, point)
-        return (4 * slopes[0] - slopes[1]) / 3, given
+        exact = abs(slopes[0] - slopes[1]) <= CLOSE * max(map(abs, slopes)) and near[1] != near[3]
+        exact &= abs(near[1] - 2 * near[2] + near[3]) <= CLOSE * abs(near[3] - near[1])  # no kink
+        return ((4 * slopes[0] - slopes[1]) / 3, given) if exact else _roughly(value, given, moved, point)
 
 
-def _where_flat(
-    value: Node, given: Any, moved: Node, point: dict[Node, Fraction]
-) -> tuple[Any, Any] | None:
-    """A slope of 0 and the rule where it is not small, if the function is constant over long steps, too.
+def _roughly(value: Node, given: Any, moved: Node, point: dict[Node, Fraction]) -> tuple[Any, Any] | None:
+    """The slope of a function of few digits, where it has one and the rule is far from it; else None.
 
-    tanh 2x has no other digits than those of 1 at x = 84. A function of few digits is constant over short
-    steps alone.
+    Slopes to the left, to the right and across must agree, which those at a kink do not. A function that
+    does not move over short steps is constant over long ones, too, or has steps.
     """
+    places = {k: WIDE * k for k in (-2, -1, 0, 1, 2)} | {3: SHORT, -3: -SHORT}
     try:
-        ends = [_number(value, {**point, moved: point[moved] + k * LONG}) for k in (-2, -1, 0, 1, 2)]
+        f = {k: _number(value, {**point, moved: point[moved] + by}) for k, by in places.items()}
     except Exception:  # whatever a user's function raises
         return None
-    return (mpmath.mpf(0), given) if len(set(ends)) == 1 and abs(given) > FLAT else None
+    largest, step = max(map(abs, f.values())), mpmath.mpf(1) / WIDE.denominator
+    if len(set(f.values())) == 1:
+        return (mpmath.mpf(0), given) if abs(given) * step > max(SHOWS * largest, CLOSE) else None
+    sides = [(4 * (f[k] - f[0]) - (f[2 * k] - f[0])) / (2 * k * step) for k in (-1, 1)]
+    slope = (f[1] - f[-1]) / (2 * step)
+    if (
+        not mpmath.isfinite(slope)
+        or f[3] == f[-3]
+        or max(abs(s - slope) for s in sides) > STEADY * abs(slope)
+    ):
+        return None
+    far = abs(slope - given) > FAR_OFF * max(abs(slope), abs(given))
+    return (mpmath.mpf(mpmath.nstr(slope, 4)), given) if far else None
 
 
 def _number(node: Node, point: dict[Node, Fraction]) -> Number:
+    """The value in many digits, or in those of floats, if the function takes no others."""
     used = {n: v for n, v in point.items() if n in topological([node])}
+    try:
+        value = evaluate_all([node], used, 2 * DIGITS)[0]
+    except Exception:  # whatever a user's function raises
+        value = unchecked([node], {n: np.float64(v) for n, v in used.items()})[0]
     with mpmath.workdps(2 * DIGITS):
-        return mpmath.mpf(np.asarray(evaluate_all([node], used, 2 * DIGITS)[0]).ravel()[0])
+        return mpmath.mpf(np.asarray(value).ravel()[0])

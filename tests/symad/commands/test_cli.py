@@ -67,6 +67,7 @@ class Judgement:
 
     bound = 0.0
     assumes = ("the front end",)
+    comparisons = ()
 
     def __init__(self, status, later=None):
         self.status, self.later = status, later

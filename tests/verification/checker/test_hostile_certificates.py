@@ -146,6 +146,65 @@ def test_a_derivative_of_another_function_is_refuted():
     assert again.status == "refuted"
 
 
+def test_entries_that_belong_to_no_claim_are_not_believed():
+    data = json.loads(TEXTS["a gradient"])
+    more = {"name": "∂f/∂z", "status": "proved", "claim": "proved elsewhere", "bound": 0.0, "checked": True}
+    data["entries"].append(more)
+    again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
+    assert again.status == "undecided" and not again.checked
+    data["entries"][-1] = {**more, "status": "refuted"}
+    assert symad.Certificate.from_json(json.dumps(data)).recheck(seed=1).status == "refuted"
+
+
+def test_claims_about_nothing_are_no_claims():
+    data = json.loads(TEXTS["a gradient"])
+    (comparison,) = data["comparisons"]
+    comparison["graph"] |= {"outputs": [], "structure": ["tuple", []]}
+    comparison["names"], data["proofs"] = [], []
+    del comparison["derivative"]
+    with pytest.raises(SymadError, match="0 outputs"):
+        symad.Certificate.from_json(json.dumps(data))
+    with pytest.raises(SymadError, match="no outputs"):
+        symad.equal((), ())
+    with pytest.raises(SymadError, match="no outputs"):
+        symad.check(symad.trace(lambda a: (), [(3,)]))
+
+
+def test_what_is_trusted_is_found_again():
+    data = json.loads(TEXTS["a gradient"])
+    data["comparisons"][0]["assumes"] = []
+    again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
+    assert any("the derivative of exp" in a for a in again.assumes)
+
+
+def test_rules_of_users_are_compared_again():
+    wrong = symad.register_function(
+        "wrong_fifth", lambda v: v**5, [lambda v: 4 * v**4], mpmath=lambda v: v**5
+    )
+    data = json.loads(symad.verify(wrong(x), x, gradient=4 * x**4, seed=1).to_json())
+    data["entries"] = [entry for entry in data["entries"] if entry["status"] == "proved"]
+    read = symad.Certificate.from_json(json.dumps(data))
+    assert read.status == "proved" and read.recheck(seed=1).status == "refuted"
+
+
+def test_the_command_says_what_is_claimed(tmp_path, capsys):
+    """Titles and names are words of the file: two equal sides may be called a gradient."""
+    from symad.cli import main
+
+    data = json.loads(TEXTS["a gradient"])
+    (comparison,) = data["comparisons"]
+    (tmp_path / "honest.json").write_text(json.dumps(data))
+    outputs = comparison["graph"]["outputs"][:2] * 2
+    comparison["graph"] |= {"outputs": outputs, "structure": ["tuple", [None] * 4]}
+    del comparison["derivative"]
+    (tmp_path / "forged.json").write_text(json.dumps(data))
+    assert main(["recheck", str(tmp_path / "honest.json")]) == 0
+    assert "the gradient of exp(x)*sin(x*y) by x, y" in capsys.readouterr().out
+    main(["recheck", str(tmp_path / "forged.json")])
+    shown = capsys.readouterr().out
+    assert "equal values, of no derivative" in shown and "SymPy's" not in shown
+
+
 def test_a_claim_of_many_elements_is_counted_and_not_listed():
     data = json.loads(symad.check(sp.sin(x * y) * sp.exp(x), seed=1).to_json())
     for comparison in data["comparisons"]:

@@ -22,7 +22,7 @@ def verdict(program):
     return symad.verify(F, x, gradient=program, seed=1)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
 def test_factors_are_seen_in_any_precision(dtype):
     right = verdict(lambda v: np.asarray(slope(v)).astype(dtype))
     assert right.status == "measured"

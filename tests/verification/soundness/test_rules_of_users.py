@@ -1,0 +1,119 @@
+"""Derivative rules of users: wrong on a part of the domain, at any depth, or only for second derivatives."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+
+x, y, z = sp.symbols("x y z", real=True)
+n = sp.Symbol("n", integer=True, positive=True)
+
+
+def user(values, *slopes, names="x"):
+    """A function of a user with values of many digits, and slopes as formulas."""
+    arguments = sp.symbols(names, real=True, seq=True)
+
+    def at(formula, args):
+        return sp.sympify(formula).subs(dict(zip(arguments, args, strict=True)), simultaneous=True)
+
+    def fdiff(self, argindex=1):
+        return at(slopes[argindex - 1], self.args)
+
+    def evalf(self, prec):
+        return at(values, self.args)._eval_evalf(prec)
+
+    return type("given", (sp.Function,), {"fdiff": fdiff, "_eval_evalf": evalf, "__module__": __name__})
+
+
+def of_gradient(f):
+    """Symad's own gradient as a candidate."""
+    return symad.verify(f, gradient=symad.gradient(f))
+
+
+def off(condition):
+    return sp.Piecewise((1, condition), (0, True))
+
+
+PARTS = {
+    "above the diagonal": user(x**2 * y, 2 * x * y + off(x > y), x**2, names="x y")(x, y),
+    "signs that differ": user(x**2 * y, 2 * x * y + off(x * y < -1), x**2, names="x y")(x, y),
+    "far from the diagonal": user(x**2 * y, 2 * x * y, x**2 + off(sp.Abs(x - y) > 1), names="x y")(x, y),
+    "the third argument below": user(x * y * z, y * z + off(x > z), x * z, x * y, names="x y z")(x, y, z),
+    "a short interval": user(x**3, 3 * x**2 + off((x > 1) & (x < 1.2)))(x),
+    "close to 0": user(x**3, 3 * x**2 + off(sp.Abs(x) < 0.01))(x),
+    "a narrow peak": user(x**3, 3 * x**2 + sp.exp(-1000 * (x - 6) ** 2))(x),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_rule_that_is_wrong_on_a_part_of_the_domain_is_refuted(name):
+    assert of_gradient(PARTS[name]).status == "refuted"
+
+
+def test_rules_that_turn_are_not_refuted_for_it():
+    both = user(sp.Abs(x) ** 3, sp.Piecewise((3 * x**2, x > 0), (-3 * x**2, x < 0), (5, True)))
+    assert of_gradient(both(x)).status in ("proved", "tested")
+    right = user(x**2 * y, 2 * x * y, x**2, names="x y")
+    assert of_gradient(right(x, y)).status == "proved"
+
+
+def test_second_derivatives_use_the_rules_of_first_ones():
+    first = user(x**2, user(2 * x, 3)(x))  # 2x is right, its slope is not 3
+    assert symad.verify(first(x), x, gradient=2 * first(x) / x).status != "refuted"
+    hessian = symad.verify(first(x), x, hessian=sp.Matrix([[3]]))
+    assert [e.name for e in hessian.entries_of("refuted")] == ["the derivative of given"]
+    assert symad.check(first(x)).status == "refuted"
+    assert symad.check(user(x**2, user(2 * x, 2)(x))(x)).status == "proved"
+
+
+WRONG = symad.register_function("wrong_cube", lambda t: t**3, [lambda t: 2 * t**2], mpmath=lambda t: t**3)
+
+
+def step(c, v):
+    return WRONG(c) + v
+
+
+INSIDE = {
+    "the step of a scan": symad.trace(lambda h, u: functions.scan(step, h, u)[-1], [(), (3,)]),
+    "the step of a fold": symad.trace(lambda h, u: functions.fold(step, h, u), [(), (n,)]),
+    "what is computed again": symad.trace(lambda u: np.sum(functions.remat(WRONG)(u)), [(2,)]),
+    "a score": symad.trace(
+        lambda q, k, v: np.sum(functions.attention(q, k, v, score=lambda s, *rest: WRONG(s))), [(1, 1)] * 3
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_functions_in_loops_and_fused_ops_have_rules_too(name):
+    certificate = of_gradient(INSIDE[name])
+    assert [e.name for e in certificate.entries_of("refuted")] == ["the derivative of wrong_cube"]
+    assert "the derivative of wrong_cube as its author defines it" in certificate.assumes
+
+
+FLOATS = {  # NumPy's functions take no numbers of many digits
+    "twice": (np.exp, lambda t: 2 * sp.exp(t), "refuted"),
+    "beyond 3": (np.exp, lambda t: sp.exp(t) * (1 + sp.Piecewise((1, t > 3), (0, True))), "refuted"),
+    "|t| with 1": (np.abs, lambda t: 1 + 0 * t, "refuted"),
+    "steps with 1": (np.round, lambda t: 1 + 0 * t, "refuted"),
+    "exp": (np.exp, lambda t: sp.exp(t), "measured"),
+    "|t|": (np.abs, lambda t: sp.sign(t), "measured"),
+    "steps": (np.floor, lambda t: 0 * t, "measured"),
+    "small beside large": (lambda t: 1e20 + t, lambda t: 1 + 0 * t, "measured"),
+    "single precision": (lambda t: np.sin(t, dtype=np.float32), lambda t: sp.cos(t), "measured"),
+    "half precision": (lambda t: np.asarray(np.sin(t)).astype("f2"), lambda t: sp.cos(t), "measured"),
+    "a kink at a place that is tried": (
+        lambda t: np.where(t > 0.7, t, 2 * t - 0.7),
+        lambda t: sp.Piecewise((1, t > sp.Rational(7, 10)), (2, True)),
+        "measured",
+    ),
+    "fast": (lambda t: np.sin(1e4 * t), lambda t: 10**4 * sp.cos(10**4 * t), "measured"),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_functions_of_floats_refute_rules_that_are_far_off(name):
+    implementation, slope, status = FLOATS[name]
+    made = symad.register_function("of_floats", implementation, [slope])
+    assert of_gradient(made(x) * y).status == status
