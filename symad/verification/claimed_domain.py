@@ -25,6 +25,19 @@ from symad.verification.equality import with_inputs_of
 from symad.verification.values.hostile_points import FloatPoint
 
 
+def needed_condition(where: Where) -> Where:
+    """The condition; None for one that always holds, such as x² ≥ 0 for a real x.
+
+    Raises:
+        TraceError: it holds nowhere.
+    """
+    if not isinstance(where, (bool, np.bool_, sympy.logic.boolalg.BooleanAtom)):
+        return where
+    if not where:
+        raise TraceError("verify: where= is false everywhere, so that the claim would be about no point")
+    return None
+
+
 def condition_of(graph: Graph, where: Where) -> Node:
     """1 where a condition holds and 0 elsewhere, as a scalar node; see `read_condition`."""
     node = read_condition(graph, where)
@@ -44,8 +57,6 @@ def read_condition(graph: Graph, where: Any) -> Node:
     Raises:
         TraceError: ``where`` is not a condition on these inputs.
     """
-    if isinstance(where, (bool, sympy.logic.boolalg.BooleanAtom)):
-        raise TraceError(f"verify: where={where} is not a condition on {', '.join(map(str, graph.inputs))}")
     if isinstance(where, sympy.logic.boolalg.Boolean):
         read = _read_sympy(where)
     elif callable(where):

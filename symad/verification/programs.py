@@ -24,8 +24,11 @@ from symad.verification.measuring.call_users_code import BadReturn, Caller
 from symad.verification.measuring.measure import measure
 from symad.verification.mistakes.asking import named_program
 from symad.verification.values.hostile_points import Bounds
-from symad.verification.values.instance_sizes import sizes_of
+from symad.verification.values.instance_sizes import sizes_of, sizes_of_programs
 from symad.verification.without_values import Claimed, measured_with_values
+
+MAX_OPERATIONS = 3_000
+"""The maximum number of scalar operations of what a program computes at a size that is tried in addition."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,20 @@ def measured(
 ) -> Certificate:
     """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers.
 
-    A program may be right for odd sizes alone, so it is called at two choices of sizes.
+    A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points
+    of size 1 and of a large size, at which code that was written for others may be wrong.
     """
-    known = sizes_of(program.reference, program.reference)
+    reference, known = program.reference, sizes_of(program.reference, program.reference)
+    symbols = [s for s, _ in known]
     numbers = zip(*(values for _, values in known), strict=True)
-    first, *others = [dict(zip((s for s, _ in known), v, strict=True)) for v in numbers] or [{}]
-    caller = Caller(program.function, program.reference.arguments)
+    first, *others = [dict(zip(symbols, v, strict=True)) for v in numbers] or [{}]
+    caller = Caller(program.function, reference.arguments)
     made = _measured_at(program, caller, first, meter, hostile, domain, bounds)
-    for sizes in others if made.status == "measured" else ():
-        more = _measured_at(program, caller, sizes, meter, False, domain, bounds)
+    ends = sizes_of_programs((*reference.output_nodes, *program.of), symbols, MAX_OPERATIONS)
+    for sizes in [*others, *(c for c in ends if c not in (first, *others))]:
+        if made.status != "measured":
+            break
+        more = _measured_at(program, caller, sizes, meter, False, domain, bounds, sizes in ends)
         fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
         if more.status != "undecided" or fails:  # otherwise too little was seen there
             made = replace(
@@ -133,14 +141,15 @@ def _measured_at(
     hostile: bool,
     domain: Node | None,
     bounds: Bounds,
+    few: bool = False,
 ) -> Certificate:
-    """Measurements at one choice of sizes."""
+    """Measurements at one choice of sizes; at a few points, if requested."""
     reference = program.reference
     concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
     known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
     places = [k for k, node in enumerate(reference.input_nodes) if node not in known]
-    options: dict[str, Any] = {"directions": [concrete.input_nodes[k] for k in places]}
+    options: dict[str, Any] = {"few": few, "directions": [concrete.input_nodes[k] for k in places]}
     options |= {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
     if domain is not None:
         moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))

@@ -29,7 +29,7 @@ from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.checker.proofs import Derivative
-from symad.verification.claimed_domain import condition_of, restricted
+from symad.verification.claimed_domain import condition_of, needed_condition, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
@@ -93,7 +93,8 @@ def verify(
             ``ctx.saved_tensors``; it may return one part for each input. A formula has the symbols y_bar, or
             y1_bar, y2_bar, ...
         jvp: y_dot of each output from the inputs and x_dot of each wrt entry, in that order.
-        where: the domain in which the claim is made: a SymPy condition, or a function of the inputs.
+        where: the domain in which the claim is made: a SymPy condition, or a function of the inputs; true,
+            which x² >= 0 becomes for a real x, is no condition.
         constants: "exact", or "rounded" where floats of a formula stand for the simple numbers that they
             are when rounded, such as 0.3333333333333333 for 1/3.
         seed: for the random primes; a new one by default, always recorded.
@@ -105,7 +106,7 @@ def verify(
     Raises:
         TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
             other arguments or returns something of another kind or shape.
-        TraceError: ``where`` is not a condition on the inputs.
+        TraceError: ``where`` is not a condition on the inputs, or false.
         ShapeError: a formula has another shape than the derivative.
         DerivativeError: a function in ``f`` has no known derivative.
     """
@@ -120,7 +121,7 @@ def verify(
         found = ", ".join(chosen) or "none"
         raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
-    graph = as_decidable(f, wrt, inputs)
+    graph, where = as_decidable(f, wrt, inputs), needed_condition(where)
     refuse_free_sizes("verify", graph)
     nodes = select(graph, wrt).nodes
     box = {} if where is None else box_of(graph, where)

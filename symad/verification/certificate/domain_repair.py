@@ -32,6 +32,9 @@ MAX_EVALUATED_NODES = 100_000
 DEPTH = 4
 """How far below them nodes are compared that are edited together."""
 
+REPAIRED = "wrong number"
+"""How the name of a number begins that would repair a formula."""
+
 Make = Callable[[Node, tuple[Node, ...]], Node]
 
 
@@ -80,7 +83,7 @@ def _edits(node: Node) -> Iterator[tuple[str, Make]]:
     value = op.value if isinstance(op, Constant) else None
     if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value:
         for ratio in (Fraction(-1), Fraction(2), Fraction(1, 2)):
-            yield f"wrong number {value}", _with_value(value * ratio)
+            yield f"{REPAIRED} {value}", _with_value(value * ratio)
 
 
 def _edits_of_contraction(node: Node) -> Iterator[tuple[str, Make]]:

@@ -67,6 +67,8 @@ UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""
 
 ORDINARY, FEW = 24, 4
+FEWEST = 2
+"""The points at sizes that are tried in addition: what is wrong there mostly is at each point."""
 
 Flat = Callable[[Any], "list[Any]"]
 """From what a numeric function returned its outputs, in order."""
@@ -114,6 +116,7 @@ def measure(
     bounds: Bounds | None = None,
     valued: Inside = lambda point: True,
     directions: Sequence[Node] = (),
+    few: bool = False,
 ) -> tuple[list[Entry], list[Loss]]:
     """One entry for each output, and where digits are lost.
 
@@ -130,6 +133,7 @@ def measure(
         valued: where the function has a value whose derivative is claimed; a formula of the derivative may
             have values elsewhere. Where this is seldom so, all points count.
         directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
+        few: whether only a few ordinary points are visited: enough for a formula wrong at this size.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
@@ -143,6 +147,10 @@ def measure(
         ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
     if sum(inside(p) and valued(p) for _, p in ordinary) >= FEW:
         task = replace(task, inside=lambda point: inside(point) and valued(point))
+    if few:
+        found = _visited(task, [p for p in ordinary if task.inside(p[1])][:FEWEST], False)
+        entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
+        return entries, [loss for w in found for loss in w.losses if w.wrong is None]
     far = [*far_points(nodes, task.integers, outputs), *each_far(nodes, task.integers, directions)]
     special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
     turning = (("turning", point) for point in turning_points(outputs, task.integers))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import sympy
 
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph, Node
 from symad.numbers.values import unchecked
-from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.certificate.blame import Blame
+from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.claimed_domain import inside_of
-from symad.verification.mistakes.naming import Asked, with_names
+from symad.verification.mistakes.entries import owners, without_input
+from symad.verification.mistakes.naming import Asked, with_entries, with_names
 from symad.verification.values.hostile_points import FloatPoint
 from symad.verification.values.instance_sizes import sizes_of
 
-NAMED = ("gradient", "vjp", "jvp")
+BY_INPUT, MATRICES = ("gradient", "vjp"), ("jacobian", "hessian")
+NAMED = (*BY_INPUT, "jvp", *MATRICES)
 """The derivatives whose mistakes are named here."""
 
 
@@ -36,7 +40,7 @@ def named_formula(
     if domain is not None:
         inside = inside_of(Graph(comparison.left.input_nodes, (domain,)).at(sizes).output_nodes[0])
     asked = _asked(kind, graph, wrt, left, sizes, lambda p: unchecked(right.output_nodes, p), inside)
-    return with_names(certificate, asked, comparison.names)
+    return _named(certificate, kind, asked, comparison.names)
 
 
 def named_program(
@@ -53,7 +57,38 @@ def named_program(
     """The certificate of a program, with the names of its mistakes; the reference has numbers as sizes."""
     if certificate.status != "refuted" or kind not in NAMED:
         return certificate
-    return with_names(certificate, _asked(kind, graph, wrt, reference, sizes, found, inside), names)
+    return _named(certificate, kind, _asked(kind, graph, wrt, reference, sizes, found, inside), names)
+
+
+def _named(certificate: Certificate, kind: str, asked: Asked, names: Sequence[str]) -> Certificate:
+    certificate = _with_inputs(certificate, kind, asked, names)
+    if kind not in MATRICES:
+        return with_names(certificate, asked, names)
+    rows = asked.wrt if kind == "hessian" else asked.function.output_nodes
+    return with_entries(certificate, asked, names, rows)
+
+
+def _with_inputs(certificate: Certificate, kind: str, asked: Asked, names: Sequence[str]) -> Certificate:
+    """The certificate with the inputs that the function lacks, where the derivative by them is wrong."""
+    missing = {n: text for n in asked.wrt if (text := without_input(asked.function, n))}
+    if not missing or kind == "jvp":
+        return certificate
+    columns = owners(asked.wrt)
+
+    def told(entry: Entry) -> str:
+        if entry.status != "refuted" or entry.name not in names:
+            return ""
+        if kind in BY_INPUT:
+            return missing.get(asked.wrt[names.index(entry.name)], "")
+        at = entry.witness.index if entry.witness is not None else ()
+        by = [columns[k] for k in (at if kind == "hessian" else at[1:])]
+        return next((missing[n] for n in by if n in missing), "")
+
+    entries = [
+        replace(e, blame=replace(e.blame or Blame("", "", ""), mistake=text)) if (text := told(e)) else e
+        for e in certificate.entries
+    ]
+    return replace(certificate, entries=tuple(entries))
 
 
 def _asked(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress, pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from symad.errors import SymadError
 from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import Blame, is_vague
 from symad.verification.certificate.certificate import Certificate, Entry
+from symad.verification.certificate.domain_repair import REPAIRED
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import (
@@ -29,6 +31,7 @@ from symad.verification.mistakes.changes import (
 )
 from symad.verification.mistakes.confused import confused, next_in_loops, transposed_in_loops
 from symad.verification.mistakes.elements import moved
+from symad.verification.mistakes.entries import of_matrix
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference, name_in
 from symad.verification.mistakes.network import Network, TooLarge, network_of
@@ -98,18 +101,51 @@ def with_names(certificate: Certificate, asked: Asked, names: Sequence[str]) -> 
             told = names_of_mistakes(asked, wrong, witnesses)
         except NAMELESS:
             return certificate
-    by_name = {names[k]: text for k, text in told.items()}
+    return _with({names[k]: text for k, text in told.items()}, certificate)
+
+
+def _is_open(entry: Entry) -> bool:
+    return entry.status == "refuted" and is_vague(entry.blame.mistake if entry.blame else "")
+
+
+def _has_no_place(entry: Entry) -> bool:
+    """Whether a wrong entry has no name, or that of a number that would repair the whole matrix."""
+    repaired = entry.blame is not None and entry.blame.mistake.startswith(REPAIRED)
+    return _is_open(entry) or (entry.status == "refuted" and repaired)
+
+
+def _with(
+    by_name: Mapping[str, str], certificate: Certificate, wanted: Callable[[Entry], bool] = _is_open
+) -> Certificate:
     entries = [
         replace(e, blame=replace(e.blame or Blame("", "", ""), mistake=by_name[e.name]))
-        if _is_open(e) and e.name in by_name
+        if wanted(e) and e.name in by_name
         else e
         for e in certificate.entries
     ]
     return replace(certificate, entries=tuple(entries))
 
 
-def _is_open(entry: Entry) -> bool:
-    return entry.status == "refuted" and is_vague(entry.blame.mistake if entry.blame else "")
+def with_entries(
+    certificate: Certificate, asked: Asked, names: Sequence[str], rows: Sequence[Node]
+) -> Certificate:
+    """The certificate of a Jacobian or Hessian with the entries and blocks that are wrong, if they are few.
+
+    ``rows`` are the nodes whose elements its rows belong to.
+    """
+    faults = [e for e in certificate.entries if _has_no_place(e) and e.name in names]
+    shape = asked.reference.output_nodes[0].shape
+    if not faults or not is_concrete(shape) or prod(shape) > MAX_ELEMENTS:
+        return certificate
+    witnesses = [e.witness.point for e in faults if e.witness is not None][:1]
+    with np.errstate(all="ignore"):
+        points, found, right, eps = _compared(asked, witnesses)
+    if len(points) < MIN_POINTS:
+        return certificate
+    refuted = [e for e in certificate.entries if e.status == "refuted" and e.name == faults[0].name]
+    each = {e.witness.index for e in refuted if e.witness is not None and e.index.startswith("[")}
+    text = of_matrix(Difference(right, found, eps, [slice(0, prod(shape))]), rows, asked.wrt, each)
+    return _with({faults[0].name: text}, certificate, _has_no_place) if text else certificate
 
 
 def names_of_mistakes(

@@ -73,7 +73,7 @@ def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> Sign:
 
 @sign_of.dispatch
 def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
-    return 1 if isinstance(op.expression, sympy.Symbol) or op.expression.is_positive else 0
+    return 1 if isinstance(op.expression, sympy.Symbol) or sympy.sympify(op.expression).is_positive else 0
 
 
 @sign_of.dispatch

@@ -10,6 +10,7 @@ import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.ops.linalg.solve_det import MatrixOp
+from symad.verification.budget import operations
 from symad.verification.values.find_values import have_values
 
 FIRST = (3, 2, 4, 5)
@@ -39,27 +40,55 @@ def _chosen(outputs: tuple[Node, ...], symbols: tuple[sympy.Symbol, ...]) -> Siz
         return [c for c in chosen if _fits(outputs, c)]
 
     possible = fitting(FIRST, SECOND) or [{s: 6 + k for k, s in enumerate(symbols)}]
-    if any(isinstance(n.op, MatrixOp) for n in topological(outputs)):
-        possible = _valued(outputs, possible) or _valued(outputs, fitting(EQUAL)) or possible
+    valued = _where_inverses_exist
+    possible = valued(outputs, possible) or valued(outputs, fitting(EQUAL)) or possible
     return tuple((s, tuple(c[s] for c in possible)) for s in symbols)
 
 
-def _valued(
+def _where_inverses_exist(
     outputs: tuple[Node, ...], chosen: Sequence[dict[sympy.Symbol, int]]
 ) -> list[dict[sympy.Symbol, int]]:
-    """The sizes at which all elements have values."""
+    """The sizes at which all elements have values, if there are functions of matrices; otherwise all."""
+    if not any(isinstance(n.op, MatrixOp) for n in topological(outputs)):
+        return list(chosen)
     return [c for c in chosen if have_values(Graph((), outputs).at(c).output_nodes)]
 
 
-FURTHER = (7, 5, 6, 8), (5, 6, 8, 7)
+ONE, THIRTIES = (1, 1, 1, 1), ((33, 34, 35, 36), (36, 35, 34, 33))
+TENS, FEW = ((17, 18, 19, 20), (20, 19, 18, 17)), ((7, 5, 6, 8), (5, 6, 8, 7))
+FURTHER = *FEW, ONE, *TENS
 """Sizes at which floats are asked, where the claim would be for two sizes only."""
+
+MANY = *THIRTIES, *TENS, *FEW
+"""Sizes beyond those of blocks, the largest first: code may be right for small arrays alone."""
 
 
 def further_sizes(left: Graph, right: Graph) -> list[dict[sympy.Symbol, int]]:
     """Other choices of sizes."""
     symbols = sorted(left.dims | right.dims, key=sympy.default_sort_key)
-    chosen = [{s: v[k % 4] + k // 4 for k, s in enumerate(symbols)} for v in FURTHER]
-    return [c for c in chosen if symbols and _fits(left.output_nodes + right.output_nodes, c)]
+    return _fitting(left.output_nodes + right.output_nodes, symbols, FURTHER)
+
+
+def sizes_of_programs(
+    outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], most: float
+) -> list[Chosen]:
+    """Size 1, and one that is clearly larger, as far as nodes have values there in so many operations."""
+    found = []
+    for numbers in ((ONE,), MANY):
+        chosen = _fitting(outputs, symbols, numbers)
+        cheap = [c for c in chosen if operations(topological(Graph((), outputs).at(c).output_nodes)) <= most]
+        found += _where_inverses_exist(outputs, cheap)[:1]
+    return found
+
+
+Chosen: TypeAlias = dict[sympy.Symbol, int]
+
+
+def _fitting(
+    outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], numbers: Sequence[tuple[int, ...]]
+) -> list[Chosen]:
+    chosen = [{s: v[k % 4] + (v is not ONE) * (k // 4) for k, s in enumerate(symbols)} for v in numbers]
+    return [c for c in chosen if symbols and _fits(outputs, c)]
 
 
 def _fits(outputs: tuple[Node, ...], sizes: Mapping[sympy.Symbol, int]) -> bool:

@@ -119,8 +119,8 @@ def test_a_domain_of_a_product_is_a_function_of_the_inputs_alone():
 def test_a_condition_on_something_else_is_an_error():
     with pytest.raises(TraceError, match="where= is about z, but the inputs are x"):
         symad.verify(x**2, x, gradient=2 * x, where=sp.Symbol("z", real=True) > 0)
-    with pytest.raises(TraceError, match="is not a condition"):
-        symad.verify(x**2, x, gradient=2 * x, where=True)
+    with pytest.raises(TraceError, match="is a SymPy condition or a function of the inputs, not 3"):
+        symad.verify(x**2, x, gradient=2 * x, where=3)
 
 
 # ---- rounded constants --------------------------------------------------------------------------

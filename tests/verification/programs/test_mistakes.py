@@ -7,7 +7,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from sympy import MatrixSymbol, cos, exp, sin, symbols
+from sympy import Matrix, MatrixSymbol, cos, exp, floor, lambdify, sin, symbols
 
 import symad
 from symad.ops.basic.sources import input_node
@@ -21,7 +21,8 @@ TOP = {
     "missing factor y": symad.verify(sin(x * y), x, gradient=cos(x * y)),
     "missing factor 2": symad.verify(x**2, x, gradient=x),
     "transposed": symad.verify(b.T * A * A * b, A, gradient=(b * b.T * A.T + A.T * b * b.T).T),
-    "it should be zero": symad.verify(exp(y), x, gradient=exp(y)),
+    "it should be zero": symad.verify(exp(y + 0 * x) + floor(x), x, gradient=exp(y)),
+    "it should be zero: f does not depend on x, but on y": symad.verify(exp(y), x, gradient=exp(y)),
 }
 
 
@@ -102,3 +103,73 @@ def test_an_enormous_ratio_is_no_forgotten_factor(power):
     a, b = (input_node(symbols(name, real=True), ()) for name in "ab")
     values = {a: np.array(mpmath.ldexp(1, power), dtype=object), b: np.array(mpmath.mpf(1), dtype=object)}
     assert name_of(a, b, [values]) == ""
+
+
+def names_of(certificate):
+    assert certificate.status == "refuted"
+    return {entry.blame.mistake for entry in certificate.entries if entry.blame}
+
+
+LACKING = {
+    "gradient": (x**2, y, {"gradient": 2 * x}),
+    "program": (x**2, y, {"gradient": lambda x, y: 2 * x}),
+    "vjp": (x**2, y, {"vjp": 2 * x * symbols("y_bar", real=True)}),
+    "column": ([x**2, 3 * x], [x, y], {"jacobian": [[2 * x, 2 * x], [3, 0]]}),
+    "hessian": (x**2, [x, y], {"hessian": [[2, 0], [0, 2]]}),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_an_input_that_the_function_does_not_contain_is_named(name):
+    f, wrt, candidate = LACKING[name]
+    found = names_of(symad.verify(f, wrt, **candidate))
+    assert found == {"it should be zero: f does not depend on y, but on x"}
+
+
+V = symbols("x1:6", real=True)
+MAP = Matrix(
+    [V[0] * V[1] ** 2, sin(V[0]) * V[2], V[0] * V[3] * V[4], exp(V[1]) * V[4], V[2] ** 2 + V[3] ** 2]
+)
+ENTRIES = {
+    "entry (2, 3) differs, the other 24 agree": [(2, 3, V[3] + V[4])],
+    "wrong sign in entry (2, 3); the other 24 agree": [(2, 3, -V[0] * V[4])],
+    "entries (0, 1) and (2, 3) differ, the other 23 agree": [(0, 1, V[0] * V[1]), (2, 3, -V[0] * V[4])],
+    "it should be zero in entry (4, 4); the other 24 agree": [(4, 4, V[0])],
+}
+
+
+@pytest.mark.parametrize("as_program", [False, True])
+@pytest.mark.parametrize("name", ENTRIES)
+def test_entries_of_a_jacobian_that_are_wrong_are_named(name, as_program):
+    wrong = MAP.jacobian(V)
+    for row, column, entry in ENTRIES[name]:
+        wrong[row, column] = entry
+    candidate = lambdify(V, wrong) if as_program else wrong
+    found = names_of(symad.verify(MAP, V, jacobian=candidate))
+    assert len(found) == 1 and name in found.pop()
+
+
+PRODUCT = symad.trace(lambda A, B: ((A @ B @ B) ** 2).sum(), [(2, 2), (2, 2)])
+BLOCKS = {
+    "transposed in block (A, B); the other 3 agree": lambda H: H[:4, 4:].T,
+    "missing factor 1/2 in block (A, B); the other 3 agree": lambda H: 2 * H[:4, 4:],
+    "it should not be zero in block (A, B); the other 3 agree": lambda H: 0 * H[:4, 4:],
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_of_a_hessian_that_are_wrong_are_named(name):
+    right = symad.hessian(PRODUCT)
+
+    def hessian(A, B):
+        found = np.array(right(A, B))
+        found[:4, 4:] = BLOCKS[name](found)
+        return found
+
+    assert names_of(symad.verify(PRODUCT, hessian=hessian)) == {name}
+
+
+def test_changes_without_a_name_in_many_entries_get_none():
+    right = symad.hessian(PRODUCT)
+    certificate = symad.verify(PRODUCT, hessian=lambda A, B: right(A, B) + np.outer(A.ravel(), [1] * 8)[:1])
+    assert names_of(certificate) <= {""}

@@ -18,10 +18,47 @@ def test_a_program_that_is_wrong_for_odd_or_even_sizes_is_refuted(rest):
     assert len({entry.name for entry in certificate.entries if entry.status == "refuted"}) == 1
 
 
-def test_a_right_program_is_measured_at_both_choices_of_sizes():
+def test_a_right_program_is_measured_at_all_choices_of_sizes():
     certificate = symad.verify(CUBES, gradient=lambda x: 3 * x**2, hostile=False)
     assert certificate.status == "measured"
-    assert [entry.name for entry in certificate.entries] == ["∂f/∂x at n = 3", "∂f/∂x at n = 2"]
+    assert [entry.name for entry in certificate.entries] == [f"∂f/∂x at n = {n}" for n in (3, 2, 1, 33)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "size"), [(lambda n: n == 1, 1), (lambda n: n > 4, 33), (lambda n: n > 32, 33)]
+)
+def test_a_program_that_is_wrong_for_one_element_or_for_many_is_refuted(wrong, size):
+    certificate = symad.verify(CUBES, gradient=lambda x: 3 * x**2 * (1 + wrong(len(x))), hostile=False)
+    assert [e.name for e in certificate.entries_of("refuted")] == [f"∂f/∂x at n = {size}"]
+
+
+SIZES = {
+    "no value at 1": (
+        lambda x: np.sqrt(((x - x.mean()) ** 2).mean()),
+        lambda x: (x - x.mean()) / len(x) / x.std(),
+    ),
+    "no slice at 1": (
+        lambda x: (x[1:] * x[:-1]).sum(),
+        lambda x: np.r_[x[1:], 0] + np.r_[0, x[:-1]] + np.full(len(x), np.nan if len(x) < 2 else 0.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_programs_are_called_at_one_only_if_the_model_has_a_value_there(name):
+    f, gradient = SIZES[name]
+    certificate = symad.verify(symad.trace(f, [(N,)]), gradient=gradient, hostile=False)
+    assert [entry.name for entry in certificate.entries] == [f"∂f/∂x at n = {n}" for n in (3, 2, 33)]
+    assert certificate.status == "measured"
+
+
+def test_costly_models_are_called_at_smaller_sizes():
+    f = symad.trace(
+        lambda A: np.linalg.slogdet(A @ A.T)[1], [(N, sp.Symbol("d", integer=True, positive=True))]
+    )
+    certificate = symad.verify(f, gradient=lambda A: 2 * np.linalg.solve(A @ A.T, A), hostile=False)
+    assert certificate.status == "measured"
+    assert certificate.entries[-1].name == "∂f/∂A at d = 7, n = 5"
 
 
 def test_a_program_that_fails_at_some_sizes_is_undecided():

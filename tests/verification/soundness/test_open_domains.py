@@ -86,3 +86,17 @@ def test_definite_matrices_that_cannot_be_read():
     with pytest.raises(TraceError, match="needs a square A"):
         g = symad.trace(lambda B: np.sum(B**2), [B])
         symad.verify(g, gradient=lambda B: 2 * B, where=sp.Q.positive_definite(B))
+
+
+@pytest.mark.parametrize("where", [sp.true, True, np.True_, sp.Symbol("t", real=True) ** 2 >= 0])
+@pytest.mark.parametrize(("slope", "status"), [(2, "proved"), (3, "refuted")])
+def test_a_condition_that_always_holds_is_none(where, slope, status):
+    t = sp.Symbol("t", real=True)
+    assert symad.verify(t**2, t, gradient=slope * t, where=where).status == status
+
+
+@pytest.mark.parametrize("where", [sp.false, False, sp.Symbol("t", real=True) ** 2 < 0])
+def test_a_condition_that_never_holds_is_refused(where):
+    t = sp.Symbol("t", real=True)
+    with pytest.raises(TraceError, match="the claim would be about no point"):
+        symad.verify(t**2, t, gradient=2 * t, where=where)
