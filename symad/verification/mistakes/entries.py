@@ -74,8 +74,8 @@ def _of_blocks(
         at = slice(*ends[0][i]), slice(*ends[1][j])
         if differs[at].any():
             a, b = right[(slice(None), *at)], found[(slice(None), *at)]
-            names = (name for name, c in _changed(a, b) if np.all(np.abs(b - c) <= TOLD * allowed))
-            told[i, j] = next(names, "") if a[0].size > 1 else ""
+            fitting = (name for name, c in _changed(a, b) if np.all(np.abs(b - c) <= TOLD * allowed))
+            told[i, j] = next(fitting, "") if a[0].size > 1 else ""
     names = set(told.values())
     if len(names) != 1 or "" in names or len(told) == len(blocks):
         return ""
