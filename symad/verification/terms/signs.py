@@ -73,7 +73,8 @@ def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> Sign:
 
 @sign_of.dispatch
 def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
-    return 1 if isinstance(op.expression, sympy.Symbol) or sympy.sympify(op.expression).is_positive else 0
+    size = op.expression
+    return int(size > 0 if isinstance(size, int) else isinstance(size, sympy.Symbol) or bool(size.is_positive))
 
 
 @sign_of.dispatch
