@@ -125,9 +125,10 @@ def _read(path: Path) -> dict[str, Certificate]:
         ModelError: the file contains no certificates.
     """
     from symad.verification.certificate.certificate import Certificate
+    from symad.verification.certificate.storage import unique
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
         if document.get("format") != FORMAT:
             return {path.stem: Certificate.from_json(json.dumps(document))}
         if not document["models"]:

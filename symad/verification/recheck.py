@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from symad.core.dims import same_dim, same_shape, size
-from symad.core.graph import Graph, Node, topological
+from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import SavingError, ShapeError, SymadError
@@ -85,13 +85,12 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         )
         for entry in anew.entries:
             told.setdefault(entry.name, []).append(entry)
-    derived = {goal for goal in goals if goal[0] < count}
-    open_ = [c for k, c in enumerate(comparisons) if not _is_whole(k, c, derived)]
+    derived = {goal for goal in (*goals, *(g for p in made.proofs for g in p.goals)) if goal[0] < count}
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
             if k in whole:
                 told.setdefault(name, []).extend(_proved(c, output))
-    for entry in _against_own(open_, certificate.title, seed):
+    for entry in _against_own(comparisons, derived, certificate.title, seed):
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
         if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
             continue
@@ -145,12 +144,20 @@ def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
     return named_formula(certificate, KINDS[claim.kind], function, claim.wrt, comparison, None)
 
 
-def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None) -> list[Entry]:
+def _against_own(
+    comparisons: Sequence[Comparison], derived: set[Goal], title: str, seed: int | None
+) -> list[Entry]:
     """What is known of right sides as derivatives of the function that a file says they are about.
 
-    The left sides of a file may be derivatives of something else.
+    The left sides of a file may be derivatives of something else. What the checker has derived is left out.
     """
-    own = [replace(c, left=left, derivative=None) for c in comparisons if (left := _own_derivative(c))]
+    own = []
+    for k, c in enumerate(comparisons):
+        rest = [o for o, done in enumerate(_whole_outputs(k, c, derived)) if not done]
+        if rest and (made := _own_derivative(c)):
+            names, none = tuple(c.names[o] for o in rest), TupleOf((None,) * len(rest))
+            left, right = (g.with_outputs([g.output_nodes[o] for o in rest], none) for g in (made, c.right))
+            own.append(replace(c, left=left, right=right, names=names, derivative=None))
     found = decide(title, own, seed).entries if own else ()
     return [entry for entry in found if entry.status not in ("proved", "tested")]
 
@@ -220,15 +227,20 @@ def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]
 
 
 def _is_whole(k: int, comparison: Comparison, proved: set[Goal]) -> bool:
-    """Whether all elements of a comparison are proved; its outputs, if sizes are symbols.
+    """Whether all elements of a comparison are proved; its outputs, if sizes are symbols."""
+    return all(_whole_outputs(k, comparison, proved))
+
+
+def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bool]:
+    """For each output of a comparison whether all of its elements are proved.
 
     Elements are counted and not listed: a file may claim as many as it likes.
     """
     if has_symbolic_sizes(comparison):
-        return all((k, o, 0) in proved for o in range(len(comparison.right.output_nodes)))
+        return [(k, o, 0) in proved for o in range(len(comparison.right.output_nodes))]
     sizes = [math.prod(map(int, node.shape)) for node in comparison.right.output_nodes]
     found = Counter(o for at, o, e in proved if at == k and o < len(sizes) and 0 <= e < sizes[o])
-    return all(found[o] == count for o, count in enumerate(sizes))
+    return [found[o] == count for o, count in enumerate(sizes)]
 
 
 def _proved(comparison: Comparison, output: int) -> list[Entry]:

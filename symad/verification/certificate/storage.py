@@ -132,7 +132,7 @@ def read(text: str) -> Certificate:
         SavingError: it is no certificate, has another version, or is damaged.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise SavingError(f"this is not JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -147,6 +147,19 @@ def read(text: str) -> Certificate:
         raise SavingError(f"the certificate is damaged: {type(error).__name__}: {error}") from None
     except RecursionError:
         raise SavingError("the certificate is nested too deeply") from None
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose keys differ: of two equal ones a reader may see the other.
+
+    Raises:
+        ValueError: names a key that occurs twice.
+    """
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {max(names, key=names.count)!r} occurs twice")
+    return made
 
 
 def _read_document(document: dict[str, Any]) -> Certificate:

@@ -13,6 +13,7 @@ import numpy as np
 from symad.core.identifiers import ascii_identifier
 from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
 from symad.verification.coq.heads import FUNCTIONS
+from symad.verification.coq.inside import is_somewhere
 from symad.verification.coq.programs import Program
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class Argument:
     def count(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether the name in Coq is another one."""
+        return self.name != str(self.symbol)
 
     @property
     def binder(self) -> str:
@@ -148,6 +154,10 @@ def theory_text(theory: Theory) -> str:
 
 
 def _header(theory: Theory, theorems: str, statements: int) -> str:
+    others = [a for a in theory.arguments if a.is_renamed]
+    renamed = "".join(f"\n    {a.name} is {_in_comment(a.symbol)}." for a in others)
+    somewhere = all(is_somewhere(p.program) for p in theory.parts if p.program.needs)
+    notes = renamed + ("" if somewhere else NOWHERE)
     return f"""\
 (** {theory.name}: its derivatives, certified by symad.
 
@@ -157,7 +167,7 @@ def _header(theory: Theory, theorems: str, statements: int) -> str:
     To read: the definitions below and what the theorems say; all else is proof.
     Theorems: {theorems}.
     The function was printed from {theory.origin}.
-    Its derivatives are those that symad computes, on the domain. All have {statements} operations. *)
+    Its derivatives are those that symad computes, on the domain. All have {statements} operations.{notes} *)
 
 Require Import Reals List ZArith.
 From Coquelicot Require Import Coquelicot.
@@ -167,6 +177,17 @@ Open Scope R_scope.
 
 (* Names are compared before they are unfolded, or shared values would be compared again and again. *)
 Strategy 1000 [let_in]."""
+
+
+NOWHERE = """
+
+    Read the domain: no point was found at which all of its conditions hold. If there is none, a theorem with
+    this premise says nothing. Conditions of the branches of a Piecewise are required everywhere."""
+
+
+def _in_comment(symbol: object) -> str:
+    """The name of an input, without what would end a comment of Coq or begin a text."""
+    return "".join(c if c.isprintable() and c not in '()*"' else "?" for c in str(symbol))
 
 
 def _parts_of(program: Program) -> set[Term]:

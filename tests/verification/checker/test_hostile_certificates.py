@@ -279,3 +279,19 @@ def test_products_with_the_derivative_of_another_function_are_refuted(name, with
     if not with_proofs:
         forged = replace(forged, proofs=())
     assert symad.Certificate.from_json(forged.to_json()).recheck(seed=1).status == "refuted"
+
+
+def test_a_key_occurs_once():
+    title = '"title": "gradient of f",'
+    twice = TEXTS["a gradient"].replace(title, f'"title": "gradient of g", {title}', 1)
+    with pytest.raises(SymadError, match="'title' occurs twice"):
+        symad.Certificate.from_json(twice)
+
+
+def test_what_a_refused_proof_claimed_is_proved_anew():
+    """Other outputs are decided by symad's derivative; those proved again are left as they are."""
+    data = json.loads(PRODUCTS["of all sizes"]().to_json())
+    assert [proof["way"] for proof in data["proofs"]] == ["networks"] * len(data["proofs"])
+    data["proofs"][0]["steps"].pop()
+    again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
+    assert again.status == "proved" and again.notes
