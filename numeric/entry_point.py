@@ -105,7 +105,7 @@ def with_entry_point(
     entry = EntryPoint(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
     text = entry.text()
     plain = kernel.plain
-    inner = kernel.function
+    inner = kernel.function if kernel.quick is None else kernel.quick(kernel.function)
 
     @cache
     def compiled() -> Callable[..., Any]:

@@ -192,9 +192,11 @@ class Kernel:
         nodes = None if self.origin is None else self.origin.graph.input_nodes
         shapes = None if nodes is None else tuple(node.shape for node in nodes)
         on_host = self.origin is None or self.origin.backend != "cupy"
-        call: Any = CheckedCall(self.name, self.function, self.arguments, self.whole, shapes, on_host)
-        if self.quick is not None and not self.whole:
-            call = self.quick(call)
+        quick = None if self.origin is None else self.quick  # `lower` has not finished this kernel
+        fast = quick(self.function) if quick is not None and self.whole else self.function
+        call: Any = CheckedCall(self.name, fast, self.arguments, self.whole, shapes, on_host)
+        if quick is not None and not self.whole:
+            call = quick(call)
         object.__setattr__(self, "__call__", call)
 
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:

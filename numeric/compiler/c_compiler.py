@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from symad.errors import LoweringError
@@ -95,10 +95,7 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     command = compiler()
     if command is None:
         return None
-    level = "-O1" if source.count("\n") > MAX_OPTIMISED_LINES else "-O2"
-    flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
-    parts = [*command, *flags, processor() if options else "", platform.machine(), source]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    flags, key = _identified(tuple(command), tuple(options), source)
     reasons: list[str] = []
     try:
         folder = cache_folder()
@@ -116,6 +113,18 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     except Unusable as error:
         _warn_once(NOT_COMPILED, "; ".join(dict.fromkeys([*reasons, str(error)])))
     return None
+
+
+@lru_cache(maxsize=8)
+def _identified(command: Sequence[str], options: Sequence[str], source: str) -> tuple[list[str], str]:
+    """The options of the compiler for a source, and a key for all that decides about the library.
+
+    Kept for a few sources: kernels of backend "runs" have one and the same.
+    """
+    level = "-O1" if source.count("\n") > MAX_OPTIMISED_LINES else "-O2"
+    flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
+    parts = [*command, *flags, processor() if options else "", platform.machine(), source]
+    return flags, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 _loaded: dict[tuple[Path | None, str], ctypes.CDLL] = {}

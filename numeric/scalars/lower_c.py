@@ -120,10 +120,8 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
             partial(lower_runs.lanes, lambda: batches.runs), most=batches.most,
         )  # fmt: skip
 
-    title, function = identifier(graph.name), quick(slow)
-    made = Kernel(
-        title, "", function, {}, source, header, packed=packed, native=native, plain=plain, quick=quick
-    )
+    title = identifier(graph.name)
+    made = Kernel(title, "", slow, {}, source, header, packed=packed, native=native, plain=plain, quick=quick)
     return made if scalars is graph else raising(made, graph)
 
 

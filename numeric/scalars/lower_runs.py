@@ -81,7 +81,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     function = python_function(prepared, runs.bind, many, plain, packed)
     quick = partial(runs.quick, prepared, operations, packed)
     return Kernel(
-        identifier(graph.name), "", quick(function), packed=packed, native=runs.bind, plain=plain, quick=quick
+        identifier(graph.name), "", function, packed=packed, native=runs.bind, plain=plain, quick=quick
     )
 
 

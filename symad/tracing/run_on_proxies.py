@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -218,6 +220,11 @@ def signature_text(f: Callable[..., Any]) -> str:
 
 def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
     """The names of the parameters that take the inputs."""
+    if isinstance(f, FunctionType) and not vars(f):  # most functions, where no signature is to be made
+        code = f.__code__
+        plain = not code.co_kwonlyargcount and not code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+        if plain and code.co_argcount == len(inputs):
+            return list(code.co_varnames[: len(inputs)])
     try:
         signature = inspect.signature(f)
     except (TypeError, ValueError):  # built-in functions

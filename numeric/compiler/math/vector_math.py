@@ -26,6 +26,7 @@ evaluation is limited by the longest chain of dependent instructions, and Estrin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.compiler.math.vector_tables import (
@@ -319,6 +320,7 @@ def math_source(names: Iterable[str], called: Callable[[str], str]) -> str:
     return text
 
 
+@cache
 def _polynomials(real: str, series: Callable[..., str]) -> dict[str, str]:
     suffix = "f" if real == "float" else ""
     made = {name: series(c, x, suffix) for name, (x, c) in SERIES[real].items()}

@@ -23,8 +23,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,7 +150,8 @@ REPLACED: tuple[tuple[Any, str, Any], ...] = (
 _LOCK = Lock()
 hold_while_forking(_LOCK)
 _traces = 0
-_originals: list[tuple[Any, str, Any]] = []
+_originals: list[tuple[Any, dict[str, Any]]] = []
+"""What was replaced: modules and classes, each with its functions by name."""
 
 
 @contextmanager
@@ -161,10 +163,10 @@ def constructors_take_proxies() -> Iterator[None]:
         with _LOCK:
             _traces, counted = _traces + 1, True
             if _traces == 1:
-                others = (*lists.replacements(), *_in_scipy(), *scipy_stats.replacements())
-                for place, name, function in (*REPLACED, *others):
-                    _originals.append((place, name, vars(place)[name]))
-                    setattr(place, name, function)
+                for place, made in (*_in_numpy(), *_in_scipy(), *scipy_stats.replacements()):
+                    held = vars(place)
+                    _originals.append((place, {name: held[name] for name in made}))
+                    _put(place, made)
         yield
     finally:
         with _LOCK:
@@ -175,8 +177,17 @@ def constructors_take_proxies() -> Iterator[None]:
 
 def _restore() -> None:
     while _originals:
-        setattr(*_originals[-1])
+        _put(*_originals[-1])
         _originals.pop()
+
+
+def _put(place: Any, functions: dict[str, Any]) -> None:
+    """Give a module or a class other functions; those of a module all at once, as every trace does it."""
+    if isinstance(place, ModuleType):
+        vars(place).update(functions)
+    else:
+        for name, function in functions.items():
+            setattr(place, name, function)
 
 
 def _restore_in_child() -> None:
@@ -193,7 +204,19 @@ if hasattr(os, "register_at_fork"):
 WHILE_TRACING.append(constructors_take_proxies)
 
 
-def _in_scipy() -> list[tuple[Any, str, Any]]:
+@cache
+def _in_numpy() -> tuple[tuple[Any, dict[str, Any]], ...]:
+    """The modules and classes of NumPy, each with its replacements by name."""
+    found: dict[Any, dict[str, Any]] = {}
+    for place, name, function in (*REPLACED, *lists.replacements()):
+        found.setdefault(place, {})[name] = function
+    return tuple(found.items())
+
+
+def _in_scipy() -> list[tuple[Any, dict[str, Any]]]:
     """The modules of SciPy whose short formulas in Python, such as polygamma, call NumPy's asarray."""
     basic = sys.modules.get("scipy.special._basic")
-    return [(basic, "asarray", _converter(np.asarray, False))] if hasattr(basic, "asarray") else []
+    return [(basic, {"asarray": _SCIPYS_ASARRAY})] if hasattr(basic, "asarray") else []
+
+
+_SCIPYS_ASARRAY = _converter(np.asarray, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -70,13 +70,14 @@ OWN: dict[tuple[str, str], Formula] = {
 """Private methods that are compiled code in SciPy, or compute with arrays of numbers."""
 
 
-def replacements() -> list[tuple[Any, str, Any]]:
+def replacements() -> list[tuple[Any, dict[str, Any]]]:
     """The public methods of distributions, and their replacements while a function is traced."""
     stats = sys.modules.get("scipy.stats")
     bases = [b for b in (getattr(stats, "rv_continuous", None), getattr(stats, "rv_discrete", None)) if b]
-    return [(b, name, _method(vars(b)[name], name)) for b in bases for name in WAYS if name in vars(b)]
+    return [(b, {n: _method(vars(b)[n], n) for n in WAYS if n in vars(b)}) for b in bases]
 
 
+@cache
 def _method(original: Formula, name: str) -> Formula:
     """A public method, which uses the distribution's own formula for traced values."""
 

@@ -42,8 +42,9 @@ def test_constructors_are_restored_however_a_trace_ends(error):
 
 
 def test_a_replacement_that_fails_leaves_none_behind(monkeypatch):
-    """An interrupt in the middle is the same: here the third of the replacements has no place."""
-    monkeypatch.setattr(making, "REPLACED", (*making.REPLACED[:2], (np, "no such function", None)))
+    """An interrupt in the middle is the same: here the last of the replacements has no place."""
+    places = (*making._in_numpy(), (np.fft, {"fft": None, "no such function": None}))
+    monkeypatch.setattr(making, "_in_numpy", lambda: places)
     with pytest.raises(KeyError):
         symad.trace(filled, [()])
     assert now() == ORIGINALS and making._traces == 0
