@@ -23,7 +23,7 @@ from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
-from symad.numeric.numpy_arrays.owners import copies, owner
+from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
@@ -35,7 +35,6 @@ from symad.numeric.program.expressions import Compute, Expression, Index, Value,
 from symad.numeric.program_passes.memory.allocation import is_fresh
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.stacking import Concatenate
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Reshape, Slice
@@ -58,18 +57,8 @@ class InPlacePrinter(ArrayPrinter):
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
         """See `ArrayPrinter`."""
         super().__init__(graph, library, dtype)
-        self.starts: set[Node] = set()
-        """Arrays that are only the first part of concatenations; their statements follow with these."""
         self.numbers: dict[str, str] = {}
         """The names of constants that replace numbers in loops, by the texts of the numbers."""
-
-    @contextmanager
-    def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
-        """See `ArrayPrinter.inside`."""
-        outer, self.starts = self.starts, set()
-        with super().inside(inputs, repeated):
-            yield
-        self.starts = outer
 
     @contextmanager
     def knowing(self, given: Mapping[Node, Node]) -> Iterator[None]:
@@ -77,11 +66,6 @@ class InPlacePrinter(ArrayPrinter):
         outer, self.floats = self.floats, {node for node, other in given.items() if self.holds_floats(other)}
         yield
         self.floats = outer
-
-    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """See `ArrayPrinter.laid_out_together`: an array that is only the first part of a concatenation."""
-        starts = (n for n in order if n not in self.text and copies(n) and self._is_start(n))
-        return [[node.args[0], node] for node in starts]
 
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """See `ArrayPrinter.passes`."""
@@ -97,13 +81,6 @@ class InPlacePrinter(ArrayPrinter):
     def itemsize(self) -> int:
         """The bytes of an element of the module's arrays."""
         return np.dtype(self.dtype).itemsize
-
-    def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
-        """See `ArrayPrinter.in_place_of`."""
-        outer, self.starts = self.starts, set(self.starts)
-        made = super().in_place_of(stands_for)
-        self.starts = outer
-        return made
 
     def stem(self, node: Node) -> str:
         """See `ArrayPrinter.stem`; a value that is overwritten has the name stem of the final value."""
@@ -181,9 +158,6 @@ class InPlacePrinter(ArrayPrinter):
             text = self.writer.index_text(Index(self.writer.argument(whole), places))
             self.text[node] = self.value_name()
             return [f"{self.text[node]} = {text}"]
-        if self._is_start(node) and all(u in self.placed.steps for u in self.users[node]):
-            self.starts.add(node)
-            return []
         if node.shape and _is_indicator(node):
             self.text[node] = self.value_name()
             return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.type_text})"]
@@ -198,31 +172,12 @@ class InPlacePrinter(ArrayPrinter):
             line = product_line(node, self)
             if line is not None:
                 return [line]
-        first = self._begun(node) if isinstance(node.op, Concatenate) else []
-        return [*first, *super().statement(node)]
-
-    def _begun(self, node: Node) -> list[str]:
-        """The statement of the first part of a concatenation, if it was postponed until now."""
-        (start, *_) = node.args
-        if start not in self.starts:
-            return []
-        self.starts.remove(start)
-        return super().statement(start)
+        return super().statement(node)
 
     def _written_later(self, node: Node) -> bool:
         """Whether every reader of a slice includes it in an index of its own."""
         users = self.users.get(node, []) if isinstance(node.op, Slice) else []
         return bool(users) and all(view_of_slice(u) and u in self.placed.steps for u in users)
-
-    def _is_start(self, node: Node) -> bool:
-        """Whether an array is only read as the first part of concatenations along the first axis.
-
-        A loop has often written it there already.
-        """
-        users = self.users.get(node, []) if isinstance(node.op, Reshape) else []
-        return bool(users) and all(
-            isinstance(u.op, Concatenate) and u.op.axis == 0 and u.args[0] is node for u in users
-        )
 
     def product_text(self, product: MatrixProduct) -> str:
         """A matrix product as an expression."""

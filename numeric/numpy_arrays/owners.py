@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from symad.core.graph import Node
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast
 
 MIN_FREED_ELEMENTS = 2**14
 """The smallest number of elements of an array that is freed as soon as it is not needed.
@@ -29,11 +29,6 @@ def owner(node: Node) -> Node:
     while is_view(node):
         node = node.args[0]
     return node
-
-
-def copies(node: Node) -> bool:
-    """Whether a view may be a copy after all: NumPy copies if it cannot reshape a view without."""
-    return isinstance(node.op, Reshape) and is_view(node.args[0])
 
 
 def repeats(node: Node) -> bool:

@@ -21,9 +21,8 @@ class Plan:
     """The program of a block of nodes, and what the printer knows about it.
 
     Attributes:
-        block: the nodes as statements, with the value of each node.
+        block: the nodes as statements, with the value of each node; its program is that before the passes.
         program: the program of the block after all passes.
-        before: the program before them.
         numbers: nodes that are read as row numbers only.
         users: for each node the nodes that read it; a result counts as read by itself.
         outputs: the results.
@@ -32,7 +31,6 @@ class Plan:
 
     block: NodeBlock
     program: Program
-    before: Program
     numbers: set[Node]
     users: dict[Node, list[Node]]
     outputs: Sequence[Node]
@@ -41,12 +39,12 @@ class Plan:
     @cached_property
     def lives(self) -> Lifetimes:
         """The lifetimes of the values before the passes; few programs need them."""
-        return lifetimes(self.before, keeping(self.before))
+        return lifetimes(self.block.program, keeping(self.block.program))
 
     @cached_property
     def position(self) -> dict[Value, int]:
         """For each value the position of its statement before the passes."""
-        statements = enumerate(self.before.statements)
+        statements = enumerate(self.block.program.statements)
         return {made.value: k for k, statement in statements for made in assignments(statement)}
 
     def outlives(self, value: Value, other: Value | None) -> bool:

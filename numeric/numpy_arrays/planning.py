@@ -14,7 +14,7 @@ from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pipelines import PassReport, run_program_passes
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
-from symad.numeric.scheduling.blocks import block_of, sharing
+from symad.numeric.scheduling.blocks import block_of
 
 
 def plan_of(
@@ -37,11 +37,10 @@ def plan_of(
     for node in outputs:
         users.setdefault(node, []).append(node)
     numbers = printer.row_numbers | only_indices(order, outputs)
-    plan = Plan(block, block.program, block.program, numbers, users, outputs, printer.roles)
+    plan = Plan(block, block.program, numbers, users, outputs, printer.roles)
     printer.know(plan)
-    program = sharing(block, printer.laid_out_together(order))
-    made = run_program_passes(program, printer.passes(places), report, check=False)
-    return replace(plan, program=made, before=program)
+    made = run_program_passes(block.program, printer.passes(places), report, check=False)
+    return replace(plan, program=made)
 
 
 def plan_inside(

@@ -225,10 +225,6 @@ class ArrayPrinter(ModuleParts):
         else:
             self.know(plan)
 
-    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """Groups of nodes that share an array; the passes may find others."""
-        return []
-
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """The passes on the program of a block before it is printed."""
         made = functions(self.step, self.prepared, self.library.module == "numpy")

@@ -212,9 +212,6 @@ class Printing(Protocol):
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes from which ``outputs`` are computed, in the order of their statements."""
 
-    def laid_out_together(self, order: Sequence[Node]) -> list[list[Node]]:
-        """Groups of nodes that share an array; the passes may find others."""
-
     def passes(self, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
         """The passes on the program of a block before it is printed."""
 

@@ -94,9 +94,3 @@ def block_of(
     made = tuple([group[0] if len(group) == 1 else Together(tuple(group)) for group in statements])
     program = Program("", tuple(inputs), made, results, structure)
     return NodeBlock(program, values, {value: node for node, value in values.items()})
-
-
-def sharing(block: NodeBlock, groups: Iterable[Iterable[Node]]) -> Program:
-    """The program of a block, with groups of nodes that share an array."""
-    found = (tuple([block.values[n] for n in group if n in block.values]) for group in groups)
-    return block.program.sharing(group for group in found if group)
