@@ -24,7 +24,7 @@ from symad.core.dims import format_shape, same_shape
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import Dimension, constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal
@@ -40,6 +40,7 @@ from symad.verification.proof.with_proofs import (
     with_proofs,
 )
 from symad.verification.proved_sides import beside_proved, told
+from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
@@ -123,7 +124,7 @@ def _decided(
             if k in indexed:
                 found[k] = _by_normal_forms(indexed[k], verdict, _size_texts(sizes))
             else:
-                found[k], at[k] = verdict, sizes
+                found[k], at[k] = verdict, sizes if verdict.sizes else ()
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
     unclear = {pairs[k].place[0] for k in range(len(pairs)) if k in nothing}
     unclear -= {pairs[k].place[0] for k in found}
@@ -258,7 +259,25 @@ def _at_sizes(
         worst = [a.worse(b) for a, b in zip(worst, here, strict=True)]
     if texts:
         worst = [_measured(_elsewhere(pair, v, seed, judge)) for pair, v in zip(pairs, worst, strict=True)]
+        worst = [_by_one_element(pair, v, seed, judge) for pair, v in zip(pairs, worst, strict=True)]
     return worst, primes
+
+
+def _by_one_element(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
+    """The verdict for all sizes where one element stands for all, and the identity test calls it equal."""
+    sides = by_one_element((pair.left, pair.right)) if (verdict.status == "measured").all() else None
+    if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
+        return verdict
+    comparison = replace(pair.comparison, derivative=None)
+    alone = replace(pair, comparison=comparison, left=sides[0], right=sides[1], function=())
+    (one,), _ = judge.decide([alone], seed)
+    if one.status != "tested":
+        return verdict
+    dims = ", ".join(sorted(map(str, pair.comparison.left.dims | pair.comparison.right.dims)))
+    status = np.full(verdict.status.shape, "tested", dtype=object)
+    return replace(
+        one, status=status, claim=f"{one.claim}, by one element that stands for all, for all {dims}"
+    )
 
 
 MAX_OPERATIONS = 100_000

@@ -74,7 +74,9 @@ def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> Sign:
 @sign_of.dispatch
 def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
     size = op.expression
-    return int(size > 0 if isinstance(size, int) else isinstance(size, sympy.Symbol) or bool(size.is_positive))
+    if isinstance(size, int):
+        return int(size > 0)
+    return int(isinstance(size, sympy.Symbol) or bool(size.is_positive))
 
 
 @sign_of.dispatch
