@@ -23,6 +23,7 @@ from symad.errors import SymadError
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.fields.prime_fields import Array
+from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.fifty_digits import (
@@ -124,7 +125,7 @@ def search(
         first: points to visit before all others.
         claimed: flags of the elements about which something is said at a point; all by default.
     """
-    left, right = expand_definitions((left, right))
+    left, right = with_whole_parts(expand_definitions((left, right)))
     hunt = _Hunt(left, right, integers, meter, suspects, claimed)
     stopped = ""
     try:

@@ -37,6 +37,7 @@ from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
 from symad.verification.measuring.found import Found, entry_of, finite, visible
 from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
 from symad.verification.values.fifty_digits import (
@@ -139,7 +140,7 @@ def measure(
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
     refuse_arguments(caller.candidate, [a.name for a in reference.arguments])
-    outputs = expand_definitions(reference.output_nodes)
+    outputs = with_whole_parts(expand_definitions(reference.output_nodes))
     task = Task(caller, reference, outputs, tuple(names), flat, meter, inside, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))

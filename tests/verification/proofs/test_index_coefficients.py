@@ -2,7 +2,25 @@
 
 import pytest
 import sympy as sp
-from sympy import Integer, binomial, ceiling, exp, factorial, fibonacci, floor, gamma, sqrt
+from sympy import (
+    Integer,
+    binomial,
+    ceiling,
+    chebyshevt,
+    cos,
+    exp,
+    factorial,
+    fibonacci,
+    floor,
+    gamma,
+    gegenbauer,
+    harmonic,
+    hermite,
+    laguerre,
+    legendre,
+    pi,
+    sqrt,
+)
 
 import symad
 
@@ -22,6 +40,14 @@ TERMS = {
     "remainder": lambda k: sp.Mod(k, 3) * x[k] * t,
     "of an array": lambda k: exp(-(k + 1) * t * x[k] / factorial(k)),
     "roots": lambda k: sqrt(k + 1) * x[k] * t,
+    "Legendre": lambda k: legendre(k, t) * x[k],
+    "Chebyshev": lambda k: chebyshevt(k, t) * x[k],
+    "Hermite": lambda k: hermite(k, t) * x[k],
+    "Gegenbauer": lambda k: gegenbauer(k, 2, t) * x[k],
+    "harmonic": lambda k: harmonic(k) * x[k] * t,
+    "fifths of a circle": lambda k: cos(2 * pi * k / 5) * x[k] * t,
+    "sevenths": lambda k: cos(2 * pi * k / 7) * x[k] * t,
+    "thirds": lambda k: ceiling((k - 2) / Integer(3)) * x[k] * t,
 }
 
 
@@ -41,3 +67,17 @@ def test_another_coefficient_is_refuted(name):
     whole = symad.trace(sp.Sum(term(i), (i, 0, SIZE - 1)), inputs=[x, t])
     written = sum(term(Integer(k)) for k in range(SIZE)) + x[3] * t / 1000
     assert symad.equal(whole, symad.trace(written, inputs=[x, t])).status == "refuted"
+
+
+def test_values_of_laguerre_polynomials():
+    whole = sp.Sum(laguerre(i, t) * x[i], (i, 0, SIZE - 1))
+    assert symad.equal(whole, sum(laguerre(k, t) * x[k] for k in range(SIZE))).status == "tested"
+
+
+@pytest.mark.parametrize(("of", "status"), [(ceiling, "measured"), (floor, "refuted")])
+def test_programs_with_whole_parts_of_indices_are_measured(of, status):
+    def slope(t, x):
+        return sum(float(of(Integer(k - 2) / 3)) * x[k] for k in range(SIZE))
+
+    whole = sp.Sum(ceiling((i - 2) / Integer(3)) * x[i] * t, (i, 0, SIZE - 1))
+    assert symad.verify(whole, t, gradient=slope).status == status

@@ -60,6 +60,7 @@ APART = {
     "a mean": (lambda x: np.maximum(x - x.mean(), 0), lambda x: np.maximum(x, 0), [(n,)]),
     "weights": (lambda x: np.arange(n) * x, lambda x: x, [(n,)]),
     "a largest element": (lambda x: np.maximum(x, 0), lambda x: np.maximum(x, x.max()), [(n,)]),
+    "scalars": (lambda x: np.stack([x[0], x[1]]), lambda x: np.stack([x[1], x[0]]), [(2,)]),
     "running sums": (lambda x: np.cumsum(np.abs(x)), lambda x: np.abs(x), [(n,)]),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, op_of, topological
 from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
@@ -117,9 +117,9 @@ def _arguments(node: Node, at: Axes) -> Iterator[tuple[Node, Axes]]:
         long = iter(rest)
         yield arg, tuple(-1 if d == 1 else next(long) for d in arg.shape)
     elif _is_permuted(node):
-        (labels,) = node.op.inputs  # type: ignore[attr-defined]  # it is a contraction
-        yield node.args[0], tuple(at[node.op.output.index(label)] for label in labels)  # type: ignore[attr-defined]
-    elif any(arg.shape for arg in node.args):
+        op = op_of(node, Einsum)
+        yield node.args[0], tuple(at[op.output.index(label)] for label in op.inputs[0])
+    elif node.args and any(part.shape for part in (node, *node.args)):
         raise Apart
 
 
