@@ -215,8 +215,12 @@ class Replayed:
         self.tried.update(left)
         self._ask(left, lambda goals: find_for_all_sizes(self.claims, goals))
         turn = 2 * len(self.comparisons)
-        single = [(k + turn, o, 0) for k, o, _ in left if (k, o, 0) not in self.goals]
-        single = [(k, o, e) for k, o, e in single if self.claims[k].outputs[o] is not NEITHER[1]]
+        rest = [(k, o) for k, o, e in left if (k, o, e) not in self.goals]
+        single = [
+            (k + turn, o, 0)
+            for k, o in dict.fromkeys(rest)
+            if has_symbolic_sizes(self.comparisons[k]) and self.claims[k + turn].outputs[o] is not NEITHER[1]
+        ]
         if single and self.limits.work:
             found = find(self.claims, single, self.limits)
             self._keep(found, turn)
