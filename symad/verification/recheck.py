@@ -90,8 +90,8 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
             if k in whole:
-                more = (ONE_ELEMENT,) if (2 * count + k, output, 0) in goals else ()
-                told.setdefault(name, []).extend(_proved(c, output, more))
+                assumed = [ONE_ELEMENT] if (2 * count + k, output, 0) in goals else []
+                told.setdefault(name, []).extend(_proved(c, output, assumed))
     for entry in _against_own(comparisons, derived, certificate.title, seed):
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
         if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
@@ -245,7 +245,7 @@ def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bo
     return [found[o] == count for o, count in enumerate(sizes)]
 
 
-def _proved(comparison: Comparison, output: int, more: tuple[str, ...]) -> list[Entry]:
+def _proved(comparison: Comparison, output: int, more: Sequence[str]) -> list[Entry]:
     """The entries of an output of which all elements are proved; ``more`` is assumed."""
     name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
     if has_symbolic_sizes(comparison):

@@ -68,14 +68,14 @@ def _where(a: Node, b: Node) -> tuple[Node, Node]:
 def _of_all(condition: Node) -> Node | None:
     """The conditions of single elements, of the condition that all hold, as `condition_of` makes it."""
     while isinstance(condition.op, Broadcast):
-        (condition,) = condition.args
+        condition = condition.args[0]
     if not isinstance(condition.op, Compare) or condition.op.relation != "<":
         return None
     zero, array = condition.args
-    if constant_value(zero) != 0 or not isinstance(array.op, Product):
+    if constant_value(zero) != 0:
         return None
     while isinstance(array.op, Product) or _is_permuted(array):
-        (array,) = array.args
+        array = array.args[0]
     if not isinstance(array.op, Select):
         return None
     one, other = (branch.args[0] if isinstance(branch.op, Broadcast) else branch for branch in array.args[1:])
