@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import sympy
@@ -56,7 +56,7 @@ def at_numbers(node: Node) -> Node | None:
     known = COUNTING + ROUNDING + CIRCULAR + POLYNOMIALS
     if head not in known or not fixed or not 0 < prod(node.shape) <= MAX_ELEMENTS:
         return None
-    columns, free = list[list[Any]](), list[Node]()
+    columns, free = list[list[Exact | Node]](), list[Node]()
     for arg in node.args:
         known_values = _fractions(arg)
         if known_values is None:
@@ -98,7 +98,7 @@ class Exact(NamedTuple):
         return sympy.Rational(self.value.numerator, self.value.denominator) * (sympy.pi if self.of_pi else 1)
 
 
-def _value(head: Any, arguments: Sequence[Exact | Node]) -> Node | None:
+def _value(head: type[sympy.Basic], arguments: Sequence[Exact | Node]) -> Node | None:
     """The function at numbers, or at numbers and one node."""
     fixed = [v for v in arguments if isinstance(v, Exact)]
     small = all(max(abs(v.value.numerator), v.value.denominator) <= MAX_ARGUMENT for v in fixed)
@@ -113,7 +113,7 @@ def _value(head: Any, arguments: Sequence[Exact | Node]) -> Node | None:
     return _closed(head(*[v.number for v in fixed]))
 
 
-def _polynomial(head: Any, arguments: Sequence[Exact | Node]) -> Node | None:
+def _polynomial(head: type[sympy.Basic], arguments: Sequence[Exact | Node]) -> Node | None:
     """A polynomial of the node among the arguments, by Horner's rule."""
     at, of = (0, 1) if head is sympy.binomial else (len(arguments) - 1, 0)
     node, order = arguments[at], arguments[of]
@@ -134,7 +134,7 @@ def _polynomial(head: Any, arguments: Sequence[Exact | Node]) -> Node | None:
     return reduce(lambda total, c: add(mul(total, node), constant(c)), terms[1:], constant(terms[0]))
 
 
-def _is_zero(head: Any, arguments: Sequence[Exact | Node]) -> bool:
+def _is_zero(head: type[sympy.Basic], arguments: Sequence[Exact | Node]) -> bool:
     """Whether a polynomial of a negative order, which derivatives of others have, is 0 (DLMF 18.9)."""
     order, *more = [v.value for v in arguments if isinstance(v, Exact)]
     if head is sympy.gegenbauer:  # Γ(n + 2a)/n! is
