@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from symad.core.arrays import ArrayLike
 from symad.core.contents import inner_graphs
 from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
@@ -67,6 +68,9 @@ Origin: it bounds the time of compilation, not that of calls.
 """
 
 
+Call: TypeAlias = Callable[..., Any]
+
+
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
     """Print, compile and bind a graph; a line for each pass is appended to ``report``.
 
@@ -114,7 +118,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     slow = python_function(prepared, native, batches.at_points, plain, packed)
     results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
 
-    def quick(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def quick(otherwise: Call) -> Call:
         return quick_call(
             getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
             partial(lower_runs.lanes, lambda: batches.runs), most=batches.most,
@@ -135,18 +139,18 @@ def raising(kernel: Kernel, graph: Graph) -> Kernel:
     plain, quick, fast = kernel.plain, kernel.quick, kernel.function
     assert plain is not None
 
-    def function(*values: Any) -> Any:
+    def function(*values: Any) -> object:
         found = fast(*values)
         at_points = not kernel.packed and any(np.ndim(value) for value in values)
         if not at_points and _has_nan(found):
             plain().function(*(values[0] if kernel.packed and not plain().packed else values))
         return found
 
-    def wrapped(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(otherwise: Call) -> Call:
         assert quick is not None
         quickly = quick(otherwise)
 
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: ArrayLike, **named: ArrayLike) -> object:
             found = quickly(*values, **named)
             return otherwise(*values, **named) if _has_nan(found) else found
 
@@ -155,13 +159,13 @@ def raising(kernel: Kernel, graph: Graph) -> Kernel:
     return replace(kernel, function=function, quick=None if quick is None else wrapped)
 
 
-def _has_nan(result: Any) -> bool:
+def _has_nan(result: object) -> bool:
     """Whether a number among the results of a call is NaN: the sum of squares is NaN then, and only then."""
     if isinstance(result, dict):
         return any(map(_has_nan, result.values()))
     if isinstance(result, (tuple, list)):
         return any(map(_has_nan, result))
-    numbers = result.data if hasattr(result, "indptr") else result
+    numbers = getattr(result, "data", ()) if hasattr(result, "indptr") else np.asarray(result)
     square = np.vdot(numbers, numbers)
     return bool(square != square)
 

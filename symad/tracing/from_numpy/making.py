@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from threading import Lock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -48,7 +48,12 @@ if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike
 
 
-def _converter(original: Callable[..., Any], copies: bool) -> Callable[..., Any]:
+Function: TypeAlias = Callable[..., Any]
+Place: TypeAlias = ModuleType | type
+"""A module or a class, whose functions are replaced."""
+
+
+def _converter(original: Function, copies: bool) -> Function:
     """np.asarray or np.array: traced values stay traced, lists of them are stacked."""
 
     @wraps(original)
@@ -79,7 +84,7 @@ def _converter(original: Callable[..., Any], copies: bool) -> Callable[..., Any]
     return convert
 
 
-def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
+def _maker(original: Function) -> Function:
     """np.zeros and similar: arrays of floats from the user's code, which may be filled with traced values."""
     empty = original is np.empty
 
@@ -99,7 +104,7 @@ def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
+def _sized(original: Function) -> Function:
     """np.eye and similar, for sizes that may be symbols."""
 
     @wraps(original)
@@ -110,7 +115,7 @@ def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _is_scalar(original: Callable[..., Any]) -> Callable[..., Any]:
+def _is_scalar(original: Function) -> Function:
     """np.isscalar: a traced value without axes counts as a number."""
 
     @wraps(original)
@@ -120,7 +125,7 @@ def _is_scalar(original: Callable[..., Any]) -> Callable[..., Any]:
     return is_scalar
 
 
-def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
+def _vectorized(original: Function) -> Function:
     """Functions made by np.vectorize: the function of numbers is traced once and applied elementwise."""
 
     @wraps(original)
@@ -132,7 +137,7 @@ def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-REPLACED: tuple[tuple[Any, str, Any], ...] = (
+REPLACED: tuple[tuple[Place, str, Function], ...] = (
     (np, "asarray", _converter(np.asarray, False)),
     (np, "asanyarray", _converter(np.asanyarray, False)),
     (np, "asarray_chkfinite", _converter(np.asarray_chkfinite, False)),
@@ -150,7 +155,7 @@ REPLACED: tuple[tuple[Any, str, Any], ...] = (
 _LOCK = Lock()
 hold_while_forking(_LOCK)
 _traces = 0
-_originals: list[tuple[Any, dict[str, Any]]] = []
+_originals: list[tuple[Place, dict[str, Function]]] = []
 """What was replaced: modules and classes, each with its functions by name."""
 
 
@@ -181,7 +186,7 @@ def _restore() -> None:
         _originals.pop()
 
 
-def _put(place: Any, functions: dict[str, Any]) -> None:
+def _put(place: Place, functions: dict[str, Function]) -> None:
     """Give a module or a class other functions; those of a module all at once, as every trace does it."""
     if isinstance(place, ModuleType):
         vars(place).update(functions)
@@ -205,18 +210,18 @@ WHILE_TRACING.append(constructors_take_proxies)
 
 
 @cache
-def _in_numpy() -> tuple[tuple[Any, dict[str, Any]], ...]:
+def _in_numpy() -> tuple[tuple[Place, dict[str, Function]], ...]:
     """The modules and classes of NumPy, each with its replacements by name."""
-    found: dict[Any, dict[str, Any]] = {}
+    found: dict[Place, dict[str, Function]] = {}
     for place, name, function in (*REPLACED, *lists.replacements()):
         found.setdefault(place, {})[name] = function
     return tuple(found.items())
 
 
-def _in_scipy() -> list[tuple[Any, dict[str, Any]]]:
+def _in_scipy() -> list[tuple[Place, dict[str, Function]]]:
     """The modules of SciPy whose short formulas in Python, such as polygamma, call NumPy's asarray."""
     basic = sys.modules.get("scipy.special._basic")
-    return [(basic, {"asarray": _SCIPYS_ASARRAY})] if hasattr(basic, "asarray") else []
+    return [(basic, {"asarray": _SCIPYS_ASARRAY})] if basic is not None and hasattr(basic, "asarray") else []
 
 
 _SCIPYS_ASARRAY = _converter(np.asarray, False)

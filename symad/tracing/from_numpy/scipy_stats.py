@@ -70,7 +70,7 @@ OWN: dict[tuple[str, str], Formula] = {
 """Private methods that are compiled code in SciPy, or compute with arrays of numbers."""
 
 
-def replacements() -> list[tuple[Any, dict[str, Any]]]:
+def replacements() -> list[tuple[type, dict[str, Formula]]]:
     """The public methods of distributions, and their replacements while a function is traced."""
     stats = sys.modules.get("scipy.stats")
     bases = [b for b in (getattr(stats, "rv_continuous", None), getattr(stats, "rv_discrete", None)) if b]
