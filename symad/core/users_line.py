@@ -53,9 +53,22 @@ def users_line() -> str:
     """The innermost line outside of symad and the libraries below it, as " (model.py, line 3: ...)"."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        path = frame.f_code.co_filename
-        if not path.startswith("<") and is_users_code(frame):
-            text = linecache.getline(path, frame.f_lineno, frame.f_globals).strip()
-            return f" ({Path(path).name}, line {frame.f_lineno}{': ' + text if text else ''})"
+        if told := _line(frame, frame.f_lineno):
+            return told
         frame = frame.f_back
     return ""
+
+
+def users_line_in(error: BaseException) -> str:
+    """The innermost line of the user's code in the traceback of an error, as `users_line` writes it."""
+    lines = [_line(frame, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    return next(filter(None, reversed(lines)), "")
+
+
+def _line(frame: FrameType, number: int) -> str:
+    """A line of the user's code; empty if it is none."""
+    path = frame.f_code.co_filename
+    if path.startswith("<") or not is_users_code(frame):
+        return ""
+    text = linecache.getline(path, number, frame.f_globals).strip()
+    return f" ({Path(path).name}, line {number}{': ' + text if text else ''})"

@@ -19,7 +19,7 @@ from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.following import told_of_rewriting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
 from symad.core.signatures import Inputs
-from symad.core.users_line import scipys_call_in
+from symad.core.users_line import scipys_call_in, users_line_in
 from symad.core.variables import named
 from symad.errors import TraceError
 from symad.ops.basic.sources import input_node, symbol_of
@@ -100,8 +100,9 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
         if any(text in told for text in SIZES_NEEDED):
             raise TraceError(
                 f"{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
-                "x.shape[0]; np.zeros, np.ones, np.full, np.eye, np.identity, np.tri, np.arange, np.linspace "
-                "and the functions of symad.functions take symbols; or trace it with shapes that are numbers "
+                f"x.shape[0]{users_line_in(error)}; instead of a loop over range(x.shape[0]) write sums of "
+                "arrays, functions.scan or functions.fold; np.zeros, np.ones, np.full, np.eye, np.identity, "
+                "np.tri, np.arange and np.linspace take symbols; or trace it with shapes that are numbers "
                 f"({error})"
             ) from error
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):

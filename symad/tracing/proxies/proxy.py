@@ -314,7 +314,7 @@ class Proxy(Valueless):
         if not isinstance(length, int):
             self._no_value(
                 f"the length {length}",
-                "it is a symbol; use x.shape[0], and sums or products instead of loops",
+                "it is a symbol; use x.shape[0], and sums, functions.scan or functions.fold for loops",
             )
         return length
 

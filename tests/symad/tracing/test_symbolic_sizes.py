@@ -75,6 +75,7 @@ def test_like_a_traced_value():
         (lambda a: np.eye(a.shape[0], dtype=int), r"np.eye\(..., dtype=<class 'int'>\) is not supported"),
         (lambda a: np.hanning(a.shape[0]), "sizes as numbers with one that is a symbol"),
         (lambda a: range(a.shape[0]), "sizes as numbers with one that is a symbol"),
+        (lambda a: sum(a[k] for k in range(a.shape[0])), r"_sizes.py, line \d+: .*functions.scan"),
         (lambda a: np.indices(a.shape), "sizes as numbers with one that is a symbol"),
         (lambda a: np.random.default_rng(0).random(a.shape[0]), "sizes as numbers with one that is a symbol"),
         (lambda a: np.random.rand(a.shape[0]), "sizes as numbers with one that is a symbol|np.empty"),  # noqa: NPY002
