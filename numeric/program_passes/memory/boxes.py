@@ -105,6 +105,8 @@ class _Work:
         args = [a.value for a in made.expression.args if isinstance(a, Read)]
         if len(pads) < len(made.expression.args) or len({*args}) < len(args):
             return
+        if made.over is not None and made.over not in args:  # it has a place
+            return
         found = boxes_of(made.expression.op, pads)
         if found is None or any(value in self.instead for value in args):
             return

@@ -129,8 +129,7 @@ class _Work:
         """Whether `put_together` will compute a sum of padded arrays in an array of its own."""
         found = [self.made.get(arg.value) for arg in made.args if isinstance(arg, Read)]
         pads = [pad for pad in found if isinstance(pad, Compute)]
-        alone = len(pads) == len(made.args) and all(self.count(arg) == 1 for arg in made.args)
-        return alone and boxes_of(made.op, pads) is not None
+        return len(pads) == len(made.args) and boxes_of(made.op, pads) is not None
 
     # ---- matrices --------------------------------------------------------------------------------
 

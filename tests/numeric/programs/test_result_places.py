@@ -1,5 +1,7 @@
 """Results that are computed in given output arrays: the pass by itself, in the interpreter."""
 
+from math import prod
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -13,6 +15,7 @@ from symad.numeric.program.expressions import Compute, Index, Read, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign
+from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.scheduling.blocks import block_of
@@ -245,3 +248,65 @@ def test_joined_states_are_computed_in_their_rows():
     h = first
     expected = [h := step(h, x) for x in xs]
     np.testing.assert_allclose(kernel(first, xs), expected, rtol=1e-14)
+
+
+def random_parts(seed):
+    """A program of sums, functions, stacks, concatenations, views, padded arrays and sums of these."""
+    random = np.random.default_rng(seed)
+    known, made = [x, y], []
+
+    def add(expression):
+        known.append(Value("", expression.shape))
+        made.append(Assign(known[-1], expression))
+        return known[-1]
+
+    def some(shape=None):
+        fitting = [v for v in known if shape is None or v.shape == shape]
+        return fitting[-1 - min(int(random.exponential(2)), len(fitting) - 1)]
+
+    def padded(value, start, size):
+        return Compute(Pad((start,), (1,), (size,)), (Read(value),), (size,))
+
+    for _ in range(int(random.integers(6, 14))):
+        one = some()
+        other, count = some(one.shape), prod(one.shape)
+        kind = int(random.integers(7)) if len(one.shape) == 1 and count < 20 else int(random.integers(3))
+        if kind == 0:
+            add(function([sp.sin, sp.cos][random.integers(2)], one))
+        elif kind == 1:
+            add(total(one, other))
+        elif kind == 2:
+            add(Compute(Reshape((1, *one.shape)), (Read(one),), (1, *one.shape)))
+        elif kind == 3:
+            add(stacked(one, other))
+        elif kind == 4:
+            parts = Read(one), Read(some((3,)))
+            add(Compute(Concatenate(0), parts, (count + 3,)))
+        else:
+            size = count + prod(other.shape) + int(random.integers(0, 2))
+            first, last = add(padded(one, 0, size)), add(padded(other, count, size))
+            if kind == 6:
+                add(total(first, last))
+    results = tuple(Read(v) for v in (known[-1], some(), some(), known[-2]))
+    return Program("f", (x, y), tuple(made), results, TupleOf((None,) * 4))
+
+
+@pytest.mark.parametrize("parts", ["rows", "all"])
+def test_random_parts_are_computed_or_copied_to_their_places(parts):
+    """As for steps in NumPy, and as for compiled steps, where no value overwrites another before."""
+    viewed = 0
+    for seed in range(150):
+        program = random_parts(seed)
+        check_program(program)
+        expected = run_program(program, POINT)
+        places = [Value("", r.shape) for r in program.results]
+        begun = write_over(program, "float64") if parts == "rows" else program
+        written = put_results(put_together(begun, True), places, parts)
+        check_program(written)
+        arrays = [np.full(place.shape, np.nan) for place in places]
+        returned = run_program(written, [*POINT, *arrays])
+        for array, value, right in zip(arrays, returned, expected, strict=True):
+            np.testing.assert_array_equal(array, right)
+            np.testing.assert_array_equal(value, right)
+        viewed += sum(isinstance(s.expression, Index) for s in written.assigned)
+    assert viewed > 200

@@ -27,7 +27,7 @@ from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import Add
-from symad.ops.basic.shaping import Slice
+from symad.ops.basic.shaping import Pad, Slice
 from symad.ops.basic.sources import array_constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.sparse.csr import INDEX, CompressedRows, compressed_rows
@@ -322,3 +322,16 @@ def test_empty_results(backend):
     parts = symad.trace(lambda u: np.concatenate([np.sin(u)[:0], np.exp(u), u[3:3]]), [(4,)])
     made = lower(symad.join(symad.jacobian(parts, sparse=True), nothing), backend=backend)(np.ones(4))
     np.testing.assert_allclose(made[0].toarray(), np.e * np.eye(4), rtol=1e-15)
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_a_sum_of_padded_arrays_that_something_else_reads_has_an_array_of_its_own(gathers):
+    """`put_together` fills the sum part by part, though its first term is read again."""
+    a, b, c, d = names((3,), (6,), (6,), (6,))
+    both, m = Value("s", (6,)), Value("m", (1, 6))
+    pads = [Compute(Pad((start,), (1,), (6,)), (Read(v),), (6,)) for v, start in ((a, 0), (y, 3))]
+    made = [Assign(a, function(sp.sin, x)), Assign(b, pads[0]), Assign(c, pads[1])]
+    placed(
+        [*made, Assign(both, total(b, c)), Assign(d, total(b, b)), Assign(m, matrix((both, range(6))))],
+        m, d, gathers=gathers,
+    )  # fmt: skip
