@@ -31,12 +31,13 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
-from bench_models import Run, medians, versions  # noqa: E402
+from bench_models import LIBRARIES, Run, medians  # noqa: E402
 from model_cases import for_jax, for_symad  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
+from benchmarks.machine import measured_on  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.numpy_arrays import lower as lower_numpy  # noqa: E402
 
@@ -227,7 +228,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console()
-    console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
+    machine = measured_on(*LIBRARIES)
+    console.print("  ".join(f"{k} {v}" for k, v in machine.items()))
     columns = ("case", "contestant", "ms", "ratio", "setup s", "peak / n² bytes")
     table = Table(*columns, title="dense Hessians, float64, one thread")
     rows = []
@@ -273,7 +275,7 @@ def main() -> None:
             )  # fmt: skip
     console.print(table)
     if options.json:
-        options.json.write_text(json.dumps({"versions": versions(), "rows": rows}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"versions": machine, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ os.environ["JAX_ENABLE_X64"] = "1"
 
 import argparse  # noqa: E402
 import json  # noqa: E402
-import platform  # noqa: E402
 import statistics  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
-from importlib.metadata import PackageNotFoundError, version  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import model_cases  # noqa: E402
 import numpy as np  # noqa: E402
@@ -43,6 +43,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
+from benchmarks.machine import measured_on  # noqa: E402
 from symad.core.graph import Graph  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
@@ -184,16 +185,7 @@ def prepared(case: model_cases.Case) -> Graph:
     return run_graph_passes(gradient, ARRAY_GRAPH)
 
 
-def versions() -> dict[str, str]:
-    """The machine, and the versions of the libraries that were timed."""
-    found = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
-    for package in ("numpy", "mkl", "jax", "torch"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
+LIBRARIES = ("numpy", "mkl", "jax", "torch")
 
 OURS, THEIRS = "NumPy's alone", "compiled code's alone"
 """The products of a model alone, by two libraries."""
@@ -212,7 +204,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110)
-    console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
+    machine = measured_on(*LIBRARIES)
+    console.print("  ".join(f"{k} {v}" for k, v in machine.items()))
     measures = ("ms", "ratio", "same BLAS", "to products", "to floor", "setup s")
     columns = ("case", "dtype", "contestant", *measures)
     table = Table(*columns, title="value and gradient, one thread")
@@ -255,7 +248,7 @@ def main() -> None:
                 )  # fmt: skip
     console.print(table)
     if options.json:
-        options.json.write_text(json.dumps({"versions": versions(), "rows": rows}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"versions": machine, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

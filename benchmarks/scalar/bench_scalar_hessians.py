@@ -24,6 +24,7 @@ from rich.table import Table
 from scalar_contestants import casadi_graph, through_buffers
 
 import symad
+from benchmarks.machine import measured_on
 from symad.numeric import lower
 
 CASES = ("mlp", "lstm")
@@ -95,6 +96,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    machine = measured_on(*peers.LIBRARIES)
     peers.warm_up()
     names = ("symad", "casadi", "jax")
     title = "dense Hessian, µs of CPU (setup, ms)"
@@ -108,7 +110,7 @@ def main() -> None:
         rows.append({"case": case, **{who: list(pair) for who, pair in found.items()}})
     Console(width=110).print(table)
     if options.json:
-        options.json.write_text(json.dumps({"versions": peers.versions(), "rows": rows}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"versions": machine, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -27,17 +27,18 @@ import argparse
 import gc
 import json
 import multiprocessing
-import platform
 import signal
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import Empty
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cases
 import natural_cases
@@ -48,6 +49,7 @@ from rich.table import Table
 from scalar_contestants import CONTESTANTS, FROM_ARRAYS, Run, jax_graph, ours
 
 import symad
+from benchmarks.machine import measured_on
 from symad.numeric import lower
 
 LIMITED = ("sympy", "symengine")
@@ -203,25 +205,7 @@ def over_batches(name: str, points: int) -> dict[str, float]:
     return {who: statistics.median(found) / points for who, found in times.items()}
 
 
-def processor_name() -> str:
-    """The name of the processor, as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def versions() -> dict[str, str]:
-    """The machine, and the versions of the libraries that were timed."""
-    found = {"date": time.strftime("%Y-%m-%d"), "machine": processor_name()}
-    found["python"] = platform.python_version()
-    for package in ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+LIBRARIES = ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd")
 
 
 def main() -> None:
@@ -235,7 +219,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     console = Console(width=150)
-    console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
+    machine = measured_on(*LIBRARIES)
+    console.print("  ".join(f"{k} {v}" for k, v in machine.items()))
     warm_up()
     names = [*CONTESTANTS, *FROM_ARRAYS, *(["jax graph"] if options.jax else [])]
     calls = Table("gradient, µs", *names, "runs/casadi", "c/casadi", title="one point, one thread, CPU time")
@@ -260,7 +245,7 @@ def main() -> None:
             batches.add_row(case, *(f"{1e6 * t:.4f}" for t in batch.values()), f"{ratio:.2f}")
             rows[-1]["batch"] = batch
         if options.json:
-            made = {"versions": versions(), "points": options.points, "rows": rows}
+            made = {"versions": machine, "points": options.points, "rows": rows}
             options.json.write_text(json.dumps(made, indent=1) + "\n")
     means = [f"{statistics.geometric_mean(kept):.2f}" if kept else "" for kept in ratios.values()]
     calls.add_section()

@@ -27,19 +27,21 @@ os.environ["JAX_ENABLE_X64"] = "1"
 
 import argparse
 import json
-import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from scipy.sparse import csr_array
 
 import symad
+from benchmarks.machine import installed, measured_on
 from symad.numeric import lower
 from symad.sparsity import color
 
@@ -315,14 +317,6 @@ def report(case: Case, times: dict[str, float]) -> dict[str, Any]:
     return {"case": case.name, "steps": case.steps, "evaluation": times}
 
 
-def installed(name: str) -> str | None:
-    """The version of a library; None if it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
 TARGETS = {
     "Rosenbrock Hessian, n = 10000": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
     "grid energy Hessian, 100x100": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
@@ -351,19 +345,18 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--check", action="store_true", help="fail if a target is missed")
     options = parser.parse_args()
-    versions = {name: installed(name) for name in LIBRARIES}
-    print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs; one thread")
-    print(", ".join(f"{name} {number or 'not installed'}" for name, number in versions.items()))
+    machine = measured_on(*LIBRARIES)
+    print("  ".join(f"{k} {v}" for k, v in machine.items()))
     results = []
     for case in cases():
         reference = with_symad(case)
         with_scipy_and_networkx(case, reference)
         for name, run in (("jax", with_jax), ("asdex", with_asdex), ("casadi", with_casadi)):
-            if versions[name]:
+            if installed(name):
                 run(case, reference)
         results.append(report(case, take_turns(case, options.rounds)))
     if options.json:
-        told = {"versions": versions, "machine": platform.machine(), "results": results}
+        told = {"versions": machine, "results": results}
         options.json.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     missed = fell_short(results)
     print("\n" + ("\n".join(missed) or "every target is reached"))
