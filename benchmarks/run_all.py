@@ -63,6 +63,7 @@ def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
         names, ratios = [r[0] for r in rows][::-1], [r[1] for r in rows][::-1]
         colors = ["#2a7f62" if r <= 1 else "#c0504d" for r in ratios]
         axis.barh(names, [r - 1 for r in ratios], left=1, color=colors)
+        axis.set_ylim(-0.7, len(rows) - 0.3)
         axis.set_xscale("log")
         axis.set_xlim(min(0.1, min(ratios) / 1.5), max(2.0, 1.2 * max(ratios)))
         axis.set_xticks([0.1, 0.25, 0.5, 1, 2], ["0.1", "0.25", "0.5", "1", "2"])

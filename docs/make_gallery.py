@@ -40,7 +40,14 @@ def keep(picture, example):
         image = image.resize((WIDTH, round(image.height * WIDTH / image.width)), Image.Resampling.LANCZOS)
     target = DOCS / "pictures" / f"{example.stem[:2]}_{picture.name}"
     target.parent.mkdir(exist_ok=True)
-    image.quantize(128).save(target, optimize=True)
+    few_colors(image).save(target, optimize=True)
+
+
+def few_colors(image):
+    """The picture in 256 colors, chosen to cover all that occur: a median cut loses those of a few points."""
+    from PIL import Image
+
+    return image.quantize(256, method=Image.Quantize.MAXCOVERAGE)
 
 
 def section(example):

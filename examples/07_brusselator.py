@@ -130,7 +130,10 @@ def picture(folder: Path, history: np.ndarray, times: np.ndarray) -> None:
     axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **spacing)
     for axis, t in zip(axes[1:], (0.05, 1.5, END), strict=True):
         moment = history[0, :, :, np.searchsorted(times, t)]
-        shown = axis.imshow(moment - moment.mean(), origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r")
+        deviation = moment - moment.mean()
+        top = np.abs(deviation).max()
+        colors = {"cmap": "RdBu_r", "vmin": -top, "vmax": top}  # white is the mean
+        shown = axis.imshow(deviation, origin="lower", extent=(0, 1, 0, 1), **colors)
         axis.set_title(f"u minus its mean, t = {t:g}")
         figure.colorbar(shown, ax=axis, shrink=0.9)
     folder.mkdir(parents=True, exist_ok=True)

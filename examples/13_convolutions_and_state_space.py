@@ -209,18 +209,18 @@ def draw_steps(axes, x, steps, found, wanted) -> None:
     t, marked = np.arange(len(x)), x[:, 1] == 1
     axes.plot(t, steps, color="tab:blue", alpha=0.35, lw=0.9)
     axes.plot(
-        t, steps.max(axis=1), color="tab:blue", lw=1.5, label="steps Δ_t of a state space model, 16 features"
+        t, steps.max(axis=1), color="tab:blue", lw=1.5, label="steps Δ_t, 16 features"
     )
     for k, place in enumerate(t[marked]):
         axes.axvline(place, color="tab:red", lw=6, alpha=0.25, label="marked numbers" if k == 0 else None)
     top = steps.max()
     axes.set(
-        title="regression: add the two marked numbers",
+        title="a state space model adds the two marked numbers",
         xlabel="t",
-        ylim=(0, 1.9 * top),
+        ylim=(0, 2.2 * top),
         xticks=t[::2],
     )
-    axes.legend(frameon=False, loc="upper left", fontsize=8)
+    axes.legend(loc="upper left", fontsize=8)
     inset = axes.inset_axes((0.72, 0.56, 0.26, 0.34))
     inset.plot([0, 2], [0, 2], color="0.7", lw=0.8)
     inset.plot(wanted, found, ".", ms=2, color="tab:red")

@@ -106,7 +106,8 @@ def picture(folder, lengths, losses, found, counted) -> None:
     right.bar([f"{n - 1}" for n in counted], counted.values(), color="0.7", label="n-grams")
     right.axhline(found, color="tab:red", label=f"neural, {CONTEXT} tokens of context")
     right.set(xlabel="tokens of context", title="held-out bits a letter")
-    right.legend(loc="lower center")
+    right.set_ylim(0, 1.35 * max(*counted.values(), found))
+    right.legend(frameon=False, loc="upper center")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "byte_pairs.png", dpi=150)
 

@@ -126,7 +126,8 @@ def picture(folder, norms, curves) -> None:
         color = {"tanh": "tab:blue", "ReLU": "tab:red", "LSTM": "tab:green"}[name.split(",")[0]]
         left.semilogy(np.arange(1, T + 1), values, color=color, lw=1.5)
         last = np.flatnonzero(values > 1e-17)[-1]  # the last value inside the picture
-        left.annotate(name, (last + 2, values[last]), va="center", fontsize=9, color=color)
+        place = {"xytext": (8, 2), "textcoords": "offset points", "va": "center"}
+        left.annotate(name, (last, values[last]), fontsize=9, color=color, **place)
     left.axhline(1, color="0.8", lw=0.8, zorder=0)
     left.set(xlim=(0, 1.27 * T), ylim=(1e-18, 1e10), xlabel="t")
     left.set(title="‖∂state_t/∂state_0‖: vanishing and exploding gradients")

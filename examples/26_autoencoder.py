@@ -111,7 +111,7 @@ def picture(folder: Path, found: dict, mean, held, labels, codes) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
     axes[0].imshow(tiled(images), cmap="gray_r", vmin=0, vmax=1)
     axes[0].set_title("held-out digits, their codes of 8 decoded, four walks", fontsize=10)
-    dots = axes[1].scatter(*codes.T, c=labels[: len(codes)], cmap="tab10", s=5)
+    dots = axes[1].scatter(*codes.T, c=labels[: len(codes)], cmap="tab10", s=5, vmin=-0.5, vmax=9.5)
     axes[1].set_title("codes of 2, by class", fontsize=10)
     axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     figure.colorbar(dots, ax=axes[1], ticks=range(10))

@@ -88,12 +88,13 @@ def depends(p, n):
     count = len(spelled(n))
     chosen = np.eye(len(WORDS))[after[0, :count]]
 
-    def scores(rows):
-        return np.sum(
-            READER.scores(p | {"encoder_E": rows}, np.arange(3), before[0])[:count] * chosen, axis=1
-        )
+    rows = p["encoder_E"][digits[0]]  # the vectors of the three digits, in a table of their own
+    rest = np.zeros((10 - len(rows), rows.shape[1]))
 
-    rows = p["encoder_E"][digits[0]]
+    def scores(rows):
+        table = p | {"encoder_E": np.concatenate([rows, rest])}
+        return np.sum(READER.scores(table, np.arange(3), before[0])[:count] * chosen, axis=1)
+
     slopes = jacobian(trace(scores, [rows.shape]))(rows).reshape(count, 3, -1)
     sizes = np.linalg.norm(slopes, axis=2)
     return sizes / sizes.sum(axis=1, keepdims=True), spelled(n), digits[0]
@@ -172,11 +173,11 @@ def picture(folder, p, filled) -> None:
         for j, letter in enumerate(word):
             here = j == places[k]
             color = ("tab:green" if guess[k] == truth[k] else "tab:red") if here else "0.45"
-            at.text(x + 0.0125 * j, y, letter, color=color, family="monospace", fontsize=12,
+            at.text(x + 0.0115 * j, y, letter, color=color, family="monospace", fontsize=12,
                     weight="bold" if here else "normal")  # fmt: skip
             if here and guess[k] != truth[k]:
                 at.text(
-                    x + 0.0125 * j, y - 0.1, LETTERS[truth[k]], color="0.6", family="monospace", fontsize=9
+                    x + 0.0115 * j, y - 0.1, LETTERS[truth[k]], color="0.6", family="monospace", fontsize=9
                 )
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "translation.png", dpi=150)

@@ -104,6 +104,20 @@ def test_stand_ins_for_absent_libraries_are_of_the_site_alone(monkeypatch):
     assert not any(type(finder).__module__ == "absent_libraries" for finder in sys.meta_path)
 
 
+def test_a_picture_of_the_gallery_keeps_the_colors_of_a_few_points(monkeypatch):
+    image_of = pytest.importorskip("PIL.Image").fromarray
+    monkeypatch.syspath_prepend(str(DOCS))
+    import make_gallery
+    import numpy as np
+
+    drawn = np.full((300, 300, 3), 255)
+    drawn[:250] = np.stack(np.broadcast_arrays(np.arange(250)[:, None] // 2, np.arange(300) // 2, 90), axis=-1)
+    classes = [(255, 127, 14), (188, 189, 34), (44, 160, 44), (140, 86, 75)]  # of Matplotlib's tab10
+    drawn[280, 10:50] = np.repeat(classes, 10, axis=0)
+    kept = np.asarray(make_gallery.few_colors(image_of(drawn.astype(np.uint8))).convert("RGB"), dtype=int)
+    assert np.abs(kept - drawn)[280].max() <= 20
+
+
 def test_the_cheat_sheet_is_one_page_to_print(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(DOCS))

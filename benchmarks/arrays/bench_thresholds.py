@@ -1,11 +1,6 @@
-"""What thresholds of the passes for arrays are worth: time with the change they allow, over time without.
+"""What thresholds of the passes for arrays are worth (`benchmarks.thresholds` says how it is measured).
 
     python benchmarks/arrays/bench_thresholds.py [NAME ...] [--rounds 15]
-
-A case is a function whose size varies around the threshold. It is lowered twice, with the threshold so low
-that the change applies and so high that it does not. Both kernels take turns, on one thread; the ratio is the
-median of the rounds' ratios of process CPU times. Below 1, the change pays at this size. A size whose code is
-the same both times is not shown. Thresholds that are sizes of blocks are compared with the value in force.
 
 The numbers beside the thresholds in numeric/ are from one thread of an Intel Xeon with 2 MiB of
 second-level cache, NumPy 2.4 with OpenBLAS 0.3, 27 November 2026, medians of 15 and 21 rounds on a machine
@@ -14,50 +9,18 @@ with other load.
 
 from __future__ import annotations
 
-import os
+import sys
+from pathlib import Path
+from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import argparse  # noqa: E402
-import importlib  # noqa: E402
-import statistics  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable, Iterator, Sequence  # noqa: E402
-from contextlib import contextmanager  # noqa: E402
-from dataclasses import dataclass  # noqa: E402
-from functools import partial  # noqa: E402
-from typing import Any  # noqa: E402
+from benchmarks.thresholds import NEVER, Case, Made, main  # first: it sets the number of threads
 
-import numpy as np  # noqa: E402
+# isort: split
+import numpy as np
 
-import symad  # noqa: E402
-from symad import functions  # noqa: E402
-from symad.numeric import lower  # noqa: E402
-
-NEVER = 2**62
-SLICE = 0.02
-"""Seconds of one turn; a call that takes longer is run once."""
-
-Made = tuple[Callable[..., Any], Sequence[tuple[int, ...]], Sequence[int] | None]
-"""A function, the shapes of its arguments, and the arguments of which the gradient is taken, if it is."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A threshold, and a function whose size varies.
-
-    ``on`` and ``off`` are the values with which the change applies and does not; for a block, ``on`` is the
-    value tried, which is the size, and ``off`` the value in force.
-    """
-
-    names: tuple[str, ...]
-    sizes: Sequence[int]
-    make: Callable[[int], Made]
-    on: int | None = 0
-    off: int = NEVER
-    backend: str = "numpy"
-
+from symad import functions
 
 # ---- functions ----------------------------------------------------------------------------------
 
@@ -316,73 +279,5 @@ CASES = {
 }  # fmt: skip
 
 
-# ---- measurement --------------------------------------------------------------------------------
-
-
-@contextmanager
-def set_to(case: Case, value: int) -> Iterator[None]:
-    """The thresholds of a case set to a value."""
-    paths = [name.rsplit(".", 1) for name in case.names]
-    places = [(importlib.import_module(f"symad.numeric.{module}"), name) for module, name in paths]
-    before = [getattr(module, name) for module, name in places]
-    for module, name in places:
-        setattr(module, name, value)
-    yield
-    for (module, name), old in zip(places, before, strict=True):
-        setattr(module, name, old)
-
-
-def kernel(case: Case, size: int, value: int) -> Any:
-    """The code of a case at a size, with the thresholds set to a value."""
-    function, shapes, wrt = case.make(size)
-    graph = symad.trace(function, list(shapes))
-    with set_to(case, value):
-        return lower(graph if wrt is None else symad.value_and_gradient(graph, list(wrt)), case.backend)
-
-
-def seconds(call: Callable[[], Any], count: int) -> float:
-    """Process CPU time of some calls."""
-    start = time.process_time()
-    for _ in range(count):
-        call()
-    return time.process_time() - start
-
-
-def ratio(one: Callable[[], Any], other: Callable[[], Any], rounds: int) -> float:
-    """The median ratio of the times of two calls that take turns."""
-    one(), other()
-    counts = [max(1, int(SLICE / max(seconds(call, 1), 1e-7))) for call in (one, other)]
-    found = []
-    for _ in range(rounds):
-        first, second = seconds(one, counts[0]) / counts[0], seconds(other, counts[1]) / counts[1]
-        found.append(first / second)
-    return statistics.median(found)
-
-
-def measured(case: Case, rounds: int) -> Iterator[tuple[int, float]]:
-    """The sizes whose code differs, with the ratios of their times."""
-    for size in case.sizes:
-        made = [kernel(case, size, size if case.on is None else case.on), kernel(case, size, case.off)]
-        if len({(each.source, each.c_source) for each in made}) == 1:
-            continue
-        rng = np.random.default_rng(0)
-        values = [rng.uniform(0.1, 0.9, shape) for shape in case.make(size)[1]]
-        one, other = (partial(each, *values) for each in made)
-        yield size, ratio(one, other, rounds)
-
-
-def main() -> None:
-    """Measure the cases that are named, or all."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("names", nargs="*", help=f"parts of names: {', '.join(CASES)}")
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    for name, case in CASES.items():
-        if options.names and not any(part in name for part in options.names):
-            continue
-        shown = [f"{size}: {found:.2f}" for size, found in measured(case, options.rounds)]
-        print(f"{name}, {case.names[0].rsplit('.', 1)[1]}:  {'  '.join(shown)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(CASES)
