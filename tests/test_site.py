@@ -111,7 +111,8 @@ def test_a_picture_of_the_gallery_keeps_the_colors_of_a_few_points(monkeypatch):
     import numpy as np
 
     drawn = np.full((300, 300, 3), 255)
-    drawn[:250] = np.stack(np.broadcast_arrays(np.arange(250)[:, None] // 2, np.arange(300) // 2, 90), axis=-1)
+    slopes = np.broadcast_arrays(np.arange(250)[:, None] // 2, np.arange(300) // 2, 90)
+    drawn[:250] = np.stack(slopes, axis=-1)
     classes = [(255, 127, 14), (188, 189, 34), (44, 160, 44), (140, 86, 75)]  # of Matplotlib's tab10
     drawn[280, 10:50] = np.repeat(classes, 10, axis=0)
     kept = np.asarray(make_gallery.few_colors(image_of(drawn.astype(np.uint8))).convert("RGB"), dtype=int)

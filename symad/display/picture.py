@@ -22,8 +22,8 @@ MAX_NODES = 80
 MAX_LABEL = 28
 """The maximum length of a label."""
 
-CHARACTER = 8.0
-"""The mean width of a character in pixels, at the size of labels."""
+CHARACTER, SMALL_CHARACTER = 8.0, 5.8
+"""The mean width of a character in pixels, at the sizes of labels and of shapes."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ class Box:
     @property
     def width(self) -> float:
         """The width in pixels, from the number of characters."""
-        return max(44.0, CHARACTER * len(self.label) + 22.0)
+        return max(44.0, CHARACTER * len(self.label) + 22.0, SMALL_CHARACTER * len(self.inside) + 16.0)
+
+    @property
+    def inside(self) -> str:
+        """The shape of an array, below the label; that of an output stands beside the box."""
+        return "" if self.output else self.shape
 
     @property
     def result(self) -> str:

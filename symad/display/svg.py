@@ -37,8 +37,6 @@ def to_svg(shown: Picture) -> str:
     for k in range(len(shown.boxes)):
         lines += _edges(placed, k, shown)
     lines += [_box(box, placed.position[k]) for k, box in enumerate(shown.boxes)]
-    used = {a for a, _ in shown.edges}
-    lines += [_shape(shown.boxes[k], placed.position[k]) for k in sorted(used)]
     lines += ["</g>", *_legend(families, high - MARGIN), "</svg>"]
     return visible("\n".join(lines) + "\n")
 
@@ -74,26 +72,20 @@ def _box(box: Box, centre: tuple[float, float]) -> str:
         f'<rect x="{x - box.width / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{box.width:.1f}" '
         f'height="{HEIGHT:.0f}" rx="{radius:.0f}" fill="{box.family.fill}" '
         f'stroke="{box.family.line}" stroke-width="{stroke}"{dashes}/>',
-        f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle" fill="#1a1a1a">',
+        f'<text x="{x:.1f}" y="{y - 1 if box.inside else y + 5:.1f}" text-anchor="middle" fill="#1a1a1a">',
         f"{escape(box.label)}</text>",
     ]
+    if box.inside:
+        parts.append(
+            f'<text x="{x:.1f}" y="{y + 11:.1f}" text-anchor="middle" font-size="10" '
+            f'fill="#444444">{escape(box.inside)}</text>'
+        )
     if box.result:
         parts.append(
             f'<text x="{x + box.width / 2 + 6:.1f}" y="{y + 5:.1f}" font-style="italic" '
             f'fill="#1a1a1a">{escape(box.result)}</text>'
         )
     return "".join(parts) + "</g>"
-
-
-def _shape(box: Box, centre: tuple[float, float]) -> str:
-    """The shape of an array, beside the edges that leave it."""
-    if not box.shape or box.output:
-        return ""
-    x, y = centre
-    text = f'<text x="{x + 6:.1f}" y="{y + HEIGHT / 2 + 12:.1f}" font-size="11" '
-    shape = escape(box.shape)
-    halo = f'{text}stroke="#ffffff" stroke-width="4" stroke-opacity="0.85">{shape}</text>'
-    return f'{halo}{text}fill="#555555">{shape}</text>'
 
 
 def _legend_width(kind: Family) -> float:

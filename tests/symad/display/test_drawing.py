@@ -48,12 +48,12 @@ def test_the_graph_of_x_plus_x_squared(tmp_path):
     assert len(root.findall(f".//{SVG}g/{SVG}title")) == 3
 
 
-def test_shapes_stand_at_the_edges(tmp_path):
+def test_shapes_stand_in_the_boxes(tmp_path):
     n, d = sympy.symbols("n d", integer=True, positive=True)
     q, k = (input_node(sympy.MatrixSymbol(s, n, d), (n, d)) for s in "QK")
     g = Graph((q, k), (sum_axes(matmul(q, matrix_transpose(k)), (1,)),))
     found = texts(svg_of(g, tmp_path))
-    assert found.count("(n, d)") == 4  # for each input, and the halo behind it
+    assert found.count("(n, d)") == 2  # for each input
     assert "(n, n)" in found
     assert "y (n,)" in found
     assert "· @ ·ᵀ" in found
@@ -183,3 +183,15 @@ def test_an_output_in_a_variable_with_the_name_of_an_input_is_y(tmp_path):
         return x
 
     assert {"x", "exp", "y"} <= set(texts(svg_of(symad.trace(f, [()]), tmp_path)))
+
+
+def test_no_shape_leaves_its_box(tmp_path):
+    """Below the boxes, edges that turn aside crossed the shapes."""
+    x = input_node(ArraySymbol("x", (4, 2, 3)), (4, 2, 3))
+    root = svg_of(Graph((x,), (sum_axes(x, (0,)), sum_axes(x, (2,)))), tmp_path)
+    (box,) = [g for g in root.iter(SVG + "g") if "(4, 2, 3)" in [t.text for t in g.findall(SVG + "text")]]
+    rect = box.find(SVG + "rect")
+    top, height, width = (float(rect.get(name)) for name in ("y", "height", "width"))
+    (shape,) = [t for t in box.iter(SVG + "text") if t.text == "(4, 2, 3)"]
+    assert top < float(shape.get("y")) - float(shape.get("font-size")) < float(shape.get("y")) < top + height
+    assert float(shape.get("font-size")) * 0.6 * len(shape.text) < width
