@@ -81,10 +81,10 @@ def in_runs_of(width: int) -> Timed:
 
 
 def with_constants(width: int, backend: str) -> Timed:
-    """Ten levels of ``width`` numbers with equal constants."""
+    """Ten levels of ``width`` numbers with equal constants; in NumPy beside other work, so that runs are used."""
     kernel = lower(levels(10, width, constants), backend, packed=True)
     x, y = np.full(width, 0.5), np.zeros(1)
-    return Timed(kernel.bind(x, y)) if backend == "runs" else Timed(partial(kernel, x))
+    return Timed(kernel.bind(x, y)) if backend == "runs" else Timed(partial(kernel, x), kernel.source)
 
 
 def locked(operations: int) -> Timed:
@@ -124,7 +124,7 @@ CASES: dict[str, Case] = {
         lambda width: with_constants(width, "runs"), None,
     ),
     "constants, numpy": Case(
-        ("numpy_arrays.scalars.level_runs.MIN_SAME_CONSTANT",), (64, 128, 256),
+        ("numpy_arrays.scalars.level_runs.MIN_SAME_CONSTANT",), (8, 16, 32, 64, 128, 256),
         lambda width: with_constants(width, "numpy"), None,
     ),
     "lanes, 64": Case((LANES,), POINTS, lambda points: at_points(chain(64), points, "runs")),

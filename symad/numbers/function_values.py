@@ -110,7 +110,7 @@ MPMATH_SPECIAL: dict[sympy.FunctionClass, Callable[..., Number]] = {
     sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
     sympy.uppergamma: lambda s, x: mpmath.gammainc(s, x),
     sympy.expint: mpmath.expint,
-    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)),
+    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)) if mpmath.isfinite(x) else mpmath.nan,
     sympy.betainc: lambda a, b, low, high: mpmath.betainc(a, b, low, high),
     sympy.betainc_regularized: lambda a, b, low, high: mpmath.betainc(a, b, low, high, regularized=True),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from symad.core.arrays import Array, Number
@@ -29,7 +31,8 @@ def polylog(order: Number, x: Number) -> Number:
     import mpmath
 
     def one(s: float, v: float) -> float:
-        value = mpmath.polylog(s, v) if v < 1 else mpmath.zeta(s) if v == 1 and s > 1 else mpmath.nan
+        inside = -math.inf < v < 1  # mpmath does not end at −∞ or NaN
+        value = mpmath.polylog(s, v) if inside else mpmath.zeta(s) if v == 1 and s > 1 else mpmath.nan
         return float(mpmath.re(value))
 
     return np.vectorize(one, otypes=[float])(order_, x_)[()]

@@ -193,7 +193,7 @@ def polylog_slope_value(k: mpmath.mpf, s: mpmath.mpf, x: mpmath.mpf) -> mpmath.m
     k = int(k)
     if x == 0:
         return mpmath.factorial(k) / mpmath.mpf(k) ** s
-    if x > 1:
+    if not mpmath.isfinite(x) or x > 1 or (x == 1 and s - k <= 1):  # mpmath gives ζ(s − k), or does not end
         return mpmath.nan
     with mpmath.extraprec(k * (10 + max(0, -mpmath.mag(x)))):
         terms = [mpmath.stirling1(k, j) * mpmath.polylog(s - j, x) for j in range(1, k + 1)]

@@ -320,3 +320,16 @@ def test_formulas_of_tables_are_tested():
     elliptic = [(elliptic_f(x, y), y), (elliptic_pi(x, y), x), (elliptic_pi(x, y), y)]
     for f, by in (*elliptic, (sp.Shi(x), x), (sp.polylog(3, x), x)):
         assert symad.verify(f, by, gradient=sp.diff(f, by)).status == "tested"
+
+
+@pytest.mark.parametrize("order", [3, sp.Rational(1, 2)])
+def test_polylogarithms_end_at_the_ends_of_the_line(order):
+    """mpmath's own do not end at NaN or −∞, and at 1 give ζ where the sum diverges."""
+    x = sp.Symbol("x", real=True)
+    value = symad.trace(sp.polylog(order, x))
+    for point in (np.nan, -np.inf, np.inf):
+        assert np.isnan(value(point))
+        assert np.isnan(symad.gradient(value)(point))
+        assert mpmath.isnan(value(mpmath.mpf(point)))
+    slope = symad.gradient(value)(1.0)  # Σ k^(1 − s)
+    assert np.isnan(slope) if order < 2 else np.isclose(slope, np.pi**2 / 6, rtol=1e-15)
