@@ -44,7 +44,7 @@ def of_kernel(kernel: Any, *values: Any) -> Timed:
 
 
 def stretched(width: int) -> Made:
-    """The gradient of Rosenbrock's function in rows of ``width`` + 1: a slice spans 1 + 1/width of its size."""
+    """The gradient of Rosenbrock's function in rows of ``width`` + 1; slices span 1 + 1/width of that."""
 
     def f(x: Any) -> Any:
         low, high = x[:, :-1], x[:, 1:]
@@ -173,7 +173,7 @@ def least_squares(weights: int, rows: int) -> Timed:
 
 
 def normalized(terms: int) -> Timed:
-    """The Hessian of a layer with a layer norm, by its weights; sums of more than ``terms`` terms are merged."""
+    """The Hessian of a layer with a layer norm; sums of more than ``terms`` terms are merged."""
 
     def loss(W: Any, x: Any) -> Any:
         h = x @ W

@@ -81,7 +81,7 @@ def in_runs_of(width: int) -> Timed:
 
 
 def with_constants(width: int, backend: str) -> Timed:
-    """Ten levels of ``width`` numbers with equal constants; in NumPy beside other work, so that runs are used."""
+    """Ten levels of ``width`` numbers with equal constants."""
     kernel = lower(levels(10, width, constants), backend, packed=True)
     x, y = np.full(width, 0.5), np.zeros(1)
     return Timed(kernel.bind(x, y)) if backend == "runs" else Timed(partial(kernel, x), kernel.source)
