@@ -18,7 +18,7 @@ SMALL = {
     "arrays/bench_pairwise.py": ["--largest", "1000"],
     "scalar/bench_scalar_thresholds.py": ["places", "--rounds", "1"],
     "arrays/bench_thresholds.py": ["quotients", "--rounds", "1"],
-    "arrays/bench_layout_thresholds.py": ["constant entries", "--rounds", "1"],
+    "arrays/bench_layout_thresholds.py": ["sparse Newton", "--rounds", "1"],
     "scale/bench_one_core.py": ["--small"],
     "verification/pairs.py": ["--count", "20", "--jobs", "1"],
 }

@@ -21,18 +21,12 @@ from benchmarks.thresholds import NEVER, Case, Made, Timed, main  # first: it se
 # isort: split
 import numpy as np
 import sympy
-from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad import functions
 from symad.numeric import given, lower, minimize
 from symad.numeric.solvers.newton_directions import Directions
 from symad.numeric.solvers.solver_variables import Unknowns
-from symad.ops.basic.arithmetic import add, mul
-from symad.ops.basic.contraction import sum_all
-from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import input_node
-from symad.ops.elementwise.apply import apply
 
 
 def of_kernel(kernel: Any, *values: Any) -> Timed:
@@ -66,20 +60,8 @@ def stretched_entries(width: int) -> Timed:
     return of_kernel(kernel, np.random.default_rng(0).uniform(size=shape))
 
 
-def share(percent: int) -> Made:
-    """A function of ``percent`` of the elements of computed rows of 20 elements."""
-    width = 20 * percent // 100
-
-    def f(x: Any) -> Any:
-        y = 3 * x - x * x
-        part = y[:, :width]
-        return np.sum((1 + part * part) * part) + np.sum(y)
-
-    return f, [(2**14, 20)], None
-
-
-def along_batch(count: int, rows: int = 2**18) -> Timed:
-    """``count`` elementwise operations on rows of eight elements, for a batch of any length."""
+def along_batch(count: int) -> Timed:
+    """``count`` elementwise operations on 2**18 rows of eight elements, for a batch of any length."""
 
     def f(x: Any, y: Any) -> Any:
         for k in range(count):
@@ -88,7 +70,18 @@ def along_batch(count: int, rows: int = 2**18) -> Timed:
 
     batch = sympy.Symbol("B", integer=True, positive=True)
     kernel = lower(symad.trace(f, [(batch, 8)] * 2))
-    return of_kernel(kernel, *np.random.default_rng(0).uniform(size=(2, rows, 8)))
+    return of_kernel(kernel, *np.random.default_rng(0).uniform(size=(2, 2**18, 8)))
+
+
+def along_numbers(count: int) -> Made:
+    """The same on 2**20 numbers."""
+
+    def f(x: Any, y: Any) -> Any:
+        for k in range(count):
+            x = x * y if k % 2 else x + y
+        return x
+
+    return f, [(2**20,)] * 2, None
 
 
 def stored(count: int) -> Made:
@@ -101,15 +94,6 @@ def stored(count: int) -> Made:
         return z, z @ a
 
     return f, [(2048,)] * 3, None
-
-
-def read_twice(operands: int, size: int = 2**18) -> Timed:
-    """A sum of arrays; two kernels in C read the sum and its operands."""
-    xs = [input_node(ArraySymbol(f"x{k}", (size,)), (size,)) for k in range(operands)]
-    z = add(*xs)
-    y = add(mul(z, broadcast_to(sum_all(apply(sympy.sin, z)), (size,))), mul(*xs))
-    kernel = lower(symad.Graph(tuple(xs), (y,)), "c")
-    return of_kernel(kernel, *np.random.default_rng(0).uniform(size=(operands, size)))
 
 
 def contraction_in_a_loop(terms: int) -> Made:
@@ -145,28 +129,6 @@ def sum_of_features(terms: int, count: int) -> Timed:
         return 0.5 * np.sum((sum(w[k] * x for k, x in enumerate(xs)) - y) ** 2)
 
     return fixed(loss, (count,), data)
-
-
-def deep_linear(factors: int, layers: int) -> Timed:
-    """½|X W_1 ⋯ W_layers − y|² with 4096 rows; at most ``factors`` live factors are kept in a term."""
-    rng = np.random.default_rng(0)
-
-    def loss(w: Any, x: Any, y: Any) -> Any:
-        for k in range(layers):
-            x = x @ w[k]
-        return 0.5 * np.sum((x - y) ** 2)
-
-    return fixed(loss, (layers, 8, 8), list(rng.normal(size=(2, 4096, 8))))
-
-
-def least_squares(weights: int, rows: int) -> Timed:
-    """½|X W − Y|² for ``weights`` × 8 weights."""
-    rng = np.random.default_rng(0)
-
-    def loss(w: Any, x: Any, y: Any) -> Any:
-        return 0.5 * np.sum((x @ w - y) ** 2)
-
-    return fixed(loss, (weights, 8), [rng.normal(size=(rows, weights)), rng.normal(size=(rows, 8))])
 
 
 # ---- Hessians and sparse results -----------------------------------------------------------------
@@ -207,30 +169,6 @@ def sparse_jacobian(parts: int) -> Timed:
 
     kernel = lower(symad.jacobian(symad.trace(f, [(2**12,)]), sparse=True), backend="c")
     return of_kernel(kernel, np.linspace(0.1, 0.9, 2**12))
-
-
-def constant_entries(one_in: int) -> Timed:
-    """A Jacobian, one in ``one_in`` of whose entries are constant."""
-    n = 2**12
-
-    def f(x: Any) -> Any:
-        y = x**2
-        return np.concatenate([3 * x[: n // one_in], y[n // one_in :]])
-
-    return of_kernel(lower(symad.jacobian(symad.trace(f, [(n,)]), sparse=True)), np.linspace(0.1, 0.9, n))
-
-
-def shown(percent: int) -> Timed:
-    """A Jacobian in C whose entries are a view of ``percent`` of an array."""
-    n = 2**12
-
-    def f(x: Any) -> Any:
-        y = np.sin(x) * np.exp(x)
-        cut = n * percent // 100
-        return y[:cut] * x[:cut] + y[:cut][::-1]
-
-    kernel = lower(symad.jacobian(symad.trace(f, [(n,)]), sparse=True), backend="c")
-    return of_kernel(kernel, np.linspace(0.1, 0.9, n))
 
 
 def newton_step(f: Any, start: Any) -> Timed:
@@ -284,29 +222,17 @@ def scattered(percent: int) -> Timed:
 STRETCH = (
     "passes.memory_layout.flat_stencils.MAX_STRETCH", "passes.memory_layout.memory_spans.MAX_STRETCH",
 )  # fmt: skip
-FIXED = "passes.fixed_data."
-PLAN = "program_passes.memory.sparse_plan."
-
 CASES = {
     "stretch": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched, 100.0, 1.0),
     "stretch of entries": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched_entries, 100.0, 1.0),
-    "share": Case(
-        ("passes.memory_layout.flat_stencils.MIN_SHARE",), (30, 50, 60, 70, 80, 90), share, 0.0, 2.0
-    ),
     "functions along a batch": Case(
         ("passes.blocking.batches.MIN_FUNCTIONS",), (1, 2, 3, 4, 6, 8), along_batch
     ),
-    "functions along a small batch": Case(
-        ("passes.blocking.batches.MIN_FUNCTIONS",), (1, 2, 3, 4, 6, 8), partial(along_batch, rows=2**10)
+    "functions along a batch of numbers": Case(
+        ("passes.blocking.batches.MIN_FUNCTIONS",), (1, 2, 3), along_numbers
     ),
     "stored pairs": Case(
         ("passes.blocking.row_blocks.MIN_LARGE_PER_STORED",), (1, 2, 3, 4, 6, 8), stored
-    ),
-    "operands, recomputed": Case(
-        ("fusion.recompute.MAX_OPERANDS",), (2, 3, 4, 6, 12, 20), read_twice, NEVER, 0
-    ),
-    "elements, recomputed": Case(
-        ("fusion.recompute.MIN_ELEMENTS",), [2**k for k in range(6, 21, 2)], partial(read_twice, 2)
     ),
     "loops for contractions": Case(
         ("compiled_arrays.c.blas_calls.MAX_LOOP_TERMS",), [2**k for k in range(10, 21, 2)],
@@ -314,21 +240,10 @@ CASES = {
     ),
     **{
         f"terms of data, {count}": Case(
-            (FIXED + "MAX_TERMS",), (1, 8, 16, 64, 128), partial(sum_of_features, count=count), None, 32
+            ("passes.fixed_data.MAX_TERMS",), (1, 8, 16, 64, 128),
+            partial(sum_of_features, count=count), None, 32,
         )
         for count in (3, 6, 12)
-    },
-    **{
-        f"live factors, {layers} layers": Case(
-            (FIXED + "MAX_LIVE_FACTORS",), (1, 2, 4, 6, 8, 64), partial(deep_linear, layers=layers), None, 3
-        )
-        for layers in (1, 2, 3, 5)
-    },
-    **{
-        f"small values, {rows} rows": Case(
-            (FIXED + "MAX_SMALL_VALUE",), (8, 32, 128, 512), partial(least_squares, rows=rows), NEVER, 0
-        )
-        for rows in (16, 64, 4096)
     },
     "terms of seeds": Case(
         ("passes.algebra.unit_seeds.MAX_TERMS",), (1, 2, 3, 5, 6, 64), normalized, None, 4
@@ -337,13 +252,9 @@ CASES = {
         ("passes.algebra.unit_seeds.MAX_TERMS",), (1, 2, 3, 5, 6, 64), attending, None, 4
     ),
     "arrays side by side": Case(
-        (PLAN + "MAX_ARRAYS",), (4, 8, 16, 24, 32, 48, 96), sparse_jacobian, NEVER, 0
+        ("program_passes.memory.sparse_plan.MAX_ARRAYS",), (4, 8, 16, 24, 32, 48, 96),
+        sparse_jacobian, NEVER, 0,
     ),
-    "constant entries": Case(
-        (PLAN + "MAX_ENTRIES_A_NUMBER", "numpy_arrays.ops.sparse.MAX_ENTRIES_A_NUMBER"),
-        (2, 3, 4, 6, 8, 16), constant_entries, NEVER, 0,
-    ),
-    "shown part": Case((PLAN + "MIN_SHOWN_PART",), (5, 10, 15, 20, 25, 50, 75, 90), shown, 0.0, 1.0),
     "sparse Newton": Case(
         ("solvers.solver_variables.MIN_SPARSE",), (10, 20, 30, 50, 100, 200, 400), valley
     ),

@@ -8,7 +8,6 @@ its operands are available. A value that no other kernel reads is not stored at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import sympy
@@ -22,18 +21,6 @@ from symad.sympy_functions.scalar_functions import sigmoid
 
 FUNCTIONS = (sympy.exp, sigmoid)
 """Functions whose vector code takes no longer than writing a value and reading it."""
-
-MIN_ELEMENTS = 2**12
-"""Arrays with fewer elements are not recomputed: they stay in the first-level cache.
-
-Origin: 32 KiB in double precision, a first-level cache; not measured.
-"""
-
-MAX_OPERANDS = 2
-"""A sum or product of more operands takes longer than reading its result.
-
-Origin: not recorded, and not measured.
-"""
 
 
 def computed_again(
@@ -59,25 +46,16 @@ def computed_again(
 
     for node in order:
         home = group_of(node)
-        if home is None or not _is_large(node):
+        if home is None or not node.shape:
             continue
         readers = {id(group): group for group in map(group_of, users[node])}
         readers.pop(id(home), None)
         able = [group for group in readers.values() if group is not None and at_hand(node, group)]
         everywhere = node not in kept and len(able) == len(readers)
-        if _is_short(node) or (everywhere and _is_function(node)):
+        if isinstance(node.op, (Add, Mul)) or (everywhere and _is_function(node)):
             for group in able:
                 again.setdefault(group.root, set()).add(node)
     return again
-
-
-def _is_large(node: Node) -> bool:
-    known = all(isinstance(d, int) for d in node.shape)
-    return bool(node.shape) and (not known or prod(node.shape) >= MIN_ELEMENTS)
-
-
-def _is_short(node: Node) -> bool:
-    return isinstance(node.op, (Add, Mul)) and len(node.args) <= MAX_OPERANDS
 
 
 def _is_function(node: Node) -> bool:

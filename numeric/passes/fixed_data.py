@@ -45,19 +45,8 @@ if TYPE_CHECKING:
 MAX_TERMS = 32
 """A value with more terms than this is written out as an array.
 
-Origin: not recorded, and not measured.
-"""
-
-MAX_LIVE_FACTORS = 3
-"""A value with more live factors than this in one term is written out as an array.
-
-Origin: not recorded, and not measured.
-"""
-
-MAX_SMALL_VALUE = 2**12
-"""Values of at most this many elements stay in terms, even if a live factor is larger.
-
-Origin: not recorded, and not measured.
+Origin: it bounds the work of the pass. Least squares on 12 vectors of data take 3 times as long with 1; 8 to
+128 give the same code (bench_layout_thresholds.py, "terms of data").
 """
 
 MAX_SELECTED = 512
@@ -121,7 +110,7 @@ class _Gathering:
         if node in self.terms or node in self.made:
             return
         found = self._found(node) if self.is_live(node) and node not in self.read_whole else None
-        if found is not None and self._stays(node, found):
+        if found is not None and len(found) <= MAX_TERMS:
             self.terms[node] = found
             return
         args = tuple(self.whole(a) for a in node.args)
@@ -133,13 +122,6 @@ class _Gathering:
             return rule(self, node) if rule and node.args else None
         except Misfit:
             return None
-
-    def _stays(self, node: Node, found: list[Term]) -> bool:
-        live = [[names for a, names in term.factors if self.is_live(a)] for term in found]
-        if len(found) > MAX_TERMS or any(len(names) > MAX_LIVE_FACTORS for names in live):
-            return False
-        count = elements(found[0].names)
-        return count <= MAX_SMALL_VALUE or all(elements(names) < count for term in live for names in term)
 
     def whole(self, node: Node) -> Node:
         """The node as one array."""

@@ -30,7 +30,7 @@ from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.python_binding import Binder, python_function
-from symad.numeric.scalars.quick_calls import quick_call
+from symad.numeric.scalars.quick_calls import LONG_FUNCTION, MIN_LANES, MIN_LANES_IF_LONG, quick_call
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
@@ -117,11 +117,12 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     batches = Batches(prepared)
     slow = python_function(prepared, native, batches.at_points, plain, packed)
     results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
+    least = MIN_LANES if len(prepared.nodes) <= LONG_FUNCTION else MIN_LANES_IF_LONG
 
     def quick(otherwise: Call) -> Call:
         return quick_call(
             getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
-            partial(lower_runs.lanes, lambda: batches.runs), most=batches.most,
+            partial(lower_runs.lanes, lambda: batches.runs), least, batches.most,
         )  # fmt: skip
 
     title = identifier(graph.name)

@@ -29,7 +29,7 @@ from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs,
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.scalars.python_binding import python_function
-from symad.numeric.scalars.quick_calls import Framed, quick_call
+from symad.numeric.scalars.quick_calls import LONG_FUNCTION, Framed, quick_call
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 
@@ -40,20 +40,17 @@ NEAR = 4
 """The smallest number of runs between a prefetch and its use; with fewer, the row would arrive later than
 without the prefetch."""
 
-MIN_POINTS = 16
-"""The number of points from which computing several at a time is faster than one after the other.
+MIN_POINTS, MIN_POINTS_IF_LONG = 8, 64
+"""The number of points from which several are computed at a time; the same for functions of more than
+`LONG_FUNCTION` operations, whose plan takes 8 µs for each operation.
 
-Origin: not recorded, and not measured.
+With 64 operations, several at a time take 1.08 of the time at 4 points, 0.69 at 8, 0.49 at 16; with 1,000
+operations 1.50, 0.83 and 0.52 (bench_scalar_thresholds.py, "lanes"). With 4,000 and 16,000 operations they
+take 0.20 of the time at 64 points, where the plan pays after 500 to 1,000 calls; at 16 points after 4,000.
 """
 
 POINTS_PART = 9
 """The position of the number of points in the frame of ``symad_runs_points``."""
-
-MIN_LOOP_OPERATIONS = 50_000
-"""Operations of a loop over points below which no long function is planned for several points at a time.
-
-Origin: not recorded, and not measured.
-"""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -158,10 +155,10 @@ class Scalars:
     ) -> Callable[..., Any]:
         """The Python function, with its arguments read in C."""
         function = _framed(self.library.symad_runs_bound, self, graph)
-        few = MIN_LOOP_OPERATIONS // max(operations, 1)
+        least = MIN_POINTS if operations <= LONG_FUNCTION else MIN_POINTS_IF_LONG
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
-            lambda: self.lanes(), few, MIN_POINTS,
+            lambda: self.lanes(), least,
         )  # fmt: skip
 
     def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -258,7 +255,7 @@ class Rows:
         """The Python function, with its arguments read in C; batches are passed to ``otherwise``."""
         function = _framed(self.library.symad_runs_rows, self, graph)
         return quick_call(
-            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None, -1
+            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None
         )
 
     def parts(self, x: np.ndarray, y: np.ndarray) -> list[int | np.ndarray]:

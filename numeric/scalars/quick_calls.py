@@ -28,14 +28,7 @@ from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.quick_calls_source import SOURCE
 from symad.numeric.scalars.vector_arguments_source import BY_BUFFERS, BY_NUMPY
 
-MAX_ONE_BY_ONE = 2000
-"""Points up to which a batch is computed one by one if several points at a time cannot be compiled, or are
-not planned because the function is long.
-
-Origin: not recorded, and not measured.
-"""
-
-MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 256, 2000, 2**62
+MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 257, 2000, 2**62
 """Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
 benchmarks/scalar/bench_small_batches.py); the same for functions of more than ``LONG_FUNCTION`` operations,
 whose plan costs as much as some hundred calls, 20 µs per operation; and a number that is never reached."""
@@ -43,10 +36,11 @@ whose plan costs as much as some hundred calls, 20 µs per operation; and a numb
 ROWS, POINTS, SEPARATE = 0, 1, 2
 """The layout of a batch's results: a row for each number, an array per point, or an array per number."""
 
-MIN_BLOCK_BYTES = 1 << 18
+MIN_BLOCK_BYTES = 1 << 20
 """From this many bytes on, all results of a batch are one block of memory, which is reused.
 
-Origin: not recorded, and not measured.
+Ten results take 1.3 of the time in a block of 20 KiB, 1.0 in one of 640 KiB, 0.92 in one of 1.3 MB, 0.86 in
+one of 10 MB (bench_scalar_thresholds.py, "block").
 """
 
 FLOAT, FLOATS, ARRAY = 0, 1, 2
@@ -107,9 +101,8 @@ def quick_call(
     operations: int,
     packed: bool,
     otherwise: Callable[..., Any],
-    lanes: Lanes | None = None,
-    few: int = MAX_ONE_BY_ONE,
-    least: int = MIN_LANES,
+    lanes: Lanes | None,
+    least: int = NEVER,
     most: int = NEVER,
 ) -> Callable[..., Any]:
     """The Python function of a compiled one, with its arguments read in C where that is possible.
@@ -121,9 +114,9 @@ def quick_call(
         operations: the approximate number of operations of a call; long calls release Python's lock.
         packed: whether x itself is the argument.
         otherwise: the function for arguments that are neither numbers nor float64 vectors.
-        lanes: computes several points at a time; without it more than ``few`` points go to ``otherwise``.
-        few: the most points that are computed one by one, if several at a time are not possible.
-        least: the points from which several are computed at a time, unless the function is long.
+        lanes: computes several points at a time; without it batches go to ``otherwise``.
+        least: the points from which several are computed at a time. If that cannot be compiled, any number is
+            computed one by one, in 0.1 to 0.4 of NumPy's time.
         most: batches of more points than this go to ``otherwise``.
     """
     maker = _maker()
@@ -142,11 +135,8 @@ def quick_call(
         address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
     batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
     new_block = _block(results, batches, one)
-    if lanes is None:
-        least = NEVER
-    elif operations > LONG_FUNCTION:
-        least = min(few, MIN_LANES_IF_LONG) + 1
-    rest = [inputs, total, operations, packed, returns, batches, few if total else -1, least, most]
+    few = NEVER if lanes is not None and total else -1
+    rest = [inputs, total, operations, packed, returns, batches, few, least, most]
     rest.append(MIN_BLOCK_BYTES // (8 * max(total, 1)))
     numbers = np.array([*address, *rest], np.int64)
     kept: list[Framed] = []

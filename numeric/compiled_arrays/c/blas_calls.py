@@ -9,10 +9,11 @@ from math import prod
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View
 
-MAX_LOOP_TERMS = 1 << 16
+MAX_LOOP_TERMS = 1 << 14
 """A contraction with more terms than this is not written as plain loops.
 
-Origin: not recorded, and not measured.
+In a loop of 50 steps, products of 16 matrices and vectors take 0.57 of the time of NumPy's at 2**12 terms,
+0.90 at 2**14, 1.95 at 2**16 (bench_layout_thresholds.py, "loops for contractions").
 """
 
 

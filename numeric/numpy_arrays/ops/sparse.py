@@ -14,7 +14,6 @@ from symad.numeric.numpy_arrays.ops.all_ops import Printing, Text, Texts, emit
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.program.statements import Allocate, Assign, Scatter
 from symad.numeric.program_passes.memory.recycling import is_large
-from symad.numeric.program_passes.memory.sparse_plan import MAX_ENTRIES_A_NUMBER
 from symad.ops.arrays.gathering import Gather
 from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
@@ -38,7 +37,7 @@ def compressed_rows_emit(
 ) -> Text:
     """A scipy ``csr_array``. Its index arrays are read-only, since all results share them."""
     structure = sparse_structure(op, printer)
-    entries = args[0] if _is_ready(op, node, printer) else _assigned(op, node, args, structure, printer)
+    entries = args[0] if _is_ready(op, node, printer) else _assigned(op, node, args, printer)
     return _matrix_text(structure, entries, printer)
 
 
@@ -99,24 +98,13 @@ def _new(size: int, printer: InPlacePrinting) -> str:
     return allocation(made, printer)
 
 
-def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: InPlacePrinting) -> str:
-    """The name of an array of entries, to which each part is assigned.
-
-    If many entries are constants, the structure contains them, and each result begins as a copy of it.
-    """
-    parts = list(zip(op.writes, node.args, args, strict=True))
-    fixed = [part for part in parts if isinstance(part[1].op, Constant) and not part[0][2]]
-    if sum(len(places) for (places, *_), *_ in fixed) * MAX_ENTRIES_A_NUMBER < len(op.columns):
-        fixed = []
+def _assigned(op: CompressedRows, node: Node, args: Texts, printer: InPlacePrinting) -> str:
+    """The name of an array of entries, to which each part is assigned."""
     entries: str = printer.value_name("entries")
-    made = f"{structure}.data.copy()" if fixed else _new(len(op.columns), printer)
-    printer.before.append(f"{entries} = {made}")
+    printer.before.append(f"{entries} = {_new(len(op.columns), printer)}")
     flat: dict[Node, str] = {}
-    for (places, gaps, adds), arg, text in parts:
+    for (places, gaps, adds), arg, text in zip(op.writes, node.args, args, strict=True):
         index = _index(places, bool(arg.shape), printer)
-        if fixed and isinstance(arg.op, Constant) and not adds:
-            printer.settings.append(f"{structure}.data[{index}] = {text}")
-            continue
         if len(gaps):
             printer.before.append(f"{entries}[{_index(gaps, False, printer)}] = 0")
         if len(arg.shape) > 1 and arg not in flat:

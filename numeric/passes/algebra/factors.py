@@ -17,24 +17,13 @@ from fractions import Fraction
 
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
+from symad.numeric.passes.algebra.sums_of_products import MAX_FACTOR, MAX_INTEGER, MIN_FACTOR
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Reshape, Slice
 from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
 from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float
-
-MIN_FACTOR, MAX_FACTOR = 1e-10, 1e10
-"""Factors are joined and moved while their magnitude is between these; others stay where they are written.
-
-Origin: `sums_of_products.MAX_FACTOR`.
-"""
-
-MAX_INTEGER = 10**7
-"""Fractions with a larger numerator or denominator are not treated as factors.
-
-Origin: not recorded; single precision represents all integers up to 2²⁴.
-"""
 
 MIN_QUOTIENTS = 3
 """From this many quotients by one array on, they become products with its reciprocal.

@@ -35,9 +35,9 @@ TYPICAL = 100
 
 
 MAX_INTEGER = 10**7
-"""Fractions with a larger numerator or denominator are written as floats.
+"""Fractions with a larger numerator or denominator are written as floats, and are no factors to collect.
 
-Origin: not recorded; single precision represents all integers up to 2²⁴.
+Origin: numerators and denominators are then exact in single precision, which has all integers up to 2²⁴.
 """
 
 MIN_FACTOR, MAX_FACTOR = 1e-10, 1e10

@@ -34,7 +34,8 @@ from symad.ops.basic.sources import Eye
 MAX_TERMS = 4
 """A sum of more terms than this is merged into fewer terms, even if these are larger.
 
-Origin: not recorded, and not measured.
+The Hessian of a layer with a layer norm takes 6.9 times as long with 1, 2.9 with 2 and 3, as long with 5 and
+more; that of attention 0.86 with 1, 0.96 with 2 and 3 (bench_layout_thresholds.py, "terms of seeds").
 """
 
 WRITTEN = (SoftmaxTangent,)

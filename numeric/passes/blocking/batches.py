@@ -23,16 +23,17 @@ from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Pad, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 
-MIN_FUNCTIONS = 4
-"""A graph with fewer elementwise operations along the batch is left as it is.
-
-Origin: not recorded, and not measured.
-"""
-
 MIN_ELEMENTS = 2**16
 """The number of elements from which an input of known length is cut into blocks.
 
 Blocks take 1.0 times as long as whole arrays at 2**16 elements, 0.9 at 2**17 (bench_thresholds.py, "chains").
+"""
+
+MIN_FUNCTIONS = 2
+"""A graph with fewer elementwise operations along the batch is left as it is.
+
+On 2**18 rows of eight elements one takes 0.80 of the time, two 0.82, three 0.61, six 0.59; on 2**20 numbers
+one takes 1.04 to 1.13 (bench_layout_thresholds.py, "functions along a batch").
 """
 
 FIXED = (Constant, ArrayConstant, Dimension)
@@ -71,8 +72,8 @@ def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
             after.add(node)
         if dim_symbols(node.shape[node in rows :]) & dim_symbols((batch,)):
             return None
-    chain = sum(isinstance(node.op, ElementwiseOp) for node in rows)
-    return (rows, sums) if chain >= MIN_FUNCTIONS else None
+    functions = sum(isinstance(node.op, ElementwiseOp) for node in rows)
+    return (rows, sums) if functions >= MIN_FUNCTIONS else None
 
 
 def _acts_by_rows(node: Node, rows: set[Node]) -> bool:

@@ -18,7 +18,7 @@ from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.block_loop import RowBlocks
-from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_most, is_one_value
+from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_one_value
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import (
@@ -206,10 +206,6 @@ class _Spans:
         if any(f.strides != found[0].strides for f in found):
             return None
         flats = {a: f.flat for a, f in zip(arrays, found, strict=True)}
-        (cut, *others) = dict.fromkeys(flats.values())
-        before = not others and isinstance(cut.op, Slice) and is_most(cut)
-        if before:
-            flats = dict.fromkeys(flats, cut.args[0])
         length = next(iter(flats.values())).shape
         repeated = {a for a in node.args if a.shape and a not in flats}
         args = [
@@ -217,7 +213,7 @@ class _Spans:
             for a in node.args
         ]
         made = Node.of(node.op, tuple(args))
-        return Range(Node.of(cut.op, (made,)) if before else made, node.shape, found[0].strides)
+        return Range(made, node.shape, found[0].strides)
 
     def _pad(self, node: Node) -> Range | None:
         op = op_of(node, Pad)

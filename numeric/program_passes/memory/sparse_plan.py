@@ -19,25 +19,14 @@ from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Constant
+from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 
-MIN_SHOWN_PART = 0.5
-"""The smallest fraction of an array that a view must show, so that the gather reads the array.
-
-Origin: not recorded, and not measured.
-"""
-
-MAX_ENTRIES_A_NUMBER = 4
-"""Entries for each constant entry, up to which a result begins as a copy of the constants.
-
-Origin: not recorded, and not measured.
-"""
-
-MAX_ARRAYS = 24
+MAX_ARRAYS = 48
 """Arrays side by side up to which entries are gathered.
 
-Origin: not recorded, and not measured.
+In C a Jacobian of 4 parts takes 0.92 of the time, of 8 0.79, of 48 0.65, of 96 1.02
+(bench_layout_thresholds.py, "arrays side by side").
 """
 
 
@@ -113,7 +102,8 @@ class Planner:
         joined = [np.unique(np.concatenate([op.places_of[k] for k in group])) for group in groups]
         even = sum(len(places) for places in joined if isinstance(as_slice(places), slice))
         gathers = always or 2 * even < len(op.columns)
-        if not gathers and (even < len(op.columns) or self._is_mostly_there(matrix, single)):
+        there = len(args) == 1 and not self.fits(args[0])  # all entries are in one array that exists already
+        if not gathers and (even < len(op.columns) or there):
             return None
         behind = [s for k in single for s in self._sources(args[k])] if gathers else []
         starts: dict[Expression, int] = {}
@@ -153,14 +143,6 @@ class Planner:
                     yield arg.value
                 yield from self.views_only(here.args, found)
 
-    def _is_mostly_there(self, matrix: Compute, single: Sequence[int]) -> bool:
-        """Whether many entries are numbers, or all entries are in one array that exists already."""
-        op, args = matrix.op, matrix.args
-        assert isinstance(op, CompressedRows)
-        numbers = sum(len(op.places_of[k]) for k in single if is_number(args[k]))
-        many = numbers * MAX_ENTRIES_A_NUMBER >= len(op.columns)
-        return many or (len(args) == 1 and not self.fits(args[0]))
-
     def _moved(self, expression: Expression) -> Compute | None:
         """The op that only moves the elements of its arguments, by which an array is computed; else None."""
         made = self.made.get(expression.value) if isinstance(expression, Read) else expression
@@ -173,9 +155,8 @@ class Planner:
             return [expression]
         behind = [source for arg in _given(moved) for source in self._sources(arg)]
         # an array that is not computed side by side is copied, so that all of it should be read
-        least = MIN_SHOWN_PART if all(map(self.fits, behind)) else 1
-        enough = prod(expression.shape) >= least * sum(prod(source.shape) for source in behind)
-        return behind if enough else [expression]
+        whole = prod(expression.shape) >= sum(prod(source.shape) for source in behind)
+        return behind if whole or all(map(self.fits, behind)) else [expression]
 
     def _positions(self, expression: Expression, starts: Mapping[Expression, int]) -> Any:
         """The positions of the elements of an array among the arrays side by side."""
@@ -186,11 +167,6 @@ class Planner:
         assert moved is not None
         given = tuple(self._positions(arg, starts) for arg in _given(moved))
         return evaluate(moved.op, (*given, *(_constant(arg) for arg in moved.args[len(given) :])))
-
-
-def is_number(expression: Expression) -> bool:
-    """Whether an expression is a constant number."""
-    return isinstance(expression, Compute) and isinstance(expression.op, Constant)
 
 
 def _constant(expression: Expression) -> np.ndarray:
