@@ -1,6 +1,6 @@
 """From SymPy expression to running derivative: symad against SymPy's own diff, cse and lambdify.
 
-For each case of `cases` it gives the wall time of trace, differentiate and lower, cold (first
+For each case of `cases` it gives the process CPU time of trace, differentiate and lower, cold (first
 call in a new process) and warm (median of five), and SymPy's time for the same if it ends within the limit;
 then the growth of symad's time with the number of distinct nodes over three decades.
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cases
 import sympy as sp
@@ -26,14 +26,15 @@ from rich.console import Console
 from rich.table import Table
 
 import symad
+from benchmarks.machine import measured_on
 from symad.numeric import lower
 
 
 def seconds(function: Any) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
+    """Process CPU time of one call."""
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def warm(function: Any) -> float:
@@ -82,7 +83,7 @@ def by_sympy(name: str, order: int) -> Any:
 
 
 def within(make: Any, arguments: tuple[Any, ...], limit: float) -> float | None:
-    """The wall time of ``make(*arguments)()`` in its own process; None past the limit."""
+    """The CPU time of ``make(*arguments)()`` in its own process; None past the limit, of wall time."""
     queue: Any = multiprocessing.Queue()
     process = multiprocessing.Process(target=_report, args=(queue, make, arguments))
     process.start()
@@ -223,13 +224,7 @@ def main() -> None:
     parser.add_argument("--plot", help="write the growth plot here")
     options = parser.parse_args()
     console = Console(width=110)
-    names = ("symad", "sympy", "numpy")
-    versions = ", ".join(
-        f"{name} {symad.__version__ if name == 'symad' else version(name)}" for name in names
-    )
-    console.print(
-        f"Python {platform.python_version()}, {versions}, {platform.machine()}, {time.strftime('%Y-%m-%d')}"
-    )
+    console.print("  ".join(f"{k} {v}" for k, v in measured_on("sympy", "numpy").items()))
     console.print(table_of_cases(options.limit))
     console.print(table_of_hard_expressions())
     console.print(growth(options.plot))
