@@ -185,8 +185,8 @@ class Certificate:
 
     @cached_property
     def status(self) -> str:
-        """The worst status of all entries."""
-        return min((e.status for e in self.entries), key=STATUSES.index, default="proved")
+        """The worst status of all entries; without one nothing was decided."""
+        return min((e.status for e in self.entries), key=STATUSES.index, default="undecided")
 
     @property
     def bound(self) -> float:

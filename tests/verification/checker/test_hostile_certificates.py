@@ -295,3 +295,11 @@ def test_what_a_refused_proof_claimed_is_proved_anew():
     data["proofs"][0]["steps"].pop()
     again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
     assert again.status == "proved" and again.notes
+
+
+def test_a_file_without_entries_says_nothing():
+    data = json.loads(TEXTS["a gradient"]) | {"entries": [], "comparisons": [], "proofs": []}
+    read = symad.Certificate.from_json(json.dumps(data))
+    assert read.status == "undecided" and not read
+    with pytest.raises(SymadError, match="nothing to check again"):
+        read.recheck()
