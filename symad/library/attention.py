@@ -45,7 +45,8 @@ def attention(
         k: keys (..., M, d); there may be fewer heads, a divisor: query head h reads key head
             h // (heads / key heads).
         v: values (..., M, d_v).
-        score: f(s, b, h, i, j, **params) -> SymPy expression, called once with symbols.
+        score: f(s, b, h, i, j, **params) -> SymPy expression, called once with symbols. A piece −∞ of it, or
+            of one of its terms, hides the pair, as a mask does.
         mask: (b, h, i, j, **params) -> SymPy Boolean, true for pairs that take part.
         params: parameters of the functions by name: numbers, or arrays that they index.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
