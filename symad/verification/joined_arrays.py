@@ -66,9 +66,9 @@ def _proved_pieces(comparison: Comparison, budget: Budget) -> list[Comparison]:
     if not 1 < len(made) <= MAX_PIECES or not all(map(has_symbolic_sizes, made)):
         return []
     goals = [(k, 0, 0) for k in range(len(made))]
-    known = Replayed(made, budget)
-    known.for_all_sizes(goals)
-    return made if known.goals.issuperset(goals) else []
+    found = Replayed(made, budget)
+    found.for_all_sizes(goals)
+    return made if found.goals.issuperset(goals) else []
 
 
 def _pieces(a: Node, b: Node) -> Iterator[tuple[list[str], Node, Node]]:
