@@ -131,6 +131,26 @@ def sum_of_features(terms: int, count: int) -> Timed:
     return fixed(loss, (count,), data)
 
 
+def deep_linear(factors: int, rows: int) -> Timed:
+    """½|X W_1 W_2 W_3 − y|²; at most ``factors`` live factors are kept in a term."""
+    rng = np.random.default_rng(0)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return 0.5 * np.sum((x @ w[0] @ w[1] @ w[2] - y) ** 2)
+
+    return fixed(loss, (3, 8, 8), list(rng.normal(size=(2, rows, 8))))
+
+
+def least_squares(rows: int, weights: int) -> Timed:
+    """½|X w − y|² for so many rows of data."""
+    rng = np.random.default_rng(0)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return 0.5 * np.sum((x @ w - y) ** 2)
+
+    return fixed(loss, (weights, 1), [rng.normal(size=(rows, weights)), rng.normal(size=(rows, 1))])
+
+
 # ---- Hessians and sparse results -----------------------------------------------------------------
 
 
@@ -244,6 +264,20 @@ CASES = {
             partial(sum_of_features, count=count), None, 32,
         )
         for count in (3, 6, 12)
+    },
+    **{
+        f"live factors, {rows} rows": Case(
+            ("passes.fixed_data.MAX_LIVE_FACTORS",), (1, 2, 3, 4, 5, 6, 8),
+            partial(deep_linear, rows=rows), None, 1,
+        )
+        for rows in (4096, 20_000, 200_000)
+    },
+    **{
+        f"statements, {weights} weights": Case(
+            ("passes.fixed_data.STATEMENT_COST",), (64, 128, 256, 1024, 4096),
+            partial(least_squares, weights=weights), 0, NEVER,
+        )
+        for weights in (8, 32)
     },
     "terms of seeds": Case(
         ("passes.algebra.unit_seeds.MAX_TERMS",), (1, 2, 3, 5, 6, 64), normalized, None, 4

@@ -49,6 +49,14 @@ Origin: it bounds the work of the pass. Least squares on 12 vectors of data take
 128 give the same code (bench_layout_thresholds.py, "terms of data").
 """
 
+MAX_LIVE_FACTORS = 4
+"""A value with more live factors than this in one term is written out as an array.
+
+Three linear layers of 8 × 8 weights on 200,000 rows take 0.95 of the time of `lower` with 3, 0.36 with 4,
+0.06 with 6; on 20,000 rows 1.07, 1.08 and 0.85, but their gradient alone 2.7 with 6, which reads a held array
+of 56 MB (bench_layout_thresholds.py, "live factors").
+"""
+
 MAX_SELECTED = 512
 """Slices along axes of at most this length are products with rows of the identity.
 
@@ -61,8 +69,13 @@ MAX_HELD = 2**24
 Origin: it bounds memory: 128 MiB in double precision.
 """
 
-STATEMENT_COST = 500
-"""The cost of a statement in addition to its operations, in operations."""
+STATEMENT_COST = 20_000
+"""The cost of a statement in addition to its operations, in operations.
+
+Least squares with 8 weights take 1.48 of the time with the Gram matrix at 64 rows, 1.17 at 256, 0.82 at
+1,024; with 32 weights 1.28 at 128 rows, 1.05 at 256, 0.56 at 1,024 (bench_layout_thresholds.py,
+"statements").
+"""
 
 
 def gather_data(graph: Graph, live: Iterable[Node]) -> Graph:
@@ -110,7 +123,7 @@ class _Gathering:
         if node in self.terms or node in self.made:
             return
         found = self._found(node) if self.is_live(node) and node not in self.read_whole else None
-        if found is not None and len(found) <= MAX_TERMS:
+        if found is not None and len(found) <= MAX_TERMS and self._has_few_live_factors(found):
             self.terms[node] = found
             return
         args = tuple(self.whole(a) for a in node.args)
@@ -122,6 +135,9 @@ class _Gathering:
             return rule(self, node) if rule and node.args else None
         except Misfit:
             return None
+
+    def _has_few_live_factors(self, terms: list[Term]) -> bool:
+        return all(sum(self.is_live(a) for a, _ in term.factors) <= MAX_LIVE_FACTORS for term in terms)
 
     def whole(self, node: Node) -> Node:
         """The node as one array."""

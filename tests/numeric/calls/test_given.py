@@ -167,3 +167,24 @@ def test_inputs_of_a_structure_are_given_by_their_names():
     X, w, t = np.arange(6.0).reshape(3, 2), np.array([1.0, -1.0]), np.ones(3)
     fast = given(symad.gradient(loss, "p['w']"), {"p['t']": t, "X": X})
     np.testing.assert_allclose(fast(w), 2 * X.T @ (X @ w - t))
+
+
+@pytest.mark.parametrize(("rows", "largest"), [(64, 64 * 8), (4096, 8 * 8)])
+def test_few_rows_are_faster_than_their_gram_matrix(rows, largest):
+    X, y, w = RNG.normal(size=(rows, 8)), RNG.normal(size=(rows, 1)), RNG.normal(size=(8, 1))
+    loss = traced(lambda w, X, y: np.sum((X @ w - y) ** 2), (8, 1), (rows, 8), (rows, 1))
+    fast = given(symad.value_and_gradient(loss, wrt=[0]), {1: X, 2: y})
+    assert max(held_sizes(fast)) == largest
+    value, gradient = fast(w)
+    assert np.isclose(value, np.sum((X @ w - y) ** 2), rtol=1e-11)
+    assert np.allclose(gradient, 2 * X.T @ (X @ w - y), rtol=1e-10)
+
+
+def test_two_linear_layers_read_products_of_data_alone():
+    X, y, w = RNG.normal(size=(4096, 8)), RNG.normal(size=(4096, 8)), RNG.normal(size=(2, 8, 8)) / 3
+    loss = traced(lambda v, w, X, y: np.sum((X @ v @ w - y) ** 2), (8, 8), (8, 8), (4096, 8), (4096, 8))
+    fast = given(symad.gradient(loss, wrt=[0, 1]), {2: X, 3: y})
+    assert max(held_sizes(fast)) == 8 * 8
+    r = 2 * (X @ w[0] @ w[1] - y)
+    for found, wanted in zip(fast(*w), (X.T @ r @ w[1].T, (X @ w[0]).T @ r), strict=True):
+        assert np.allclose(found, wanted, rtol=1e-9, atol=1e-9)
